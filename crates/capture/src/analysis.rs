@@ -1,4 +1,4 @@
-//! A capture from its file to its facts and tables.
+//! Analyzes a capture, from its file to its facts and tables.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use crate::shared::{MOST_LOSS_ROWS, MOST_OUTSTANDING};
 use crate::tables::{self, Table};
 use sawtooth_units::width::Approx;
 
-/// A capture that is being read. Memory grows with its connections, and with the segments of those that are wanted.
+/// A capture being read. Memory grows with its connections, and with the segments of the connections in `wanted`.
 pub struct Analysis {
     file: String,
     reader: Reader,
@@ -20,12 +20,12 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The capture `path` (`-`: standard input); `wanted` says of which connections every segment is.
+    /// Opens the capture `path` (`-`: standard input); `wanted` selects the connections whose every segment is kept.
     pub fn open(path: &str, wanted: Wanted) -> Result<Self, ReadError> {
         Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, wanted })
     }
 
-    /// A capture in any stream.
+    /// Opens a capture in any stream.
     pub fn new(stream: impl Read + Send + 'static, wanted: Wanted) -> Result<Self, ReadError> {
         Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, wanted })
     }
@@ -40,18 +40,17 @@ impl Analysis {
         false
     }
 
-    /// Bytes of the file read so far, as they are there (packed).
+    /// Bytes of the file read so far, as stored (compressed).
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
     }
 
-    /// Bytes of the file; None of a stream.
+    /// Bytes of the file; None for a stream.
     pub fn size(&self) -> Option<u64> {
         self.reader.size()
     }
 
-    /// What was told, once the capture's end is reached: facts, the tables `series` and `losses`, and the segments that are
-    /// kept.
+    /// The results, once the capture's end is reached: facts, the tables `series` and `losses`, and the kept segments.
     pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>, Kept) {
         let counts = self.reader.counts();
         let mut connections = self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.wanted));
@@ -78,7 +77,7 @@ impl Analysis {
     }
 }
 
-/// What the bounds of memory left out.
+/// Sentences about what the memory bounds left out.
 fn bounds(connections: &Connections) -> Vec<String> {
     let shared = &connections.shared;
     let mut told = Vec::new();

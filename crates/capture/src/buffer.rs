@@ -3,16 +3,16 @@
 use crate::source::Source;
 use std::io::{ErrorKind, Read};
 
-/// Largest record of a capture that is looked at, in bytes; libpcap keeps at most 256 KiB of a packet.
+/// The largest record that is read, in bytes; libpcap keeps at most 256 KiB of a packet.
 pub const LARGEST: usize = 1 << 20;
 
-/// A packed capture may have so many records before their number is held against its size.
+/// Records of a compressed capture up to which their number is not compared with its size.
 const RECORDS: u64 = 1 << 20;
-/// Records for a packed byte, at most. One takes a byte at the very least, for its time is another one.
+/// Most records per compressed byte. A record takes at least one byte, since its time differs.
 const RECORDS_A_BYTE: u64 = 4;
-/// A packed capture may have so many bytes before their number is held against its size.
+/// Uncompressed bytes up to which their number is not compared with the compressed size.
 const UNPACKED: u64 = 1 << 30;
-/// Unpacked bytes for a packed one, at most: what gzip attains with zeros.
+/// Most uncompressed bytes per compressed byte: what gzip reaches with zeros.
 const UNPACKED_A_BYTE: u64 = 1_100;
 
 pub struct Buffer {
@@ -21,7 +21,7 @@ pub struct Buffer {
     start: usize,
     end: usize,
     position: u64,
-    /// How often something was passed: about once a record.
+    /// How often data was passed: about once per record.
     passes: u64,
     ended: bool,
     failure: Option<String>,
@@ -37,7 +37,7 @@ impl Buffer {
         &self.source
     }
 
-    /// Offset of the first byte of `data` in the unpacked stream.
+    /// Offset of the first byte of `data` in the uncompressed stream.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -47,17 +47,17 @@ impl Buffer {
         self.failure.as_deref()
     }
 
-    /// What is in memory and not yet passed.
+    /// The bytes in memory that are not yet passed.
     pub fn data(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// The `length` bytes before `data`, which were passed last.
+    /// The last `length` bytes before `data`.
     pub fn passed(&self, length: usize) -> &[u8] {
         &self.bytes[self.start - length..self.start]
     }
 
-    /// Reads until `data` has at least `length` bytes, at most `LARGEST`. False: the stream has no more.
+    /// Reads until `data` has at least `length` bytes, at most `LARGEST`. False: the stream ends before that.
     pub fn need(&mut self, length: usize) -> bool {
         debug_assert!(length <= LARGEST);
         if self.end - self.start >= length {
@@ -85,7 +85,7 @@ impl Buffer {
         self.end >= length
     }
 
-    /// What a packed file unpacks to that no capture does: more work than its size is worth.
+    /// Why a compressed file is refused as a decompression bomb: it expands to more work than its size justifies.
     fn bomb(&self) -> Option<String> {
         let packed = self.source.bytes_read();
         if !self.source.is_packed() {
@@ -99,7 +99,7 @@ impl Buffer {
             .then(|| format!("{packed} packed bytes have become {unpacked}: no capture grows so much"))
     }
 
-    /// Goes on by `length` bytes of `data`.
+    /// Passes `length` bytes of `data`.
     pub fn pass(&mut self, length: usize) {
         debug_assert!(length <= self.end - self.start);
         self.start += length;
@@ -107,7 +107,7 @@ impl Buffer {
         self.passes += 1;
     }
 
-    /// Goes on by `length` bytes, of which not all need be in memory. False: the stream has fewer.
+    /// Passes `length` bytes, which need not all be in memory. False: the stream has fewer.
     pub fn skip(&mut self, mut length: u64) -> bool {
         while length > 0 {
             if !self.need(1) {

@@ -1,11 +1,11 @@
-//! Losses near each other in time. A queue that overflows loses every other packet for a while, an outage of the radio all
-//! of them: in numbers the one is many runs, in time both are one burst.
+//! Bursts: losses near each other in time. A queue that overflows loses every other packet for a while, a radio outage
+//! loses all of them. By sequence number the first is many runs; in time both are one burst.
 
 use crate::losses::Lost;
 use sawtooth_units::width::{Approx, Whole};
 
-/// Losses no further apart than a round trip are a burst, and than this share of the mean time between losses: what is lost
-/// at random is as near now and then.
+/// Losses are one burst if they are at most a round trip apart, and at most this share of the mean time between losses:
+/// random losses are near each other by chance, too.
 const NEAR: f64 = 0.25;
 
 /// Losses that are near each other.
@@ -13,21 +13,22 @@ const NEAR: f64 = 0.25;
 pub struct Burst {
     pub first_ns: u64,
     pub last_ns: u64,
-    /// Lost, and all that were sent from the first to the last of these.
+    /// Segments lost, and all segments sent from the first to the last of these.
     pub lost: u64,
     pub span: u64,
 }
 
-/// All bursts of a direction's losses, single ones too.
+/// All bursts of a direction's losses, including single losses.
 #[derive(Debug, Default)]
 pub struct Bursts {
     pub all: Vec<Burst>,
-    /// How near losses are that belong together.
+    /// The largest distance in time between losses of one burst.
     pub near_ns: u64,
 }
 
 impl Bursts {
-    /// `runs` in order of their numbers; the transfer took `duration_ns`, a round trip of it `trip_ns`.
+    /// Finds the bursts in `runs`, which are in sequence order. The transfer took `duration_ns`, its round trip
+    /// `trip_ns`.
     pub fn of(runs: &[Lost], duration_ns: u64, trip_ns: Option<f64>) -> Self {
         let mean_ns = duration_ns.approx() / runs.len().max(1).approx();
         let near_ns = trip_ns.map_or(mean_ns * NEAR, |trip| trip.min(mean_ns * NEAR)).whole();
@@ -46,12 +47,12 @@ impl Bursts {
         Bursts { all, near_ns }
     }
 
-    /// The one with the most losses.
+    /// The burst with the most losses.
     pub fn largest(&self) -> Option<Burst> {
         self.all.iter().copied().max_by_key(|burst| burst.lost)
     }
 
-    /// The longest, in nanoseconds.
+    /// The duration of the longest burst, in nanoseconds.
     pub fn longest_ns(&self) -> u64 {
         self.all.iter().map(|burst| burst.last_ns - burst.first_ns).max().unwrap_or(0)
     }

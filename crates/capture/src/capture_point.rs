@@ -1,11 +1,11 @@
-//! Where on the path the capture was taken: at an end, or how far between them.
+//! Where on the path the capture was taken: at an end, or where between them.
 
 use serde::Serialize;
 
 use crate::connection::Connection;
 use sawtooth_units::width::Approx;
 
-/// Share of the round trip up to which the capture point is called an end.
+/// Share of the round trip up to which the capture point counts as an end.
 const AT_END: f64 = 0.1;
 
 /// The two halves of a connection's round trip at their shortest, in seconds.

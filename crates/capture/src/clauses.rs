@@ -1,5 +1,5 @@
-//! What is told of connections, clause by clause, on packets made by hand: a client at the capture point sends 1000-byte
-//! segments to a server 20 ms (round trip) away.
+//! Tests of the analysis, one clause each, on hand-made packets: a client at the capture point sends 1000-byte segments
+//! to a server 20 ms (round trip) away.
 
 mod wild;
 
@@ -13,10 +13,10 @@ use crate::segment::{ACK, Endpoint, FIN, Options, PSH, RST, SYN, Segment};
 use crate::tables::{Column, tables};
 
 const MS: u64 = 1_000_000;
-/// The client's first number; data crosses 2^32 soon.
+/// The client's initial sequence number; data soon crosses 2^32.
 const ISN: u32 = u32::MAX - 5_000;
 
-/// Packets in order of time; segments are counted from 0, and have 1000 bytes.
+/// Packets in order of time; segments are counted from 0 and have 1000 bytes.
 struct Talk {
     connections: Connections,
     now_ms: u64,
@@ -70,7 +70,7 @@ impl Talk {
         self.bytes(number * 1000, payload)
     }
 
-    /// `payload` bytes after the first `before` of all.
+    /// `payload` bytes, after the first `before` bytes of the data.
     fn bytes(&mut self, before: u32, payload: u32) -> &mut Self {
         let seq = ISN.wrapping_add(1 + before);
         let ip_id = self.identification;
@@ -79,7 +79,7 @@ impl Talk {
         self
     }
 
-    /// A packet with a given identification.
+    /// A packet with a given IP identification.
     fn identified(&mut self, number: u32, identification: u16) -> &mut Self {
         let next = self.identification;
         self.identification = Some(identification);
@@ -88,7 +88,7 @@ impl Talk {
         self
     }
 
-    /// Acknowledges all segments below `number`; SACK blocks by numbers.
+    /// Acknowledges all segments below `number`; SACK blocks by segment numbers.
     fn ack(&mut self, number: u32, sacks: &[(u32, u32)]) -> &mut Self {
         self.offer(number, sacks, 4096)
     }
@@ -360,12 +360,12 @@ fn a_hole_filled_a_round_trip_later_was_lost_before_the_capture_point() {
 fn the_identification_tells_reordering_from_loss_against_the_clock() {
     let mut late = Talk::open();
     late.identification = Some(100);
-    // Number 110 is missing, and comes a long round trip later.
+    // Number 110 is missing and comes a long round trip later.
     late.warm().identified(11, 111).after(30).identified(10, 110);
     assert_eq!(late.told().out_of_order, 1);
     let mut soon = Talk::open();
     soon.identification = Some(100);
-    // It is a new packet, 112, that fills the hole: the first copy was lost.
+    // A new packet, 112, fills the gap: the first copy was lost.
     soon.warm().identified(11, 111).after(1).identified(10, 112).after(20).ack(12, &[]);
     let told = soon.told();
     assert_eq!((told.filled_holes, told.loss.missing, told.loss.sure), (1, Some(1), "exact"));
@@ -435,7 +435,7 @@ fn a_window_that_was_not_told_yet_is_not_known_and_limits_nothing() {
     assert!(!windows.is_empty() && windows.iter().all(|window| window.is_nan()));
     let told = talk.told();
     assert_eq!((told.zero_window_probes, told.limits.receiver_window_s), (0, 0.0));
-    // Once it is told, it is what was told.
+    // Once a kind is reported, it does not change.
     let mut talk = Talk::silent();
     talk.sized(0, 1000).after(20).ack(1, &[]).data(1);
     let Column::Float(windows) = &column(&mut talk, "window_bytes") else { panic!() };

@@ -1,4 +1,4 @@
-//! One TCP connection: its handshake, its two ends, and the data that each of them sends.
+//! One TCP connection: its handshake, its two ends, and the data of each.
 
 use crate::details::Row;
 use crate::end::{End, Syn};
@@ -12,10 +12,11 @@ use crate::series;
 use crate::shared::Shared;
 use sawtooth_units::width::{Approx, Fit};
 
-/// Payload of a segment that any host takes (RFC 9293 section 3.7.1): a smaller one counts as one segment.
+/// Payload that every host accepts in a segment (RFC 9293 section 3.7.1): a smaller one counts as one segment.
 const ANY_HOST: u32 = 536;
 
-/// A SYN that is captured so long after what was sent upon it, or so far below it, is not of that connection.
+/// A SYN captured this long after later packets of the connection, or this far below their numbers, is not of that
+/// connection.
 const SYN_LATE_NS: u64 = 3_000_000_000;
 const SYN_BELOW: i64 = 1 << 16;
 
@@ -24,7 +25,7 @@ pub struct Connection {
     pub index: u32,
     /// Client and server.
     pub endpoints: [Endpoint; 2],
-    /// Of the client and of the server.
+    /// The header facts of the client and of the server.
     pub ends: [End; 2],
     /// The client's data and the server's; None until there is some.
     pub flows: [Option<Box<Flow>>; 2],
@@ -33,12 +34,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// `first` is the connection's first segment.
+    /// Begins a connection with its first segment.
     pub fn new(index: u32, first: &Segment) -> Self {
         let from_server = match first.flags & (segment::SYN | segment::ACK) {
             segment::SYN => false,
             flags if flags == segment::SYN | segment::ACK => true,
-            // Joined midway: servers have the lower port.
+            // Joined midway: the server has the lower port.
             _ => first.source.port < first.target.port,
         };
         let endpoints = if from_server { [first.target, first.source] } else { [first.source, first.target] };
@@ -52,8 +53,8 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN starts another connection between the same ports, rather than being this one's: one with the same
-    /// number is sent again, whatever happened since, and one that fits what was sent is captured late.
+    /// Whether a SYN starts another connection between the same ports. A SYN with the same number is a retransmission,
+    /// whatever happened since. One that fits the data already seen was captured late.
     pub fn is_over_for(&self, segment: &Segment) -> bool {
         if segment.flags & segment::SYN == 0 {
             return false;
@@ -83,7 +84,7 @@ impl Connection {
             self.ends[1 - side].forget_acked();
         }
         self.ends[side].see(segment);
-        // A SYN has a number before its data.
+        // A SYN has a sequence number before its data.
         let first = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));
         let seq = first + i64::from(has(segment::SYN));
         let ack = if has(segment::ACK) { self.acknowledged(side, segment.ack) } else { 0 };
@@ -102,7 +103,8 @@ impl Connection {
             self.ends[side].acknowledges(ack);
         }
         let fin = has(segment::FIN);
-        // What a reset carries says why (RFC 9293 section 3.5.3), and is no data. What a SYN carries again is the SYN's.
+        // The payload of a reset is its reason (RFC 9293 section 3.5.3), not data. Data repeated with a SYN belongs to
+        // the SYN.
         let again = has(segment::SYN) && self.ends[side].sent().is_some_and(|(sent, _)| seq < sent);
         let length = if has(segment::RST) || again { 0 } else { i64::from(segment.payload) + i64::from(fin) };
         let echoed = self.timestamps(side, segment, ack, shared);
@@ -119,7 +121,7 @@ impl Connection {
             }
         }
         let end = &mut self.ends[side];
-        // A SYN with another number than the first, and a reset, tell nothing of what was sent.
+        // A reset, or a SYN with another number than the first, says nothing about what was sent.
         let stray = has(segment::SYN) && first > 0;
         if !has(segment::RST) && !stray {
             if let Some(sequence) = &mut end.sequence {
@@ -141,7 +143,7 @@ impl Connection {
         usize::from(segment.source != self.endpoints[0])
     }
 
-    /// The peer's number that `raw` acknowledges.
+    /// The peer's sequence number that `raw` acknowledges.
     fn acknowledged(&mut self, side: usize, raw: u32) -> i64 {
         let sequence = self.ends[1 - side].sequence.get_or_insert(Sequence::joined(raw));
         let ack = sequence.relative(raw);
@@ -188,7 +190,7 @@ impl Connection {
         flow.is_below(seq).then(|| flow.probe())
     }
 
-    /// Pairs TSvals with their echoes; the answer is the sender's half of the round trip of data.
+    /// Pairs TSvals with their echoes; returns the sender's half of the round trip of data.
     fn timestamps(&mut self, side: usize, segment: &Segment, ack: i64, shared: &Shared) -> Option<u64> {
         if let Some((tsval, _)) = segment.options.timestamps {
             self.ends[side].echo.sent(tsval, ack, segment.time_ns);
@@ -216,13 +218,14 @@ impl Connection {
         None
     }
 
-    /// Bytes that a segment of `side` offers.
+    /// The window in bytes that a segment of `side` offers.
     fn window(&self, side: usize, segment: &Segment) -> u64 {
         let scale = if segment.flags & segment::SYN != 0 { 0 } else { self.scale(side) };
         u64::from(segment.window) << scale
     }
 
-    /// The shift of the windows that `side` offers. It needs both SYNs (RFC 7323 section 2.2), or is inferred.
+    /// The shift of the windows that `side` offers. It needs both SYNs (RFC 7323 section 2.2); otherwise it is
+    /// inferred.
     pub fn scale(&self, side: usize) -> u8 {
         match (&self.ends[0].syn, &self.ends[1].syn) {
             (Some(client), Some(server)) => match (client.window_scale, server.window_scale) {
@@ -247,7 +250,7 @@ impl Connection {
         self.ends.iter().all(|end| end.syn.is_some())
     }
 
-    /// Whether both ends offered SACK; None where the handshake was not seen.
+    /// Whether both ends offered SACK; None if the handshake was not captured.
     pub fn sack(&self) -> Option<bool> {
         self.offered(|syn| syn.sack)
     }
@@ -257,14 +260,14 @@ impl Connection {
         Some(what(client) && what(server))
     }
 
-    /// Payload bytes of a full segment of `side`: what its peer's SYN allows, less the timestamp option; where that was
-    /// not seen, what its segments show, or else the longest seen, so that each counts as one.
+    /// Payload bytes of a full segment of `side`: what its peer's SYN allows, minus the timestamp option. Without that
+    /// SYN it is what the segments show, or else the longest payload seen, so that each counts as one segment.
     pub fn mss(&self, side: usize) -> u32 {
         let allowed = self.ends[1 - side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
         let own = self.ends[side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
         let option = if self.offered(|syn| syn.timestamps) == Some(true) { 12 } else { 0 };
         match allowed {
-            // An end that announces a smaller segment has a smaller path, and sends no larger ones either.
+            // An end that announces a smaller MSS has a smaller path MTU, and does not send larger segments either.
             Some(allowed) => allowed.min(own.unwrap_or(allowed)).saturating_sub(option).max(1),
             None => {
                 let size = &self.ends[side].size;
@@ -273,7 +276,7 @@ impl Connection {
         }
     }
 
-    /// From the SYN to the SYN-ACK and from that to the acknowledgement.
+    /// The times from the SYN to the SYN-ACK and from that to the acknowledgement.
     pub fn handshake_trips_ns(&self) -> (Option<u64>, Option<u64>) {
         (self.ends[0].handshake_ns(), self.ends[1].handshake_ns())
     }

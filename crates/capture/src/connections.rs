@@ -10,10 +10,10 @@ use crate::segment::{Endpoint, Segment};
 use crate::shared::Shared;
 use sawtooth_units::width::Fit;
 
-/// Connections at most: the memory of a flood of SYNs is bounded by it, at some 500 to 900 bytes each.
+/// Most connections. This bounds the memory of a SYN flood, at about 500 to 900 bytes each.
 pub const MOST_CONNECTIONS: usize = 1 << 20;
 
-/// The analysis of a capture: takes its segments in order, then tells.
+/// Analyzes a capture: takes its segments in order, then has the results.
 #[derive(Debug)]
 pub struct Connections {
     pub all: Vec<Connection>,
@@ -21,12 +21,12 @@ pub struct Connections {
     by_endpoints: HashMap<(Endpoint, Endpoint), u32>,
     latest: Option<((Endpoint, Endpoint), u32)>,
     pub kept: Kept,
-    /// Segments of connections beyond the most that are told of.
+    /// Segments of connections beyond the limit.
     pub passed_over: u64,
 }
 
 impl Connections {
-    /// `start_ns` is the time of the capture's first packet, of `wanted` connections all segments are kept.
+    /// `start_ns` is the time of the capture's first packet; all segments of `wanted` connections are kept.
     pub fn new(start_ns: u64, wanted: Wanted) -> Self {
         Connections {
             all: Vec::new(),
@@ -56,14 +56,14 @@ impl Connections {
         }
     }
 
-    /// Ends the accounts.
+    /// Closes all connections at the capture's end.
     pub fn finish(&mut self) {
         for connection in &mut self.all {
             connection.finish(&mut self.shared);
         }
     }
 
-    /// All series keep to the new share of the budget.
+    /// Shortens all series to the new share of the budget.
     fn shorten(&mut self) {
         for flow in self.all.iter_mut().flat_map(|connection| &mut connection.flows).flatten() {
             flow.series.shorten(self.shared.intervals);

@@ -1,9 +1,9 @@
-//! Packets that a capture of several devices holds once for each device that they pass: a bridge and its port, a VLAN and its
-//! card, a router's way in and out.
+//! Recognizes copies of packets in a capture of several devices, which records a packet at each device it passes: a
+//! bridge and its port, a VLAN and its card, both sides of a router.
 //!
-//! All headers of a copy are the same, but for what a hop changes. What a sender sends again may look the same, too: where it
-//! does not count up its identifications, and its clock has not ticked. But it passes the first device again. So a packet is
-//! a copy as long as its device has seen it less often than another one.
+//! All headers of a copy are the same except what a hop changes. A retransmission may look the same, too, if the sender
+//! does not increment its identifications and its clock has not ticked. But it passes the first device again. So a
+//! packet is a copy if its device has seen it less often than another device has.
 
 #![expect(clippy::disallowed_types, reason = "packets are looked up in the map, which is never walked")]
 
@@ -11,45 +11,45 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::segment::{Endpoint, Segment};
 
-/// Where in a capture a frame was seen.
+/// The device on which a frame was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// The capture is of one device.
+    /// The capture has one device.
     Only,
-    /// Of one of several, the capture does not say of which.
+    /// One of several devices; the capture does not say which.
     Untold,
-    /// This one; the lowest bit is 1 for what its host sends.
+    /// This device; the lowest bit is 1 for packets that its host sends.
     Told(u64),
 }
 
-/// Packets remembered once copies must be expected, and before, or where devices are not told.
+/// Packets remembered once copies are expected; and before that, or if the devices are unknown.
 const MOST: usize = 1 << 15;
 const FEW: usize = 16;
 
-/// Devices that are told apart for one packet.
+/// Devices distinguished for one packet.
 const DEVICES: usize = 4;
 
-/// Nanoseconds between copies of which the devices are not told.
+/// Nanoseconds between copies if the devices are unknown.
 const AT_ONCE_NS: u64 = 1_000_000;
 
-/// How often each device has seen a packet; free places have 0.
+/// How often each device has seen a packet; unused entries have 0.
 type Sightings = [(u64, u32); DEVICES];
 
 #[derive(Default)]
 pub struct Copies {
-    /// The latest packets with the device that each was seen on, the oldest at `oldest`.
+    /// The latest packets, each with its device; the oldest is at `oldest`.
     recent: Vec<(Segment, u64)>,
     oldest: usize,
-    /// The device of each direction, and who sent what came in last.
+    /// The device of each direction, and the sender of the last incoming packet.
     devices: [Option<u64>; 2],
     came_from: Option<Endpoint>,
-    /// Packets by their headers, where copies must be expected; `order` is that in which they came.
+    /// Packets by their headers, once copies are expected; `order` is their order of arrival.
     seen: Option<HashMap<Segment, Sightings>>,
     order: VecDeque<Segment>,
 }
 
 impl Copies {
-    /// Whether `segment` is a copy of one that was taken; if not, it is.
+    /// Whether `segment` is a copy of an earlier one; if not, it is recorded.
     #[inline]
     pub fn is_copy(&mut self, segment: &Segment, device: Device) -> bool {
         match device {
@@ -67,7 +67,7 @@ impl Copies {
         }
     }
 
-    /// Without devices, a packet with the same identification within so short a time as no loss is found in.
+    /// Without devices: a packet with the same identification within a time too short to detect a loss.
     fn comes_at_once(&mut self, segment: &Segment) -> bool {
         let same = |(other, _): &(Segment, u64)| {
             other.seq == segment.seq
@@ -81,7 +81,7 @@ impl Copies {
         false
     }
 
-    /// Whether a direction has another device than before, or the host forwards what comes in.
+    /// Whether a direction has another device than before, or the host forwards incoming packets.
     fn is_one_of_several(&mut self, segment: &Segment, device: u64) -> bool {
         let outgoing = device & 1 == 1;
         let forwards = outgoing && self.came_from == Some(segment.source);
@@ -126,7 +126,7 @@ impl Copies {
     }
 }
 
-/// Notes that `device` saw a packet; whether none has seen it more often.
+/// Records that `device` saw a packet; true if no device has seen it more often.
 fn sight(sightings: &mut Sightings, device: u64) -> bool {
     let most = sightings.iter().map(|&(_, times)| times).max().unwrap_or(0);
     let place = sightings.iter_mut().find(|(known, times)| *times == 0 || *known == device);
@@ -136,7 +136,8 @@ fn sight(sightings: &mut Sightings, device: u64) -> bool {
     *times > most
 }
 
-/// What all copies of a packet have in common: a router lowers the time to live, may mark congestion and lower the MSS.
+/// The fields that all copies of a packet share: a router decreases the time to live, and may mark congestion and lower
+/// the MSS.
 fn headers(segment: &Segment) -> Segment {
     let mut headers = Segment { frame: 0, time_ns: 0, ttl: 0, ecn: 0, via: 0, ..*segment };
     headers.options.mss = None;

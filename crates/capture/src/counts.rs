@@ -1,6 +1,6 @@
-//! What is counted of the data of one end.
+//! Counters of the data of one end.
 
-/// What is counted of a direction; bytes, segments and nanoseconds.
+/// Counters of a direction, in bytes, segments and nanoseconds.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub data_packets: u64,
@@ -16,7 +16,7 @@ pub struct Counts {
     pub tail_probes: u64,
     /// Tail loss probes that carried new data.
     pub new_data_probes: u64,
-    /// Reported by DSACK, or had been acknowledged when they were seen.
+    /// Reported by DSACK, or already acknowledged when seen.
     pub spurious: u64,
     pub reported_spurious: u64,
     pub filled_holes: u64,
@@ -33,7 +33,7 @@ pub struct Counts {
     pub dsacks: u64,
     pub zero_windows: u64,
     pub zero_window_ns: u64,
-    /// Acknowledged without having been seen.
+    /// Acknowledged without having been captured.
     pub unseen_bytes: u64,
     pub given_up: u64,
     pub in_flight_max: u64,

@@ -1,6 +1,6 @@
-//! TCP segments out of frames: IPv4 (RFC 791), IPv6 (RFC 8200), TCP (RFC 9293) and its options.
+//! Decodes TCP segments from frames: IPv4 (RFC 791), IPv6 (RFC 8200), TCP (RFC 9293) and its options.
 //!
-//! Nothing of the payload is needed, so a frame may be cut anywhere after the TCP header's window field.
+//! The payload is not needed, so a frame may be cut anywhere after the TCP header's window field.
 
 use crate::frames::Frame;
 use crate::link;
@@ -9,10 +9,10 @@ use crate::skip::{Skip, field};
 use crate::tunnel;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Tunnels in tunnels, at most: a hostile packet may have hundreds.
+/// Most nested tunnels: a hostile packet may have hundreds.
 const MOST_TUNNELS: usize = 8;
 
-/// The segment that `frame` carries, in a tunnel too.
+/// The segment in `frame`, also inside a tunnel.
 pub fn segment(frame: &Frame<'_>) -> Result<Segment, Skip> {
     let mut place = link::ip_header(frame.link, frame.data)?;
     for _ in 0..=MOST_TUNNELS {
@@ -23,7 +23,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Skip> {
             Some(6) => ipv6(packet, on_wire)?,
             _ => return Err(Skip::Unreadable),
         };
-        // Some take the frame's padding for the packet's, and PPPoE knows better.
+        // Some senders count the frame's padding as packet data; PPPoE has the right length.
         let ip = match place.end {
             Some(_) => Ip { length: ip.length.min(on_wire.saturating_sub(ip.header)), ..ip },
             None => ip,
@@ -44,7 +44,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Skip> {
     Err(Skip::Unread("tunnels in tunnels"))
 }
 
-/// What an IP header says, and where TCP begins behind it.
+/// The facts of an IP header, and where TCP begins behind it.
 struct Ip {
     source: IpAddr,
     target: IpAddr,
@@ -102,7 +102,7 @@ fn ipv6(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
         let extension = match next {
             // Hop by hop, routing, destination options, mobility, HIP, shim6.
             0 | 43 | 60 | 135 | 139 | 140 => 8 + 8 * usize::from(size),
-            // Authentication counts in words of four bytes.
+            // The authentication header counts in words of four bytes.
             51 => 8 + 4 * usize::from(size),
             // A fragment.
             _ => {
@@ -131,7 +131,7 @@ fn ipv6(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
     })
 }
 
-/// The payload length that a jumbo payload option at `at` tells (RFC 2675); Linux uses it for super-packets too.
+/// The payload length in a jumbo payload option at `at` (RFC 2675); Linux also uses it for super-packets.
 fn jumbo_length(packet: &[u8], at: usize) -> Option<usize> {
     match field(packet, at).ok()? {
         [0xc2, 4, a, b, c, d] => Some(u32::from_be_bytes([a, b, c, d]) as usize),
@@ -172,7 +172,7 @@ fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip, via: u32) -> Result<Segment, Sk
 /// Largest shift of the window (RFC 7323 section 2.3: a larger one counts as this).
 const LARGEST_SCALE: u8 = 14;
 
-/// Options up to the first whose length can't be, or that the capture has `cut` off; of SACK blocks those that are whole.
+/// Options up to the first one with an impossible length, or that the capture has `cut` off; only complete SACK blocks.
 fn tcp_options(mut bytes: &[u8], cut: bool) -> Options {
     let mut options = Options::default();
     loop {
@@ -194,7 +194,7 @@ fn tcp_options(mut bytes: &[u8], cut: bool) -> Options {
     }
 }
 
-/// Notes one option; what has another length than its RFC says is left out.
+/// Records one option; an option with another length than in its RFC is ignored.
 fn tcp_option(options: &mut Options, kind: u8, value: &[u8]) {
     match (kind, value) {
         (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),

@@ -7,7 +7,7 @@ use crate::path::Rows;
 use crate::segment::Segment;
 use crate::tables::{Column, Table};
 
-/// A segment with what the analysis made of it.
+/// A segment with its analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub t_s: f64,
@@ -20,10 +20,10 @@ pub struct Row {
     pub rtt_s: f64,
 }
 
-/// Columns; see the reference of captures.
+/// Columns; the reference of captures defines them.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// With the columns that neither a picture nor an estimate needs: round-trip times and frames.
+    /// Also has the columns that pictures and estimates do not need: round-trip times and frames.
     whole: bool,
     pub t_s: Vec<f64>,
     pub direction: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct Details {
     pub window: Vec<u64>,
     pub flags: Vec<u8>,
     pub kind: Vec<u8>,
-    /// Segments with timestamps, and these: value and echo.
+    /// Whether each segment has timestamps; then their values and echoes.
     pub stamped: Vec<bool>,
     pub stamps: Vec<[u32; 2]>,
     pub rtt_s: Vec<f64>,
@@ -49,7 +49,7 @@ impl Details {
         Details { whole, ..Details::default() }
     }
 
-    /// Segments and SACK blocks.
+    /// Number of segments and SACK blocks.
     pub fn rows(&self) -> usize {
         self.t_s.len() + self.sack_segment.len()
     }
@@ -73,7 +73,7 @@ impl Details {
         self.frame.push(segment.frame);
     }
 
-    /// A SACK block of the segment that is pushed next.
+    /// Adds a SACK block of the segment that is pushed next.
     pub fn sack(&mut self, start: i64, end: i64, dsack: bool) {
         self.sack_segment.push(self.t_s.len() as u64);
         self.sack_start.push(start);

@@ -1,8 +1,8 @@
-//! Round trips by the timestamp option (RFC 7323): when a TSval went by, and when its echo did.
+//! Round trips from the timestamp option (RFC 7323): when a TSval passed, and when its echo did.
 
 use std::collections::VecDeque;
 
-/// TSvals remembered: those of a second and more where the clock ticks in milliseconds.
+/// TSvals remembered: those of at least a second if the clock ticks in milliseconds.
 const MOST: usize = 1024;
 
 /// A TSval, when it was first seen, and the last acknowledgement that carried it.
@@ -13,7 +13,7 @@ struct Stamp {
     ack: i64,
 }
 
-/// The TSvals of one end that its peer has not echoed yet, with the time at which each was first seen.
+/// The TSvals of one end that its peer has not echoed yet, each with the time at which it was first seen.
 #[derive(Debug, Default)]
 pub struct Echo {
     waiting: VecDeque<Stamp>,
@@ -36,8 +36,8 @@ impl Echo {
         }
     }
 
-    /// Nanoseconds since `tsecr` was first seen as TSval, the first time that it comes back, and what was acknowledged
-    /// with it.
+    /// Nanoseconds since `tsecr` was first seen as a TSval, if this is its first echo, and the acknowledgement number
+    /// sent with it.
     pub fn echoed(&mut self, tsecr: u32, now_ns: u64) -> Option<(u64, i64)> {
         while let Some(&stamp) = self.waiting.front() {
             let age = tsecr.wrapping_sub(stamp.tsval).cast_signed();

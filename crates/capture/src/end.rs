@@ -1,4 +1,4 @@
-//! One end of a connection: what its segments' headers say.
+//! One end of a connection: the facts from its segments' headers.
 
 use crate::echo::Echo;
 use crate::identification::Identification;
@@ -6,14 +6,15 @@ use crate::segment::{self, Segment};
 use crate::segment_size::SegmentSize;
 use crate::sequence::Sequence;
 
-/// A SYN is sent again after a second (RFC 6298 section 2.1), by some after a quarter of it: sooner it is a copy.
+/// A SYN is retransmitted after one second (RFC 6298 section 2.1), by some systems after a quarter of that. Sooner, it
+/// is a copy.
 const SYN_AGAIN_NS: u64 = 200_000_000;
 
 /// What a SYN or SYN-ACK offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Syn {
     pub time_ns: u64,
-    /// Sent so often.
+    /// How often it was sent.
     pub copies: u16,
     /// 0: none.
     ip_id: u16,
@@ -24,8 +25,8 @@ pub struct Syn {
     /// ECE and CWR in a SYN, ECE alone in a SYN-ACK (RFC 3168 section 6.1.1).
     pub ecn: bool,
     pub window: u16,
-    /// Until its answer, which has come by; `trip_ns` is not known where it was sent twice and nothing tells which copy
-    /// was answered.
+    /// Time until its answer passed; `trip_ns` is unknown if it was sent twice and nothing shows which copy was
+    /// answered.
     pub answered: bool,
     pub trip_ns: Option<u64>,
 }
@@ -49,7 +50,7 @@ impl Syn {
         }
     }
 
-    /// Takes the SYN that comes once more; the same packet captured twice is not sent twice.
+    /// Takes a repeated SYN; the same packet captured twice counts once.
     fn again(&mut self, segment: &Segment) {
         let same = self.ip_id != 0 && segment.ip_id == Some(self.ip_id);
         if !same || segment.time_ns.saturating_sub(self.time_ns) > SYN_AGAIN_NS {
@@ -72,25 +73,25 @@ pub struct End {
     pub sequence: Option<Sequence>,
     pub syn: Option<Syn>,
     pub packets: u64,
-    /// All below was sent, as its segments show, and when that was shown; [`NONE`] before the first.
+    /// Everything below was sent, as its segments show, with the time of that evidence; [`NONE`] before the first.
     sent: i64,
     sent_ns: u64,
-    /// The highest number of the peer's that it acknowledged.
+    /// The highest of the peer's sequence numbers that it acknowledged.
     acked: i64,
     pub fin: bool,
-    /// FINs without data that came again, of an end that sends no data.
+    /// Repeated FINs without data from an end that sends no data.
     pub fins_again: u16,
     fin_id: u16,
     pub reset: bool,
-    /// As the header has it.
+    /// As in the header, unscaled.
     pub window: u16,
     /// The window of a SYN is never shifted (RFC 7323 section 2.2).
     pub window_of_syn: bool,
-    /// Shift of the windows where the handshake was not seen: the least one that the data in flight fitted in.
+    /// Inferred shift of the windows without a handshake: the smallest for which the data in flight fits.
     pub inferred_scale: u8,
     pub echo: Echo,
     pub identification: Identification,
-    /// Packets that a router marked as having met congestion.
+    /// Packets with a congestion mark from a router.
     pub marked: u64,
     pub echoes: u64,
     pub reduced: u64,
@@ -127,7 +128,7 @@ impl Default for End {
 }
 
 impl End {
-    /// Takes the header's facts; sequence numbers start with the first segment.
+    /// Takes the header's facts; sequence numbers are relative to the first segment.
     pub fn see(&mut self, segment: &Segment) {
         self.packets += 1;
         self.marked += u64::from(segment.ecn == 3);
@@ -155,8 +156,8 @@ impl End {
         }
     }
 
-    /// Whether a SYN has another number than the one before, as an answer that was made without memory may (SYN cookies, RFC
-    /// 4987 section 3.6): numbers are counted from it then.
+    /// Whether a SYN has another number than the previous one, as with an answer made without state (SYN cookies, RFC
+    /// 4987 section 3.6). Sequence numbers are then counted from it.
     pub fn begins_anew(&mut self, segment: &Segment) -> bool {
         let other = self.syn.is_some() && self.sequence.is_some_and(|sequence| !sequence.is_origin(segment.seq));
         if other {
@@ -166,12 +167,12 @@ impl End {
         other
     }
 
-    /// What it acknowledged were numbers that its peer has begun anew.
+    /// Forgets what it acknowledged, because its peer started new sequence numbers.
     pub fn forget_acked(&mut self) {
         self.acked = NONE;
     }
 
-    /// Takes a FIN without data of an end that sends none.
+    /// Takes a FIN without data from an end that sends none.
     pub fn lone_fin(&mut self, segment: &Segment) {
         let id = segment.ip_id.unwrap_or(0);
         if self.fin && (id == 0 || id != self.fin_id) {
@@ -180,7 +181,7 @@ impl End {
         self.fin_id = id;
     }
 
-    /// All below was sent, as its segments show, and when that was shown.
+    /// Everything below was sent, as its segments show, with the time of that evidence.
     pub fn sent(&self) -> Option<(i64, u64)> {
         (self.sent != NONE).then_some((self.sent, self.sent_ns))
     }
@@ -191,7 +192,7 @@ impl End {
         }
     }
 
-    /// The highest number of its peer's that it acknowledged.
+    /// The highest of its peer's sequence numbers that it acknowledged.
     pub fn acked(&self) -> Option<i64> {
         (self.acked != NONE).then_some(self.acked)
     }
@@ -200,7 +201,7 @@ impl End {
         self.acked = self.acked.max(ack);
     }
 
-    /// From the capture point to the peer and back, by the answer to its SYN.
+    /// From the capture point to the peer and back, measured on the answer to its SYN.
     pub fn handshake_ns(&self) -> Option<u64> {
         self.syn.as_ref()?.trip_ns
     }

@@ -1,4 +1,4 @@
-//! What is told of a capture and of each connection, as JSON; the reference of captures defines every field.
+//! The facts of a capture and of each connection, as JSON; the reference of captures defines every field.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub struct Handshake {
     pub server: Option<Offer>,
 }
 
-/// What a SYN or SYN-ACK has.
+/// The offers of a SYN or SYN-ACK.
 #[derive(Debug, Serialize)]
 pub struct Offer {
     pub mss: Option<u16>,
@@ -74,7 +74,7 @@ pub struct Offer {
 pub struct DirectionFacts {
     pub from: &'static str,
     pub packets: u64,
-    /// Of an end that sends no data, its FINs.
+    /// Repeated FINs, for an end that sends no data.
     #[serde(rename = "retransmits", skip_serializing_if = "Option::is_none")]
     pub fins_again: Option<u16>,
     #[serde(flatten)]
@@ -133,7 +133,7 @@ pub struct DataFacts {
 pub struct Trips {
     pub base_s: Option<f64>,
     pub whole: Option<Summary>,
-    /// "receiver" or "sender": which half `whole` is of, with the other at its shortest.
+    /// "receiver" or "sender": the half that `whole` measures, plus the other half at its shortest.
     pub far: Option<&'static str>,
     pub near_s: Option<f64>,
     pub sequence: Option<Summary>,

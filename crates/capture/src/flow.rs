@@ -1,4 +1,4 @@
-//! The data that one end of a connection sends, as the capture shows it, and what the other end acknowledges.
+//! The data that one end sends, as captured, and what the other end acknowledges.
 
 mod acknowledgement;
 mod again;
@@ -26,58 +26,58 @@ use crate::series::Series;
 use crate::shared::{ALL_OUTSTANDING, FEW, MOST_OUTSTANDING, Shared};
 use sawtooth_units::width::{Approx, Fit};
 
-/// A window that has not been told yet limits nothing.
+/// A window that is not known yet limits nothing.
 pub const UNTOLD: u64 = u64::MAX;
 
-/// A retransmission, for the report that it was not needed.
+/// A retransmission, kept for a report that it was needless.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     start: i64,
     end: i64,
     segments: u64,
-    /// It was seen to be spurious when it came by.
+    /// It was recognized as spurious when it passed.
     known: bool,
-    /// In the details.
+    /// Its row in the details.
     row: u32,
 }
 
-/// What a flow has to know of a segment with data.
+/// What a flow needs of a segment with data.
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
     pub segment: &'a Segment,
     pub start: i64,
     pub end: i64,
     pub order: Order,
-    /// The sender gives each packet an identification of its own.
+    /// The sender gives each packet a distinct identification.
     pub identified: bool,
-    /// The segment, or the last part of a joined one, is as long as can be.
+    /// The segment, or the last part of a joined one, has full length.
     pub full: bool,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// SACK may be used; None where the handshake was not seen.
+    /// Whether SACK is permitted; None if the handshake was not captured.
     pub sack: Option<bool>,
 }
 
 impl Data<'_> {
-    /// Packets on the wire that it stands for, more than one where offload has joined them.
+    /// Packets on the wire that it represents, more than one if offload joined them.
     fn packets(&self) -> u32 {
         self.segment.payload.div_ceil(self.mss).max(1)
     }
 
-    /// Packets, and bytes of payload, that its part below `end` stands for.
+    /// Packets and payload bytes of its part below `end`.
     fn below(&self, end: i64) -> (u64, u64) {
         let bytes = (end - self.start).clamp(0, i64::from(self.segment.payload)).fit_u64();
         (bytes.div_ceil(u64::from(self.mss)).max(1), bytes)
     }
 }
 
-/// What the connection knows of an end before its first data is seen.
+/// What the connection knows about an end before its first data.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// All below was sent, and when that was shown; the last number is that of a FIN.
+    /// Everything below was sent, with the time of that evidence; the last number is that of a FIN.
     pub sent: Option<(i64, u64)>,
     pub fin: bool,
-    /// The peer acknowledged up to here.
+    /// The peer acknowledged up to this number.
     pub acked: Option<i64>,
 }
 
@@ -90,40 +90,40 @@ pub struct Flow {
     pub limits: Limits,
     outstanding: Outstanding,
     pieces: Pieces,
-    /// Acknowledged up to here, perhaps beyond what was seen sent.
+    /// Acknowledged up to this number, perhaps beyond what was captured.
     una: i64,
     gaps: Gaps,
     recent: Box<Recent>,
-    /// The acknowledgement that the sender echoed last; None without timestamps.
+    /// The acknowledgement that the sender last echoed; None without timestamps.
     echoed_ack: Option<i64>,
-    /// Seen sent up to here.
+    /// Captured up to this number.
     highest: i64,
     copies: VecDeque<Copy>,
     pub first_ns: u64,
     pub last_ns: u64,
-    /// Of the receiver's last segment, and whether the sender's last one was full.
+    /// Time of the receiver's last segment, and whether the sender's last one was full.
     heard_ns: u64,
     last_full: bool,
-    /// Of the last cumulative acknowledgement of new data.
+    /// Time of the last cumulative acknowledgement of new data.
     progress_ns: u64,
     duplicate_acks: u32,
-    /// Recovery from a timeout goes on up to here.
+    /// Recovery from a timeout ends at this number.
     timeout_until: i64,
-    /// Fast recovery goes on up to here (`high_seq` in Linux).
+    /// Fast recovery ends at this number (`high_seq` in Linux).
     recovery_until: i64,
-    /// What a tail loss probe has to wait for before the next one.
+    /// The number that must be acknowledged before the next tail loss probe.
     probed_until: i64,
     window: u64,
-    /// The smallest one since the last data.
+    /// The smallest window since the last data.
     least_window: u64,
     closed_ns: Option<u64>,
-    /// Blocks of the last acknowledgement, so that only what is new in the next one is looked at.
+    /// Blocks of the last acknowledgement; only what is new in the next one is processed.
     blocks: Blocks,
 }
 
 impl Flow {
-    /// `start` is the number of the data in `first`, `window` what the receiver last offered or [`UNTOLD`], `trips` what the
-    /// handshake tells.
+    /// `start` is the number of the data in `first`, `window` the receiver's last offer or [`UNTOLD`], `trips` the
+    /// handshake's round trips.
     pub fn new(
         start: i64,
         before: Before,
@@ -166,15 +166,15 @@ impl Flow {
             flow.acknowledged_unseen(acked, first);
             flow.una = flow.una.max(acked);
         }
-        // What follows was sent before it was seen here.
+        // What follows was sent before it was captured.
         let fin = i64::from(before.fin && sent > start);
         flow.hole(sent - fin, Seen { time_ns: shown_ns, ..Seen::of(first) }, shared);
         flow.put(sent, Seen { time_ns: shown_ns, ..Seen::of(first) }, false, shared);
         flow
     }
 
-    /// Bytes sent that the sender did not know the receiver to have. What it knew it tells by the TSecr of its data; where
-    /// there is none, what was acknowledged here counts.
+    /// Bytes sent that the sender did not know to be received. The TSecr of its data shows what it knew; without it,
+    /// the acknowledgements at the capture point count.
     pub fn in_flight(&self) -> u64 {
         let known = self.echoed_ack.map_or(self.una, |ack| ack.min(self.una));
         (self.highest - known - self.outstanding.sacked_bytes()).max(0).fit_u64()
@@ -200,7 +200,7 @@ impl Flow {
             interval.window(self.window.min(u64::from(u32::MAX)).fit_u32());
         }
         self.last_full = data.full;
-        // A FIN waits for nothing, and may come long after the last data.
+        // A FIN waits for nothing and may come long after the last data.
         if data.segment.payload > 0 {
             if self.counts.payload_bytes == u64::from(data.segment.payload) {
                 self.first_ns = now_ns;
@@ -208,7 +208,7 @@ impl Flow {
             self.last_ns = now_ns;
             let moment = Moment {
                 now_ns,
-                // What is sent again was in flight, also where the capture point never saw it.
+                // Retransmitted data was in flight, even if the capture point never saw it.
                 emptied: flight_before == 0 && kind == Kind::InOrder,
                 flight_after: in_flight,
                 window: self.window,
@@ -264,8 +264,8 @@ impl Flow {
         kind
     }
 
-    /// Whether a single byte is one that was sent before only to be answered (RFC 9293 section 3.8.4): the last one, which
-    /// was acknowledged, or into a closed window, or of which no acknowledgement was captured.
+    /// Whether a single byte was sent only to provoke an answer (RFC 9293 section 3.8.4): the last byte, already
+    /// acknowledged, or sent into a closed window, or without any captured acknowledgement.
     fn is_probe(&self, data: &Data) -> bool {
         data.segment.payload == 1
             && data.end == self.highest
@@ -273,12 +273,12 @@ impl Flow {
             && (data.end <= self.una || self.window == 0 || self.counts.acks == 0)
     }
 
-    /// Whether an empty segment that starts here is below what was sent, and only to be answered.
+    /// Whether an empty segment with this number is below what was sent, and thus only provokes an answer.
     pub fn is_below(&self, start: i64) -> bool {
         start + 1 == self.highest && start < self.una || self.window == 0 && start + 1 == self.una
     }
 
-    /// A zero-window probe where the window is closed, else a keep-alive.
+    /// A zero-window probe if the window is closed, else a keep-alive.
     pub fn probe(&mut self) -> Kind {
         if self.window == 0 {
             self.counts.zero_window_probes += 1;
@@ -288,7 +288,7 @@ impl Flow {
         Kind::Probe
     }
 
-    /// What of a segment is new, perhaps after a hole.
+    /// Takes the new part of a segment, perhaps after a gap.
     fn push(&mut self, data: &Data, shared: &mut Shared) {
         if data.end <= self.highest {
             return;
@@ -303,18 +303,19 @@ impl Flow {
         self.keep_bounds(shared);
     }
 
-    /// A segment without data that starts at `start` shows that all below was sent.
+    /// A segment without data that starts at `start` shows that everything below was sent.
     pub fn must_have_sent(&mut self, start: i64, segment: &Segment, shared: &mut Shared) {
         self.hole(start, Seen::of(segment), shared);
         self.keep_bounds(shared);
     }
 
-    /// All up to `end` was sent, and not seen.
+    /// Everything up to `end` was sent but not captured.
     fn hole(&mut self, end: i64, seen: Seen, shared: &mut Shared) {
         self.stretch(end, seen, false, shared);
     }
 
-    /// All up to `end` was sent and seen, as data (`news`) or otherwise; what of it was acknowledged before is late.
+    /// Everything up to `end` was sent and captured, as data (`news`) or otherwise; a part that was already
+    /// acknowledged is late.
     fn put(&mut self, end: i64, seen: Seen, news: bool, shared: &mut Shared) {
         if news {
             self.counts.unseen_bytes -= self.gaps.fill(self.highest, end);
@@ -343,7 +344,7 @@ impl Flow {
         self.highest = self.highest.max(end);
     }
 
-    /// `ack` is beyond what was seen sent: the capture lost it, or shows it later.
+    /// `ack` is beyond what was captured: the capture lost it or shows it later.
     fn acknowledged_unseen(&mut self, ack: i64, segment: &Segment) {
         let start = self.highest.max(self.una);
         if ack > start {
@@ -353,7 +354,7 @@ impl Flow {
         }
     }
 
-    /// Gives up the oldest where acknowledgements do not come by, so that memory stays bounded.
+    /// Drops the oldest entries if acknowledgements are missing, so that memory stays bounded.
     fn keep_bounds(&mut self, shared: &mut Shared) {
         while self.outstanding.len() > MOST_OUTSTANDING
             || (shared.outstanding > ALL_OUTSTANDING && self.outstanding.len() > FEW)
@@ -368,20 +369,20 @@ impl Flow {
         }
     }
 
-    /// A TSval of the receiver came back on data; it was sent with the acknowledgement `ack`, `ns` ago.
+    /// Data echoed a TSval of the receiver, which was sent with the acknowledgement `ack`, `ns` ago.
     pub fn sender_echo(&mut self, ns: u64, ack: i64, now_ns: u64, shared: &Shared) {
         self.echoed_ack = Some(ack);
         self.trips.by_sender_echo(ns);
         self.series.at(shared.since_start(now_ns), shared.intervals).sender(ns.approx_f32() / 1e9);
     }
 
-    /// Its losses by time.
+    /// Its losses as bursts in time.
     pub fn bursts(&self) -> Bursts {
         let duration_ns = self.last_ns.saturating_sub(self.first_ns);
         Bursts::of(&self.losses.runs, duration_ns, self.trips.smoothed_ns())
     }
 
-    /// Ends the accounts at the capture's end.
+    /// Closes the flow at the capture's end.
     pub fn finish(&mut self, shared: &mut Shared) {
         if let Some(part) = self.pieces.rest() {
             self.losses.pass(part, 0, &mut shared.runs);
@@ -390,7 +391,7 @@ impl Flow {
     }
 }
 
-/// When a segment was seen, and its clock.
+/// When a segment was captured, and its timestamp.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     time_ns: u64,

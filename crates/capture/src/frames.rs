@@ -1,4 +1,4 @@
-//! Frames out of a capture file, pcap or pcapng, one at a time.
+//! Reads frames from a capture file, pcap or pcapng, one at a time.
 
 use crate::buffer::Buffer;
 use crate::copies::Device;
@@ -12,9 +12,9 @@ use crate::source::Source;
 /// One captured frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// From 1.
+    /// Frame number, from 1.
     pub number: u64,
-    /// Offset of its record in the unpacked file.
+    /// Offset of its record in the uncompressed file.
     pub byte: u64,
     /// Nanoseconds since 1970.
     pub time_ns: u64,
@@ -22,7 +22,7 @@ pub struct Frame<'a> {
     pub device: Device,
     /// Bytes of the whole frame on the wire, at least those of `data`.
     pub wire: u32,
-    /// What the capture kept of it.
+    /// The bytes that the capture kept.
     pub data: &'a [u8],
 }
 
@@ -54,7 +54,7 @@ impl Frames {
         Ok(Frames { buffer, format, number: 0, ended: false })
     }
 
-    /// The next frame, or None where the capture ends or breaks (then `problems` says how).
+    /// The next frame; None if the capture ends or is damaged (`problems` then says how).
     pub fn next_frame(&mut self, problems: &mut Problems) -> Option<Frame<'_>> {
         if self.ended {
             return None;

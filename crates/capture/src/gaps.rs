@@ -1,13 +1,13 @@
-//! Numbers that the receiver has acknowledged although no segment with them was seen here: the capture lost them, they went
-//! another way, or it shows them after their acknowledgement.
+//! Gaps: sequence numbers that the receiver acknowledged although no segment with them was captured. The capture lost
+//! them, they took another path, or they appear after their acknowledgement.
 
 use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
-/// Stretches remembered for segments that come after all; older ones stay uncounted among what was never seen.
+/// Ranges remembered for segments that appear later; older ones stay counted as never captured.
 const MOST: usize = 64;
 
-/// A stretch, when it was found missing, and the TSval of the segment that showed it.
+/// A range, when it was found missing, and the TSval of the segment that showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     pub start: i64,
@@ -31,12 +31,12 @@ impl Gaps {
         }
     }
 
-    /// The first stretch that `start..end` has a part of.
+    /// The first range that overlaps `start..end`.
     pub fn find(&self, start: i64, end: i64) -> Option<Gap> {
         self.all.iter().find(|gap| gap.start < end && gap.end > start).copied()
     }
 
-    /// Takes out what `start..end` has of them, as it was seen now; how many numbers that is.
+    /// Removes `start..end`, which is now captured; returns how many sequence numbers that covers.
     pub fn fill(&mut self, start: i64, end: i64) -> u64 {
         let mut filled = 0;
         let mut place = 0;

@@ -1,4 +1,4 @@
-//! A loss model out of runs of losses: each packet by itself, or in bursts (Gilbert 1960, Elliott 1963).
+//! Fits a loss model to runs of losses: independent losses, or bursts (Gilbert 1960, Elliott 1963).
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use crate::bursts::Burst;
 use crate::losses::Lost;
 use sawtooth_units::width::{Approx, Fit, Whole};
 
-/// Runs below which bursts can't be told from chance.
+/// With fewer runs, bursts cannot be told from chance.
 const ENOUGH_RUNS: usize = 20;
 
-/// Runs below which the loss of the good state can't be told.
+/// With fewer runs, the loss of the good state cannot be estimated.
 const ENOUGH_FOR_ALL: usize = 50;
 
-/// Two states, good and bad, a chance at each packet to go to the other, and a chance of loss in each; shares. As in a
-/// scenario, and as in netem's `gemodel`, a packet is lost with the chance of the state that it finds.
+/// Two states, good and bad, with a probability per packet of changing to the other, and a loss probability in each. As
+/// in a scenario and in netem's `gemodel`, the state before the change decides whether a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GilbertElliott {
     pub p: f64,
@@ -22,12 +22,12 @@ pub struct GilbertElliott {
     pub good: f64,
 }
 
-/// Runs of losses in order, and what they are in time: how long the bad state may last.
+/// Runs of losses in order, with their times: how long the bad state may last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
     pub runs: &'a [Lost],
     pub bursts: &'a [Burst],
-    /// Arrived after the last run.
+    /// Segments that arrived after the last run.
     pub last_gap: u64,
 }
 
@@ -40,8 +40,8 @@ impl Sequence<'_> {
         self.runs.iter().map(|lost| f64::from(lost.gap)).sum::<f64>() + self.last_gap.approx()
     }
 
-    /// The model of bursts that explains the sequence better than independent losses do, by the Bayesian information
-    /// criterion; None where there is none, or where there are too few runs to tell.
+    /// The burst model, if it explains the sequence better than independent losses do by the Bayesian information
+    /// criterion; None otherwise, or with too few runs.
     pub fn fit(&self) -> Option<GilbertElliott> {
         let (lost, arrived) = (self.lost(), self.arrived());
         let packets = lost + arrived;
@@ -52,11 +52,11 @@ impl Sequence<'_> {
         let criterion = |parameters: f64, likelihood: f64| parameters * libm::log(packets) - 2.0 * likelihood;
         let independent = criterion(1.0, lost * libm::log(share) + arrived * libm::log(1.0 - share));
         let runs = self.runs.len().approx();
-        // All packets of the bad state are lost: run lengths and gaps say it all.
+        // All packets of the bad state are lost, so run lengths and gaps determine the model.
         let simple = GilbertElliott { p: (runs / arrived).min(1.0), r: runs / lost, bad: 1.0, good: 0.0 };
         let from_simple = criterion(2.0, self.likelihood(simple));
         let mut models = vec![(from_simple, simple)];
-        // A bad state that lets packets through, as long as a run or as a burst in time.
+        // A bad state that lets some packets through, as long as a run, or as a burst in time.
         let starts = [Some(GilbertElliott { r: simple.r / 2.0, bad: 0.7, ..simple }), self.by_time(lost, arrived)];
         let climbed = starts.into_iter().flatten().map(|start| self.best(start, 3));
         let (partial, likelihood) = climbed.max_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -72,7 +72,7 @@ impl Sequence<'_> {
             .map(|(_, model)| model)
     }
 
-    /// The model whose bad state lasts as long as the bursts do.
+    /// The model whose bad state lasts as long as the bursts.
     fn by_time(&self, lost: f64, arrived: f64) -> Option<GilbertElliott> {
         let span = self.bursts.iter().map(|burst| burst.span.approx()).sum::<f64>();
         let bursts = self.bursts.len().approx();
@@ -84,7 +84,7 @@ impl Sequence<'_> {
         })
     }
 
-    /// Logarithm of the chance that the model makes just this sequence, its first packet in the long run's state.
+    /// Logarithm of the probability of exactly this sequence, with the first packet in the stationary state.
     fn likelihood(&self, model: GilbertElliott) -> f64 {
         let GilbertElliott { p, r, bad, good } = model;
         let last_gap = u32::try_from(self.last_gap).unwrap_or(u32::MAX);
@@ -102,7 +102,7 @@ impl Sequence<'_> {
         chance.logarithm()
     }
 
-    /// Climbs to the most likely model, one of the first `free` parameters (p, r, bad, good) at a time.
+    /// Climbs to the most likely model, varying one of the first `free` parameters (p, r, bad, good) at a time.
     fn best(&self, start: GilbertElliott, free: usize) -> (GilbertElliott, f64) {
         let odds = |share: f64| share.clamp(1e-9, 1.0 - 1e-9) / (1.0 - share.clamp(1e-9, 1.0 - 1e-9));
         let logit = |share: f64| libm::log(odds(share));
@@ -136,11 +136,11 @@ impl Sequence<'_> {
     }
 }
 
-/// What 1, 2, 4, 8 … packets with the same outcome make of the chances of the two states.
+/// How 1, 2, 4, 8 … packets with the same outcome change the probabilities of the two states.
 struct Powers(Vec<Power>);
 
-/// A matrix whose largest part is near 1, so that the chance of a long gap does not vanish, and the logarithm of what it
-/// was divided by.
+/// A matrix scaled so that its largest entry is near 1, which keeps the probability of a long gap from vanishing, and
+/// the logarithm of the scale.
 #[derive(Clone, Copy)]
 struct Power {
     matrix: [[f64; 2]; 2],
@@ -148,14 +148,14 @@ struct Power {
 }
 
 impl Powers {
-    /// As many as `most` packets in a row need.
+    /// As many powers as `most` consecutive packets need.
     fn of(matrix: [[f64; 2]; 2], most: u32) -> Self {
         let first = Power { matrix, scale: 0.0 };
         let count = most.checked_ilog2().map_or(1, |bits| bits + 1);
         Powers(std::iter::successors(Some(first), |power| Some(power.squared())).take(count as usize).collect())
     }
 
-    /// Takes `state` through `times` packets and makes its parts sum to 1; what they summed to becomes part of `chance`.
+    /// Advances `state` by `times` packets and normalizes it; its former sum is multiplied into `chance`.
     fn apply(&self, state: &mut [f64; 2], mut times: u32, chance: &mut Chance) {
         while times > 0 {
             let Power { matrix: m, scale } = &self.0[times.trailing_zeros() as usize];
@@ -173,8 +173,8 @@ impl Powers {
     }
 }
 
-/// A chance that may be too small for a number: `product` times e to the power of `sum`. A logarithm for each factor would
-/// take longer than all else.
+/// A probability that may be too small for a number: `product` times e to the power of `sum`. One logarithm per factor
+/// would take longer than everything else.
 struct Chance {
     product: f64,
     sum: f64,
@@ -201,7 +201,7 @@ impl Power {
     }
 }
 
-/// The loss in the words of a scenario file: bursts where there is a model of them, else the share `rate`.
+/// The loss in the syntax of a scenario file: bursts if there is a model, else the share `rate`.
 pub fn scenario(model: Option<GilbertElliott>, rate: f64) -> String {
     match model {
         None => format!("loss = \"{}\"", percent(rate)),
@@ -215,7 +215,7 @@ pub fn scenario(model: Option<GilbertElliott>, rate: f64) -> String {
     }
 }
 
-/// Three digits that matter, at least to a scenario's finest step of 1e-7 %.
+/// Three significant digits, at least to a scenario's finest step of 1e-7 %.
 fn percent(share: f64) -> String {
     let value = share.clamp(0.0, 1.0) * 100.0;
     let digits = if value > 0.0 { (2.0 - libm::log10(value).floor()).clamp(0.0, 7.0) } else { 0.0 };
@@ -228,7 +228,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Draws from the model; a small generator will do.
+    /// Draws from the model with a small generator.
     fn drawn(model: GilbertElliott, packets: u64) -> (Vec<Lost>, u64) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut uniform = || {

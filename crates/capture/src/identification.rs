@@ -1,44 +1,44 @@
-//! The identification field of IPv4, which many stacks count up: it tells the order in which packets were sent, whether a
-//! packet is the same one once more, and, where the counter is the connection's own, how many are missing.
+//! The IPv4 identification field, which many stacks increment. It shows the order in which packets were sent, whether a
+//! packet is a copy, and how many are missing if the counter belongs to the connection.
 //!
-//! Linux counts by connection, Windows and others by host. By host the order holds, too, but a jump is what the host sent
-//! to others. So what is missing is told only where jumps come with holes in the sequence numbers that are as large, or
-//! where the end has shown itself to be Linux: its SYN-ACK, sent before there is a connection, has the number 0.
+//! Linux counts per connection, Windows and others per host. A host's counter shows the order, too, but its jumps are
+//! packets to other hosts. So missing packets are counted only if jumps come with equally large gaps in the sequence
+//! numbers, or if the end is recognized as Linux: its SYN-ACK, sent before there is a connection, has identification 0.
 
-/// Where a packet stands among those of its sender, by its identification.
+/// A packet's position among those of its sender, by its identification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// There is none, or this sender's does not count up.
+    /// It has none, or this sender does not increment it.
     Unknown,
-    /// It was sent after all that were seen.
+    /// It was sent after all packets seen so far.
     After,
-    /// It was sent before the latest one seen.
+    /// It was sent before the latest packet seen.
     Late,
-    /// It has the number of the latest one.
+    /// It has the number of the latest packet.
     Again,
 }
 
-/// Where a packet stands by its sequence number.
+/// A packet's position by its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// It has no data.
     Empty,
-    /// Its data follows what was seen.
+    /// Its data follows what was captured.
     Next,
-    /// Its data follows a hole of so many packets.
+    /// Its data follows a gap of this many packets.
     AfterHole(u64),
-    /// Its data is below what was seen.
+    /// Its data is below what was captured.
     Below,
 }
 
-/// A jump that is not missing packets: a counter that serves other connections too, or none at all.
+/// A larger jump is not missing packets: the counter serves other connections too, or there is none.
 const WILD: u16 = 4096;
 
-/// Steps after which the counter is judged, and how many of them must be small.
+/// Steps after which the counter is judged, and the share of them that must be small.
 const TRUST: (u32, f64) = (8, 0.95);
 
-/// Jumps that come with a hole for each that does not, in a counter of the connection's own: lost retransmissions and
-/// acknowledgements leave no hole.
+/// In a counter of the connection, jumps with a gap per jump without one: lost retransmissions and acknowledgements
+/// leave no gap.
 const WITH_HOLES: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,22 +47,22 @@ pub struct Identification {
     latest: u16,
     steps: u32,
     wild: u32,
-    /// Packets with new data that have the identification of the packet before, and that have another.
+    /// Packets with new data that have the previous packet's identification, and those with another.
     same: u16,
     changed: u16,
-    /// Jumps over packets that a hole shows to be missing, and others.
+    /// Jumps over packets that a gap shows to be missing, and other jumps.
     shown: u16,
     unexplained: u16,
     missing: u32,
-    /// The SYN-ACK had 0, and other packets have not.
+    /// The SYN-ACK had 0 and other packets do not.
     zero_at_first: bool,
 }
 
 impl Identification {
-    /// Takes a packet that stands for `packets` on the wire (more than one where offload has joined them).
-    /// Linux counts by that number (`__ip_select_ident`, `ip_select_ident_segs`).
+    /// Takes a packet that represents `packets` on the wire (more than one if offload joined them). Linux increments by
+    /// that number (`__ip_select_ident`, `ip_select_ident_segs`).
     pub fn order(&mut self, identification: Option<u16>, packets: u16, place: Place) -> Order {
-        // 0 with "don't fragment" says nothing (RFC 6864 section 4.1); a counter passes it.
+        // 0 with "don't fragment" has no meaning (RFC 6864 section 4.1); a counter passes it.
         let Some(id) = identification.filter(|&id| id != 0 || self.counts_up()) else { return Order::Unknown };
         let Some(next) = self.next else {
             (self.next, self.latest) = (Some(id.wrapping_add(packets)), id);
@@ -89,7 +89,7 @@ impl Identification {
             return self.trusted(Order::After);
         }
         let behind = next.wrapping_sub(id);
-        // What follows all that was seen was not sent before it.
+        // Data that follows everything captured was not sent before it.
         if behind <= WILD && !matches!(place, Place::Next | Place::AfterHole(_)) {
             if behind > packets {
                 self.missing = self.missing.saturating_sub(u32::from(packets));
@@ -107,15 +107,15 @@ impl Identification {
         self.zero_at_first = identification == Some(0);
     }
 
-    /// Packets that were sent and never came by here, where the counter is shown to be this connection's own; `seen` is how
-    /// many did: more than that are not missed.
+    /// Packets that were sent but never captured, if the counter is known to belong to this connection; at most `seen`,
+    /// the number of captured ones.
     pub fn missing(&self, seen: u64) -> Option<u64> {
         let own = u32::from(self.unexplained) * WITH_HOLES <= u32::from(self.shown) || self.zero_at_first;
         let missing = u64::from(self.missing);
         (self.counts_up() && own && missing <= seen).then_some(missing)
     }
 
-    /// Whether this sender gives each packet its own, counted or random.
+    /// Whether this sender gives each packet a distinct identification, counted or random.
     pub fn is_own_to_each(&self) -> bool {
         u32::from(self.changed) > 4 * u32::from(self.same)
     }

@@ -1,34 +1,34 @@
-//! Whose every segment is kept while a capture is read, and the bound of the memory for it.
+//! Which connections' segments are kept while a capture is read, and the memory bound for them.
 
 use crate::details::Details;
 use crate::path::{self, Facts, Refused, Shown};
 use crate::tables::Table;
 
-/// Of which connections all segments are wanted as rows.
+/// The connections whose segments are kept as rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     None,
-    /// Of this one, with all columns and without a bound.
+    /// This connection, with all columns and without a bound.
     One(u32),
-    /// Of as many as fit into so many rows, segments and SACK blocks together, none with more than half of them; with the
-    /// columns that a picture and an estimate need. Where not all fit, the longest stay, as far as they do.
+    /// As many as fit into this many rows (segments and SACK blocks), none with more than half of them, with the
+    /// columns for a picture and an estimate. If not all fit, the longest ones stay.
     Longest {
         rows: usize,
     },
 }
 
-/// What a connection costs beyond its rows, in rows: a flood of short ones is bounded, too.
+/// Cost of a connection beyond its rows, in rows, so that a flood of short ones is bounded too.
 const OF_EACH: usize = 16;
 
-/// The rows of the connections that are kept.
+/// The rows of the kept connections.
 #[derive(Debug)]
 pub struct Kept {
     wanted: Wanted,
-    /// By the connection's index; None: not wanted, given up, or lent.
+    /// By the connection's index; None: not wanted, dropped, or lent.
     all: Vec<Option<Box<Details>>>,
-    /// Of all that are kept.
+    /// Rows of all kept connections.
     rows: usize,
-    /// Of the one that is lent, before it was.
+    /// Rows of the lent connection before it was lent.
     lent: usize,
 }
 
@@ -37,7 +37,7 @@ impl Kept {
         Kept { wanted, all: Vec::new(), rows: 0, lent: 0 }
     }
 
-    /// A connection begins, with the next index.
+    /// Registers the next connection.
     pub fn begin(&mut self) {
         let details = match self.wanted {
             Wanted::None => return,
@@ -48,7 +48,7 @@ impl Kept {
         self.all.push(details.map(Box::new));
     }
 
-    /// The rows of a connection, while a segment of it is worked on.
+    /// The rows of a connection, while one of its segments is processed.
     #[inline]
     pub fn lend(&mut self, index: u32) -> Option<Box<Details>> {
         if self.wanted == Wanted::None {
@@ -59,7 +59,7 @@ impl Kept {
         Some(details)
     }
 
-    /// Takes back what was lent, unless it has become too long.
+    /// Takes back the lent rows, unless there are too many now.
     #[inline]
     pub fn take_back(&mut self, index: u32, details: Box<Details>) {
         let most = if let Wanted::Longest { rows } = self.wanted { rows } else { usize::MAX };
@@ -74,26 +74,27 @@ impl Kept {
         }
     }
 
-    /// What a connection shows of its path, where its rows are kept; `facts` are its own.
+    /// The estimate of a connection's path, if its rows are kept; `facts` are the connection's.
     pub fn path(&self, index: u32, facts: &Facts) -> Option<Result<Shown, Refused>> {
         let details = self.all.get(index as usize)?.as_ref()?;
         Some(path::shown(facts, &details.as_rows()))
     }
 
-    /// Hands out the tables `segments` and `sacks` of a connection, once; None where its rows are not kept.
+    /// Hands out the tables `segments` and `sacks` of a connection, once; None if its rows are not kept.
     pub fn take(&mut self, index: u32) -> Option<Vec<(&'static str, Table)>> {
         let details = self.all.get_mut(index as usize)?.take()?;
         self.rows -= details.rows() + OF_EACH;
         Some(details.tables())
     }
 
-    /// The tables of the one that alone is wanted, without rows where there is no such connection.
+    /// The tables of the single wanted connection; without rows if there is no such connection.
     pub fn only(&mut self) -> Option<Vec<(&'static str, Table)>> {
         let Wanted::One(index) = self.wanted else { return None };
         Some(self.take(index).unwrap_or_else(|| Details::new(true).tables()))
     }
 
-    /// Keeps the longest that have at most so many rows together. It is half of what may be, so this is seldom done.
+    /// Keeps the longest connections that have at most `most` rows together. This is half the limit, so it rarely
+    /// happens.
     fn give_up(&mut self, most: usize) {
         let size = |details: &Option<Box<Details>>| details.as_ref().map(|one| one.rows() + OF_EACH);
         let mut sizes: Vec<(usize, usize)> =
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// So many segments of a connection.
+    /// Adds this many segments of a connection.
     fn give(kept: &mut Kept, index: u32, segments: usize) {
         for _ in 0..segments {
             let Some(mut details) = kept.lend(index) else { return };

@@ -1,6 +1,6 @@
-//! What a segment is, in the order of numbers that the table `segments` has.
+//! The kind of a segment, numbered as in the table `segments`.
 
-/// Kinds 0 to 7 and 11 are of segments with data, the others of pure acknowledgements and control segments.
+/// Kinds 0 to 7 and 11 are of segments with data; the others are of pure acknowledgements and control segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -10,27 +10,27 @@ pub enum Kind {
     TailProbe = 3,
     /// Retransmitted although the receiver had it.
     Spurious = 4,
-    /// Sent before segments that were seen before it.
+    /// Sent before segments that were captured earlier.
     OutOfOrder = 5,
-    /// Retransmitted, and its first copy was never seen here.
+    /// A retransmission whose first copy was not captured.
     FillsHole = 6,
     /// Zero-window probe or keep-alive.
     Probe = 7,
     Plain = 8,
     DuplicateAck = 9,
     WindowUpdate = 10,
-    /// The very same packet with data, captured once more.
+    /// The same packet with data, captured once more.
     Copy = 11,
 }
 
-/// What made a sender retransmit.
+/// What caused a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Duplicate acknowledgements or SACK (RFC 5681, 6675, RACK of RFC 8985).
     Fast,
     /// The retransmission timer (RFC 6298).
     Timer,
-    /// The recovery that follows it.
+    /// The recovery after a timeout.
     AfterTimer,
     /// The tail loss probe (RFC 8985 section 7).
     TailProbe,

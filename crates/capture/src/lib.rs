@@ -1,4 +1,4 @@
-//! Captures: frames read from pcap and pcapng, TCP connections out of them, and what is told of each.
+//! Captures: reads frames from pcap and pcapng, finds their TCP connections, and analyzes each.
 
 #![cfg_attr(
     not(test),

@@ -1,9 +1,9 @@
-//! What keeps a sender from sending more, over time.
+//! What limits a sender, over time.
 
 use crate::series::Series;
 use sawtooth_units::width::Approx;
 
-/// In the order of numbers that the table `series` has.
+/// Numbered as in the table `series`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Limit {
@@ -11,37 +11,37 @@ pub enum Limit {
     Unknown = 0,
     /// The application had nothing more to send: the last segment was not full.
     Sender = 1,
-    /// Another segment would not have fitted into the window that the receiver offers.
+    /// Another segment would not have fitted into the receiver's window.
     ReceiverWindow = 2,
-    /// None of the others: the sender keeps itself back.
+    /// None of the others: the sender limits itself.
     CongestionWindow = 3,
-    /// A queue stands at the bottleneck: more in flight would only wait there.
+    /// A queue stands at the bottleneck; more data in flight would only wait there.
     Path = 4,
     /// Nothing was in flight.
     Idle = 5,
 }
 
-/// A queue stands where the shortest round trip of the latest one is longer than the shortest of all by this share …
+/// A queue stands if the shortest round trip of the latest one is longer than the shortest of all by this share …
 const STANDING_SHARE: f64 = 0.25;
-/// … and by this much, which is no jitter of a timer.
+/// … and by this much, which exceeds timer jitter.
 const STANDING_NS: f64 = 1e6;
 
-/// The moment at which a segment with data is seen.
+/// The moment at which a segment with data was captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub now_ns: u64,
-    /// The sender knew nothing to be in flight before this segment.
+    /// The sender knew of nothing in flight before this segment.
     pub emptied: bool,
-    /// Bytes that it knew to be in flight after it.
+    /// Bytes that it knew to be in flight afterwards.
     pub flight_after: u64,
-    /// The receiver's, as far as it is known.
+    /// The receiver's window, as far as it is known.
     pub window: u64,
-    /// The smallest since the segment before this one.
+    /// The smallest window since the previous segment.
     pub least_window: u64,
     pub mss: u32,
-    /// The segment, or the last part of a joined one, is as long as can be.
+    /// The segment, or the last part of a joined one, has full length.
     pub full: bool,
-    /// When it learnt that, as seen from the capture point.
+    /// When it learned that nothing was in flight, as seen from the capture point.
     pub emptied_ns: u64,
     pub base_ns: Option<f64>,
 }
@@ -49,16 +49,16 @@ pub struct Moment {
 /// Time between segments with data, by what limited it.
 #[derive(Debug, Default)]
 pub struct Limits {
-    /// By the numbers of [`Limit`].
+    /// Indexed by [`Limit`].
     pub totals_ns: [u64; 6],
     last: Option<Moment>,
-    /// Shortest round trip of the round trip before the current one, and of the current one.
+    /// Shortest samples in the previous round trip and in the current one.
     trips: [Option<u64>; 2],
     turn_ns: u64,
 }
 
 impl Limits {
-    /// Takes a sample of the round trip, both halves.
+    /// Takes a sample of the whole round trip.
     pub fn trip(&mut self, ns: u64, now_ns: u64, base_ns: f64) {
         if now_ns.saturating_sub(self.turn_ns).approx() > base_ns {
             self.trips = [self.trips[1], None];
@@ -68,7 +68,8 @@ impl Limits {
         *least = Some(least.map_or(ns, |least| least.min(ns)));
     }
 
-    /// Takes a segment with data: judges the time since the one before. `series_ns` is the start of the series' time.
+    /// Takes a segment with data and attributes the time since the previous one to a limit. `series_ns` is the start of
+    /// the series' time.
     pub fn sent(&mut self, moment: Moment, series: &mut Series, series_ns: u64) {
         if let Some(last) = self.last {
             let end_ns = moment.now_ns.max(last.now_ns);
@@ -80,11 +81,11 @@ impl Limits {
         self.last = Some(moment);
     }
 
-    /// Since when nothing was in flight, where that was long enough not to be the sender's answering an acknowledgement.
+    /// Since when nothing was in flight, if that is too long to be the sender's reaction to an acknowledgement.
     fn idle_from(&self, last: &Moment, moment: &Moment) -> Option<u64> {
         let idle_ns = moment.now_ns.saturating_sub(moment.emptied_ns.max(last.now_ns)).approx();
         let enough_ns = (moment.base_ns.unwrap_or(0.0) / 8.0).max(1e6);
-        // The receiver may have closed its window meanwhile, which is no idleness.
+        // The receiver may have closed its window in between, which is not idleness.
         let open = moment.least_window.min(last.window) >= u64::from(last.mss);
         (moment.emptied && open && idle_ns > enough_ns).then_some(moment.emptied_ns)
     }

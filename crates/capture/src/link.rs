@@ -4,7 +4,7 @@ use crate::copies::Device;
 use crate::skip::{Skip, field};
 use std::fmt;
 
-/// Link-layer header types that are read, by their numbers in capture files (tcpdump.org/linktypes.html).
+/// Supported link-layer header types, by their numbers in capture files (tcpdump.org/linktypes.html).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkType {
     Null,
@@ -13,18 +13,18 @@ pub enum LinkType {
     Raw,
     LinuxCooked,
     LinuxCooked2,
-    /// Not read: none of its packets counts as TCP.
+    /// Not supported: none of its packets counts as TCP.
     Other(u16),
 }
 
 impl LinkType {
     pub fn from_number(number: u16) -> Self {
         match number {
-            // NULL has its family in the order of the capturing machine, LOOP in network order: both are tried.
+            // NULL has its address family in the capturing machine's byte order, LOOP in network order: both are tried.
             0 | 108 => LinkType::Null,
             1 => LinkType::Ethernet,
             9 | 50 => LinkType::Ppp,
-            // 12 and 14 are what some systems write for 101.
+            // Some systems write 12 and 14 for 101.
             12 | 14 | 101 | 228 | 229 => LinkType::Raw,
             113 => LinkType::LinuxCooked,
             276 => LinkType::LinuxCooked2,
@@ -47,13 +47,13 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// Where in a frame a header begins, and what has been around it so far.
+/// Where in a frame a header begins, and what encloses it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub at: usize,
-    /// A number that differs where tags, labels or tunnels do; 0 where there is none.
+    /// A number that depends on the enclosing tags, labels or tunnels; 0 without any.
     pub via: u32,
-    /// Where what it holds ends, if a header around it says so: padding follows.
+    /// Where its content ends, if an enclosing header says so: padding follows.
     pub end: Option<usize>,
 }
 
@@ -62,12 +62,12 @@ impl Place {
         Place { at, ..Place::default() }
     }
 
-    /// Behind a header of so many bytes.
+    /// The place behind a header of this many bytes.
     pub fn behind(self, bytes: usize) -> Self {
         Place { at: self.at + bytes, ..self }
     }
 
-    /// Inside something that `tag` tells from others of its kind.
+    /// The place inside something that `tag` distinguishes from others of its kind.
     pub fn inside(self, tag: u32) -> Self {
         Place { via: self.via.rotate_left(7) ^ tag.wrapping_add(1).wrapping_mul(0x9e37_79b9), ..self }
     }
@@ -80,7 +80,7 @@ pub fn ip_header(link: LinkType, data: &[u8]) -> Result<Place, Skip> {
         LinkType::Ethernet => after_ethertype(data, Place::at(12)),
         LinkType::LinuxCooked => after_ethertype(data, Place::at(14)),
         LinkType::LinuxCooked2 => match u16::from_be_bytes(field(data, 0)?) {
-            // The tag is where the payload begins.
+            // The tag is at the start of the payload.
             VLAN | SERVICE_VLAN => after_ethertype(data, vlan(data, Place::at(18))?),
             ethertype => of_type(data, ethertype, Place::at(20)),
         },
@@ -95,7 +95,7 @@ pub fn ip_header(link: LinkType, data: &[u8]) -> Result<Place, Skip> {
     }
 }
 
-/// Where a frame was seen: by the file's `interface`, if it has several, and by the header that Linux makes up.
+/// The device of a frame: the file's `interface`, if it has several, and the pseudo-header that Linux adds.
 pub fn device(link: LinkType, interface: Option<u32>, data: &[u8]) -> Device {
     let index = match link {
         LinkType::LinuxCooked2 => field(data, 4).map_or(0, u32::from_be_bytes),
@@ -107,12 +107,12 @@ pub fn device(link: LinkType, interface: Option<u32>, data: &[u8]) -> Device {
     Device::Told(u64::from(interface.unwrap_or(0)) << 33 | u64::from(index) << 1 | u64::from(outgoing))
 }
 
-/// Packet type of what the host itself sends, in Linux's cooked header.
+/// Packet type of packets sent by the host, in Linux's cooked header.
 const OUTGOING: u8 = 4;
 const VLAN: u16 = 0x8100;
 /// 802.1ad.
 const SERVICE_VLAN: u16 = 0x88a8;
-/// What was used for outer tags before 802.1ad.
+/// EtherTypes of outer tags before 802.1ad.
 const OLD_SERVICE_VLANS: [u16; 2] = [0x9100, 0x9200];
 /// RFC 2516, session stage.
 const PPPOE: u16 = 0x8864;
@@ -120,9 +120,9 @@ const PPPOE: u16 = 0x8864;
 const AF_INET: u32 = 2;
 const AF_INET6_LINUX: u32 = 10;
 
-/// MPLS (RFC 3032), to one and to many.
+/// MPLS (RFC 3032), unicast and multicast.
 const MPLS: [u16; 2] = [0x8847, 0x8848];
-/// What a length, rather than a type, may be at most (IEEE 802.3).
+/// The largest value that is a length and not a type (IEEE 802.3).
 const LONGEST: u16 = 1500;
 
 /// Follows the EtherType at `place` through any number of VLAN tags.
@@ -133,7 +133,7 @@ pub fn after_ethertype(data: &[u8], mut place: Place) -> Result<Place, Skip> {
             ethertype if OLD_SERVICE_VLANS.contains(&ethertype) => place = vlan(data, place)?,
             length @ ..=LONGEST => {
                 let place = place.behind(2);
-                // LLC of SNAP, and an EtherType (RFC 1042); 4 in Linux's cooked header says that LLC follows.
+                // LLC with SNAP and an EtherType (RFC 1042); 4 in Linux's cooked header says that LLC follows.
                 return match field::<8>(data, place.at)? {
                     [0xaa, 0xaa, 3, 0, 0, 0 | 0xf8, ..] => after_ethertype(data, place.behind(6)),
                     _ if length == 0 => Err(Skip::Unreadable),
@@ -145,7 +145,7 @@ pub fn after_ethertype(data: &[u8], mut place: Place) -> Result<Place, Skip> {
     }
 }
 
-/// What an EtherType says to begin at `place`.
+/// The place of the content that an EtherType announces at `place`.
 pub fn of_type(data: &[u8], ethertype: u16, place: Place) -> Result<Place, Skip> {
     match ethertype {
         0x0800 | 0x86dd => Ok(place),
@@ -168,7 +168,7 @@ pub fn of_type(data: &[u8], ethertype: u16, place: Place) -> Result<Place, Skip>
 /// A whole Ethernet frame (RFC 1701).
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 
-/// Behind the VLAN tag whose EtherType is at `place`, at the next one.
+/// The place behind the VLAN tag whose EtherType is at `place`: the next EtherType.
 fn vlan(data: &[u8], place: Place) -> Result<Place, Skip> {
     Ok(place.inside(tag(data, place.at + 2)?).behind(4))
 }
@@ -185,7 +185,8 @@ fn after_labels(data: &[u8], mut place: Place) -> Result<Place, Skip> {
             break;
         }
     }
-    // The labels do not say what follows. A pseudowire's Ethernet may have a control word, whose first bits are 0 (RFC 4385).
+    // The labels do not say what follows. A pseudowire's Ethernet may have a control word, whose first bits are 0 (RFC
+    // 4385).
     match field::<1>(data, place.at)?[0] >> 4 {
         4 | 6 => Ok(place),
         0 => after_ethertype(data, place.behind(4 + 12)),

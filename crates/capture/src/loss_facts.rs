@@ -7,38 +7,38 @@ use crate::flow::Flow;
 use crate::gilbert::{self, GilbertElliott, Sequence};
 use sawtooth_units::width::Approx;
 
-/// Losses of the data that one end sends; the acknowledgements are its peer's.
+/// Losses of the data that one end sends; lost acknowledgements are its peer's.
 #[derive(Debug, Serialize)]
 pub struct LossFacts {
-    /// Sent for the first time and acknowledged.
+    /// Segments sent for the first time and acknowledged.
     pub segments: u64,
-    /// Of these, lost at least once.
+    /// How many of these were lost at least once.
     pub lost: u64,
-    /// Copies lost, retransmissions too.
+    /// Lost copies, retransmissions included.
     pub lost_copies: u64,
     pub rate: Option<f64>,
     pub runs: u64,
     pub longest_run: u32,
     pub mean_run: Option<f64>,
-    /// Losses near each other in time, the largest of these, and the longest.
+    /// Number of loss bursts, the largest, and the longest.
     pub bursts: u64,
     pub largest_burst: u64,
     pub largest_burst_s: f64,
     pub longest_burst_s: f64,
     pub gilbert_elliott: Option<GilbertElliott>,
-    /// As a scenario has it.
+    /// In the syntax of a scenario.
     pub scenario: Option<String>,
     /// Copies lost between the sender and the capture point, and between that and the receiver.
     pub before: u64,
     pub after: u64,
-    /// Packets of any kind that are missing by the IP identification: of the sender (data lost before the capture point)
-    /// and of the receiver (acknowledgements lost before it); None where that does not count up.
+    /// Packets of any kind missing by IP identification: from the sender (data lost before the capture point) and from
+    /// the receiver (acknowledgements lost before it); None if that end does not increment it.
     pub missing: Option<u64>,
     pub acks_missing: Option<u64>,
     /// "data before", "data after", "data both", "acknowledgements", or "none".
     #[serde(rename = "where")]
     pub place: &'static str,
-    /// How sure `where` is: "exact", "likely" or "guess".
+    /// Certainty of `where`: "exact", "likely" or "guess".
     pub sure: &'static str,
 }
 
@@ -50,8 +50,8 @@ impl LossFacts {
         let largest = bursts.largest().unwrap_or_default();
         let model = Sequence { runs: &losses.runs, bursts: &bursts.all, last_gap: losses.last_gap() }.fit();
         let missing = never_seen(connection, side);
-        // A retransmission that was lost before the capture point leaves no hole, but its number is missing. Where
-        // nothing was lost or sent again, what is missing arrived: the capture lacks it.
+        // A retransmission lost before the capture point leaves no gap, but its identification is missing. If nothing
+        // was lost or retransmitted, missing packets did arrive: the capture lacks them.
         let repaired = losses.first_copies > 0 || flow.counts.retransmits > 0;
         let before = missing.filter(|_| repaired).unwrap_or(0).max(losses.before);
         let acks_missing = never_seen(connection, 1 - side);
@@ -79,19 +79,19 @@ impl LossFacts {
     }
 }
 
-/// Packets of an end that never came by, where its identification tells; never more than those that did.
+/// Packets of an end that were never captured, by identification; never more than those captured.
 fn never_seen(connection: &Connection, side: usize) -> Option<u64> {
     let end = &connection.ends[side];
     let data = connection.flows[side].as_ref().map_or(0, |flow| flow.counts.data_packets);
     end.identification.missing(end.packets.max(data))
 }
 
-/// Nine in ten decide; below that, both.
+/// Nine in ten decide for one place; below that it is both.
 fn place(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
     let (before, after) = (before.approx(), flow.losses.after.approx());
     let all = before + after;
     if all == 0.0 {
-        // A retransmission that was not needed, with no probe as its reason: what was lost is an acknowledgement.
+        // A needless retransmission that no probe explains: an acknowledgement was lost.
         let unneeded = flow.counts.spurious > flow.counts.tail_probes;
         return if unneeded || acks_missing.unwrap_or(0) > 0 { "acknowledgements" } else { "none" };
     }
@@ -102,12 +102,12 @@ fn place(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
     }
 }
 
-/// The identification counts what is missing before the capture point; without it, and with SACK, a hole is told from
-/// reordering by time alone.
+/// The identification counts what is missing before the capture point. Without it, and with SACK, only time
+/// distinguishes a loss from reordering.
 fn sure(flow: &Flow, missing: Option<u64>) -> &'static str {
     let before = flow.losses.before;
     match missing {
-        // Holes that only the capture has are not losses: then the numbers and the identification differ.
+        // Gaps that only the capture has are not losses; identification and sequence numbers then disagree.
         Some(missing) if missing + 2 + before / 20 >= before => "exact",
         Some(_) => "likely",
         None if flow.counts.sack_blocks > 0 || flow.trips.sender_echo.count() > 0 => "likely",

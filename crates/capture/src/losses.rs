@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Runs of one direction that are kept for the fit of a loss model.
+/// Runs of one direction that are kept to fit a loss model.
 const KEPT_RUNS: usize = 4096;
 
-/// Stretches that wait for a report of their receiver, at most.
+/// Most ranges that wait for a report from the receiver.
 const MOST_WAITING: usize = 8192;
 
-/// Where, on the way from the sender to the receiver, a segment was lost.
+/// Where a segment was lost on the path from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Where {
@@ -17,22 +17,22 @@ pub enum Where {
     AfterCapture = 2,
 }
 
-/// Segments that were acknowledged together with whether copies of them were lost. Loss is known for good only when the
-/// receiver has had time to report a copy as a duplicate (RFC 2883).
+/// Segments acknowledged together whose copies had the same fate. A loss is final only after the receiver had time to
+/// report a copy as a duplicate (RFC 2883).
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
     pub start: i64,
     pub end: i64,
     pub segments: u32,
-    /// Copies of each that were lost.
+    /// Lost copies of each.
     pub lost: u8,
     pub at: Where,
-    /// When the first copy was seen, or found missing.
+    /// When the first copy was captured, or found missing.
     pub sent_ns: u64,
     pub acknowledged_ns: u64,
 }
 
-/// Segments lost in a row.
+/// Consecutive lost segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub time_ns: u64,
@@ -40,12 +40,12 @@ pub struct Run {
     pub at: Where,
 }
 
-/// A run, as it is kept for the fit of a model.
+/// A run, as kept to fit a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Segments that arrived between it and the run before.
+    /// Segments that arrived between it and the previous run.
     pub gap: u32,
-    /// Segments lost in a row.
+    /// Consecutive lost segments.
     pub run: u32,
     /// When the first of them was sent.
     pub time_ns: u64,
@@ -57,7 +57,7 @@ pub struct Losses {
     /// Segments that arrived since the last run.
     gap: u64,
     run: Option<Run>,
-    /// Runs in order of their numbers.
+    /// Runs in sequence order.
     pub runs: Vec<Lost>,
     pub segments: u64,
     pub first_copies: u64,
@@ -69,7 +69,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Takes what was acknowledged, in order of its numbers. A loss becomes final `hold_ns` later.
+    /// Takes acknowledged segments in sequence order. A loss becomes final `hold_ns` later.
     pub fn pass(&mut self, passed: Passed, hold_ns: u64, ended: &mut Vec<Run>) {
         match self.waiting.back_mut() {
             None if passed.lost == 0 => self.settle(passed, ended),
@@ -91,7 +91,7 @@ impl Losses {
         }
     }
 
-    /// The receiver had `start..end` twice: one copy less was lost.
+    /// The receiver got `start..end` twice: one copy fewer was lost.
     pub fn duplicated(&mut self, start: i64, end: i64) {
         for passed in &mut self.waiting {
             if passed.lost > 0 && passed.start < end && passed.end > start {
@@ -100,7 +100,7 @@ impl Losses {
         }
     }
 
-    /// Makes all final at the capture's end.
+    /// Makes all losses final at the capture's end.
     pub fn finish(&mut self, ended: &mut Vec<Run>) {
         while let Some(first) = self.waiting.pop_front() {
             self.settle(first, ended);
@@ -108,7 +108,7 @@ impl Losses {
         self.end_run(ended);
     }
 
-    /// Good segments after the last run.
+    /// Segments that arrived after the last run.
     pub fn last_gap(&self) -> u64 {
         self.gap
     }
@@ -124,7 +124,7 @@ impl Losses {
         self.first_copies += segments;
         self.copies += segments * u64::from(passed.lost);
         match passed.at {
-            // Further copies of a segment that was lost before were seen, and lost after.
+            // Further copies of a segment that was lost before the capture point were captured, and lost after it.
             Where::BeforeCapture => {
                 self.before += segments;
                 self.after += segments * u64::from(passed.lost - 1);

@@ -1,33 +1,33 @@
-//! What one end has sent and the other has not acknowledged yet, as far as the capture shows it.
+//! What one end has sent and the other has not acknowledged yet, as far as the capture shows.
 
 use std::collections::VecDeque;
 
-/// A stretch of sequence numbers that was sent, or that must have been sent without being seen here.
+/// A range of sequence numbers that was sent, or that must have been sent without being captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub start: i64,
     pub end: i64,
-    /// The segment, or those joined by offload, that it is of as first seen; of an unseen one, itself.
+    /// The segment it belongs to as first captured (or several joined by offload); for an uncaptured range, itself.
     pub first: (i64, i64),
-    /// When its first copy was seen; of an unseen one, when it was found missing.
+    /// When its first copy was captured; for an uncaptured range, when it was found missing.
     pub first_ns: u64,
-    /// When its last copy was seen.
+    /// When its last copy was captured.
     pub last_ns: u64,
-    /// TSval of its first copy; of an unseen one, that of the segment that showed the hole.
+    /// TSval of its first copy; for an uncaptured range, that of the segment that showed the gap.
     pub tsval: u32,
-    /// Copies seen.
+    /// Captured copies.
     pub copies: u8,
     pub sacked: bool,
-    /// No copy was seen, but later numbers were.
+    /// No copy was captured, but later sequence numbers were.
     pub unseen: bool,
-    /// Its first copy was lost on the way to the capture point.
+    /// Its first copy was lost before the capture point.
     pub lost_before: bool,
     /// Copies that the receiver reported as duplicates.
     pub duplicated: u8,
 }
 
 impl Sent {
-    /// Ends it at `at`, within it, and gives what follows.
+    /// Splits it at `at` and returns the rest.
     fn split(&mut self, at: i64) -> Sent {
         let mut rest = *self;
         (self.end, rest.start) = (at, at);
@@ -38,7 +38,7 @@ impl Sent {
     }
 }
 
-/// Stretches in order of their numbers, without gaps or overlaps between them.
+/// Ranges in sequence order, without gaps or overlaps.
 #[derive(Debug, Default)]
 pub struct Outstanding {
     ring: VecDeque<Sent>,
@@ -59,7 +59,7 @@ impl Outstanding {
         self.sacked_bytes
     }
 
-    /// Takes a stretch that starts where the last one ends.
+    /// Appends a range that starts where the last one ends.
     pub fn push(&mut self, sent: Sent) {
         debug_assert!(self.ring.back().is_none_or(|last| last.end == sent.start));
         self.ring.push_back(sent);
@@ -69,20 +69,21 @@ impl Outstanding {
         self.ring.front()
     }
 
-    /// The lowest stretch that the receiver is not known to have.
+    /// The lowest range that the receiver is not known to have.
     pub fn head(&self) -> Option<&Sent> {
-        // Between the front and the first unsacked one there is at most what was sacked before its numbers were acked.
+        // Between the front and the first unsacked range there are only ranges that were sacked before the
+        // acknowledgement reached them.
         self.ring.iter().find(|sent| !sent.sacked)
     }
 
-    /// The stretches within `start..end`, cut where these fall inside one.
+    /// The ranges within `start..end`, split at both ends if needed.
     pub fn within(&mut self, start: i64, end: i64) -> impl Iterator<Item = &mut Sent> {
         let low = self.cut(start);
         let high = self.cut(end).max(low);
         self.ring.range_mut(low..high)
     }
 
-    /// Marks what a SACK block says has arrived; calls `newly` with each stretch that was not known to have.
+    /// Marks what a SACK block reports; calls `newly` with each range that was not known to have arrived.
     pub fn sack(&mut self, start: i64, end: i64, mut newly: impl FnMut(&Sent)) {
         let mut bytes = 0;
         for sent in self.within(start, end) {
@@ -95,7 +96,7 @@ impl Outstanding {
         self.sacked_bytes += bytes;
     }
 
-    /// Removes all below `ack`, handing each stretch to `passed`.
+    /// Removes everything below `ack` and passes each range to `passed`.
     pub fn acknowledge(&mut self, ack: i64, mut passed: impl FnMut(Sent)) {
         while let Some(first) = self.ring.front_mut() {
             if first.start >= ack {
@@ -117,7 +118,7 @@ impl Outstanding {
         }
     }
 
-    /// Index of the first stretch at or after `at`, which a cut makes start there.
+    /// Splits at `at`; returns the index of the first range at or after it.
     fn cut(&mut self, at: i64) -> usize {
         let index = self.ring.partition_point(|sent| sent.end <= at);
         match self.ring.get_mut(index) {

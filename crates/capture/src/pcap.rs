@@ -15,14 +15,14 @@ type ParseRecord = fn(&[u8]) -> IResult<&[u8], LegacyPcapBlock<'_>, PcapError<&[
 
 pub struct Pcap {
     link: LinkType,
-    /// Nanoseconds in a unit of the fractional part.
+    /// Nanoseconds per unit of the fractional part.
     fraction_ns: u64,
     parse: ParseRecord,
 }
 
 const FILE_HEADER: usize = 24;
 
-/// What it is instead of a capture, where its first bytes tell.
+/// What the file is instead of a capture, if its first bytes show it.
 fn neither(data: &[u8]) -> String {
     match packed_as(data) {
         Some(program) => format!("it is packed with {program}, which is not read here: unpack it first"),
@@ -59,7 +59,7 @@ impl Pcap {
         loop {
             let data = buffer.data();
             let missing = match (self.parse)(data) {
-                // No packet has no bytes on the wire. Disks leave zeros where a machine crashed.
+                // A real packet has bytes on the wire; disks contain zeros where a machine crashed.
                 Ok((_, block)) if (block.ts_sec, block.ts_usec, block.caplen, block.origlen) == (0, 0, 0, 0) => {
                     return Err(Broken { byte, text: "zeros, which are no packet: damaged from here on".into() });
                 }
@@ -80,7 +80,7 @@ impl Pcap {
                 Err(Err::Incomplete(Needed::Size(missing))) => missing.get(),
                 Err(_) => return Err(Broken { byte, text: "this is no packet record".into() }),
             };
-            // A record may claim more than 32 bits count, and in a page a length has no more.
+            // A record may claim more than 32 bits can hold, and a length in a page has no more.
             let claimed = data.len() as u64 + missing as u64;
             if claimed > LARGEST as u64 {
                 return Err(Broken { byte, text: format!("the record claims {claimed} bytes: damaged from here on") });

@@ -14,13 +14,13 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const SWAPPED_BYTE_ORDER: u32 = BYTE_ORDER.swap_bytes();
-/// Type and length, and the length again at the end.
+/// Block type and length; the length is repeated at the end.
 const HEAD: usize = 8;
 const TAIL: usize = 4;
-/// Interfaces of a section that are kept: a hostile file may declare one in every 20 bytes.
+/// Interfaces kept per section: a hostile file may declare one in every 20 bytes.
 const INTERFACES: usize = 4_096;
 
-/// What packets of an interface need to be understood.
+/// The properties of an interface that its packets need.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link: LinkType,
@@ -30,12 +30,12 @@ struct Interface {
     offset_s: i64,
 }
 
-/// The unit of time stamps, `if_tsresol`.
+/// The unit of timestamps, `if_tsresol`.
 #[derive(Clone, Copy, Debug)]
 enum Resolution {
-    /// 10 to minus so much, in seconds.
+    /// 10 to minus this power, in seconds.
     Decimal(u8),
-    /// 2 to minus so much, in seconds.
+    /// 2 to minus this power, in seconds.
     Binary(u8),
 }
 
@@ -67,11 +67,11 @@ impl Interface {
 pub struct Pcapng {
     big_endian: bool,
     interfaces: Vec<Interface>,
-    /// That of the packet before, for packets that have none.
+    /// The previous packet's time, for packets without one.
     time_ns: u64,
 }
 
-/// What a packet block says of its packet.
+/// The facts of a packet block.
 struct Packet {
     interface: usize,
     ticks: Option<u64>,
@@ -87,7 +87,7 @@ impl Pcapng {
         buffer.data().starts_with(&SECTION.to_le_bytes())
     }
 
-    /// Passes blocks up to and with the next packet, which will have the number `number`; None at the end of the file.
+    /// Passes blocks up to and including the next packet, which gets the number `number`; None at the end of the file.
     pub(crate) fn next_record(
         &mut self,
         buffer: &mut Buffer,
@@ -129,7 +129,7 @@ impl Pcapng {
         if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
-    /// Type and length in bytes of the block that comes, and the byte order, if it is a section's. None: the end.
+    /// Type and length in bytes of the next block, and the byte order if it is a section's. None: the end.
     fn head(&mut self, buffer: &mut Buffer) -> Result<Option<(u32, usize)>, String> {
         if !buffer.need(HEAD + TAIL) {
             return match buffer.data().len() {
@@ -168,7 +168,7 @@ impl Pcapng {
         }
     }
 
-    /// Takes in a whole block of a known type; what it says of a packet, if it is one's.
+    /// Takes a complete block of a known type; returns the facts of a packet, if it has one.
     fn block(&mut self, kind: u32, block: &[u8]) -> Result<Option<Packet>, String> {
         if kind == OBSOLETE_PACKET {
             return self.obsolete_packet(block).map(Some);
@@ -198,7 +198,7 @@ impl Pcapng {
         }
     }
 
-    /// The packet block that pcapng had before the enhanced one.
+    /// The packet block that pcapng used before the enhanced one.
     fn obsolete_packet(&self, block: &[u8]) -> Result<Packet, String> {
         const START: usize = 28;
         let kept = block.get(20..).map_or(0, |rest| self.word(rest)) as usize;
@@ -224,7 +224,7 @@ impl Pcapng {
         let exponent = block.if_tsresol & 0x7f;
         let resolution =
             if block.if_tsresol & 0x80 == 0 { Resolution::Decimal(exponent) } else { Resolution::Binary(exponent) };
-        // The crate reads this option as little-endian always.
+        // The crate always reads this option as little-endian.
         let offset_s = if self.big_endian { block.if_tsoffset.swap_bytes() } else { block.if_tsoffset };
         self.interfaces.push(Interface { link, snaplen: block.snaplen, resolution, offset_s });
         Ok(())

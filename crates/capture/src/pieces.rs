@@ -1,18 +1,18 @@
-//! Segments as they were first sent, put together again from the pieces that later copies, with other boundaries, and
-//! acknowledgements cut them into.
+//! Joins segments as they were first sent from the pieces into which later copies, with other boundaries, and
+//! acknowledgements split them.
 
 use crate::losses::Passed;
 
-/// The pieces of one direction, in order of their numbers.
+/// The pieces of one direction, in sequence order.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    /// The segment of which not all has come yet.
+    /// The segment that is not complete yet.
     part: Option<Passed>,
 }
 
 impl Pieces {
-    /// Takes a piece of `first`, which was sent in segments of `mss` bytes; hands on each stretch of whole segments. The
-    /// `segments` of `piece` are told here.
+    /// Takes a piece of `first`, which was sent in segments of `mss` bytes; passes on each range of complete segments.
+    /// Sets the `segments` of `piece`.
     pub fn take(&mut self, piece: Passed, first: (i64, i64), mss: u32, mut whole: impl FnMut(Passed)) {
         let mss = i64::from(mss.max(1));
         // The last boundary not after `at`, and the first not before it.
@@ -41,7 +41,7 @@ impl Pieces {
         }
     }
 
-    /// A segment arrives as a whole: copies of it were lost only as far as all its pieces had to be sent again.
+    /// A segment arrives as a whole: its copies were lost only as far as all its pieces had to be sent again.
     fn join(&mut self, piece: Passed, whole: &mut impl FnMut(Passed)) {
         match &mut self.part {
             Some(part) if part.end == piece.start => {
@@ -49,7 +49,7 @@ impl Pieces {
                 part.lost = part.lost.min(piece.lost);
                 part.acknowledged_ns = piece.acknowledged_ns;
             }
-            // Its beginning was given up.
+            // Its beginning was dropped.
             _ => {
                 if let Some(part) = self.part.replace(piece) {
                     whole(part);
@@ -58,14 +58,14 @@ impl Pieces {
         }
     }
 
-    /// The receiver had `start..end` twice: one copy less was lost.
+    /// The receiver got `start..end` twice: one copy fewer was lost.
     pub fn duplicated(&mut self, start: i64, end: i64) {
         if let Some(part) = self.part.as_mut().filter(|part| part.start < end && part.end > start) {
             part.lost = part.lost.saturating_sub(1);
         }
     }
 
-    /// What is left at the capture's end of a segment that was acknowledged in part.
+    /// The rest of a segment that was only partly acknowledged at the capture's end.
     pub fn rest(&mut self) -> Option<Passed> {
         self.part.take()
     }
@@ -76,7 +76,8 @@ mod tests {
     use super::*;
     use crate::losses::Where;
 
-    /// Start, end, segments and lost copies of what comes of pieces `(start, end, lost)` of `first` in segments of 100.
+    /// Start, end, segments and lost copies of the result for pieces `(start, end, lost)` of `first`, in segments of
+    /// 100.
     fn whole(first: (i64, i64), pieces: &[(i64, i64, u8)]) -> Vec<(i64, i64, u32, u8)> {
         let mut told = Vec::new();
         let mut all = Pieces::default();

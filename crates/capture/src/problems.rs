@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// No capture at all. `Display` gives `code: text`.
+/// Not a capture. `Display` gives `code: text`.
 #[derive(Debug)]
 pub enum ReadError {
     NotFound(String),
@@ -39,10 +39,10 @@ impl From<std::io::Error> for ReadError {
     }
 }
 
-/// Listed one by one up to here: a hostile file may have one in every packet.
+/// Problems listed one by one up to this number: a hostile file may have one in every packet.
 const LISTED: usize = 100;
 
-/// What was wrong inside a capture that could be read otherwise.
+/// Problems inside a capture that is otherwise readable.
 #[derive(Debug, Default)]
 pub struct Problems {
     list: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// `packet` from 1, `byte` from 0 in the unpacked stream.
+    /// `packet` from 1, `byte` from 0 in the uncompressed stream.
     pub fn add(&mut self, packet: u64, byte: u64, text: impl fmt::Display) {
         if self.list.len() < LISTED {
             self.list.push(format!("packet {packet}, byte {byte}: {text}"));

@@ -1,4 +1,4 @@
-//! TCP segments out of a capture, and what else was in it.
+//! Reads TCP segments from a capture, and counts everything else.
 
 use crate::copies::Copies;
 use crate::decode;
@@ -16,22 +16,22 @@ use std::io::Read;
 pub struct Counts {
     pub packets: u64,
     pub bytes_on_wire: u64,
-    /// Other protocols, and link types that are not read.
+    /// Other protocols, and unsupported link types.
     pub not_tcp: u64,
-    /// Of these, what may hold TCP and is not looked into, by name.
+    /// Among these, by name, what may contain TCP but is not decoded.
     pub unread: BTreeMap<&'static str, u64>,
-    /// IP fragments of TCP segments after the first, which alone has the TCP header.
+    /// IP fragments after the first, which alone has the TCP header.
     pub fragments: u64,
-    /// Too short or too contradictory to find a TCP header in them.
+    /// Too short or inconsistent to find a TCP header.
     pub unreadable: u64,
-    /// TCP segments that other devices of the same capture had seen.
+    /// TCP segments that other devices in the same capture had already recorded.
     pub copies: u64,
-    /// Of which the capture kept less than was on the wire.
+    /// Packets of which the capture kept less than was on the wire.
     pub truncated: u64,
     /// Earliest and latest packet, nanoseconds since 1970; 0 if there is none.
     pub first_ns: u64,
     pub last_ns: u64,
-    /// Of the packets.
+    /// Link types of the packets.
     pub link_types: BTreeSet<LinkType>,
 }
 
@@ -49,7 +49,7 @@ impl Reader {
         Source::open(path).and_then(Self::from_source)
     }
 
-    /// A capture in any stream, packed or not.
+    /// A capture in any stream, compressed or not.
     pub fn new(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
         Source::new(stream).and_then(Self::from_source)
     }
@@ -63,8 +63,8 @@ impl Reader {
         })
     }
 
-    /// The next TCP segment, each once whatever the number of devices that saw it; None where the capture ends or breaks
-    /// (then `problems` says how).
+    /// The next TCP segment, only once even if several devices saw it; None if the capture ends or is damaged
+    /// (`problems` then says how).
     pub fn next_segment(&mut self) -> Option<Segment> {
         let counts = &mut self.counts;
         while let Some(frame) = self.frames.next_frame(&mut self.problems) {
@@ -96,12 +96,12 @@ impl Reader {
         &self.counts
     }
 
-    /// What was wrong with the file, each with its packet (from 1) and its byte (from 0, unpacked); a bounded list.
+    /// Problems in the file, each with its packet (from 1) and byte (from 0, uncompressed); a bounded list.
     pub fn problems(&self) -> &[String] {
         self.problems.list()
     }
 
-    /// Bytes taken from the file so far, packed as they are there.
+    /// Bytes taken from the file so far, as stored (compressed).
     pub fn bytes_read(&self) -> u64 {
         self.frames.source().bytes_read()
     }

@@ -1,19 +1,19 @@
-//! The latest packets with data of one end, to know a packet that is captured once more.
+//! The latest packets with data of one end, to recognize a packet that is captured again.
 //!
-//! A copy has the whole header of the first. So may a retransmission, where the sender does not count its identifications
-//! up or keeps them, as some load balancers do. But that passes the same way as the first copy, and not before a loss is found
-//! or a timer expires.
+//! A copy has the same header as the first. A retransmission may have it, too, if the sender does not increment its
+//! identifications or keeps them, as some load balancers do. But a retransmission takes the same path as the first
+//! copy, and does not come before a loss is found or a timer expires.
 
 use crate::segment::Segment;
 
-/// Packets remembered: a mirror of a busy port may have as many between a packet and its copy.
+/// Packets remembered: a mirror of a busy port may have this many between a packet and its copy.
 const MOST: usize = 32;
 
-/// Time between copies, at most, of packets with an identification and without: senders have timers of 30 ms (BSD).
+/// Most time between copies, for packets with and without an identification: some senders have timers of 30 ms (BSD).
 const SOON_NS: u64 = 20_000_000;
 const AT_ONCE_NS: u64 = 1_000_000;
 
-/// A packet by its header, when it came by, and in what.
+/// A packet by its header, when it passed, and its encapsulation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Packet {
     header: u64,
@@ -33,8 +33,8 @@ impl Recent {
         self.next = (self.next + 1) % MOST;
     }
 
-    /// Whether a packet is one of those remembered. `identified`: the sender gives each its own identification. What comes
-    /// within `soon_ns` is no retransmission.
+    /// Whether a packet is one of those remembered. `identified`: the sender gives each packet a distinct
+    /// identification. What comes within `soon_ns` is not a retransmission.
     pub fn knows(&self, segment: &Segment, identified: bool, soon_ns: u64) -> bool {
         let identified = identified && segment.ip_id.is_some_and(|id| id != 0);
         let soon_ns = soon_ns.min(if identified { SOON_NS } else { AT_ONCE_NS });
@@ -47,7 +47,7 @@ impl Recent {
     }
 }
 
-/// All that the sender wrote of TCP's header, and the identification; never 0.
+/// Everything that the sender wrote into TCP's header, and the identification; never 0.
 fn header(segment: &Segment) -> u64 {
     let (tsval, tsecr) = segment.options.timestamps.unwrap_or_default();
     let id = segment.ip_id.map_or(1 << 16, u32::from);

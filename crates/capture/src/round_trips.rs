@@ -3,18 +3,19 @@
 use crate::spread::{Spread, Summary};
 use sawtooth_units::width::{Approx, Whole};
 
-/// Of the retransmission timer and of the probe's, before the first sample (RFC 6298 section 2.1, RFC 8985 section 7.2).
+/// The retransmission timeout and the probe timeout before the first sample (RFC 6298 section 2.1, RFC 8985 section
+/// 7.2).
 const UNKNOWN_NS: f64 = 1e9;
 
-/// What Linux's timer adds to the round trip at least (`TCP_RTO_MIN`).
+/// The least that Linux's timer adds to the round trip (`TCP_RTO_MIN`).
 const LEAST_TIMEOUT_NS: f64 = 200e6;
 
 /// Samples in nanoseconds. The receiver's half is from the capture point to the receiver and back, the sender's half
 /// from the capture point to the sender and back.
 #[derive(Debug, Default)]
 pub struct RoundTrips {
-    /// From data to the acknowledgement of its last byte, or to its SACK; never of what was retransmitted (Karn's rule,
-    /// RFC 6298 section 3).
+    /// From data to the acknowledgement or SACK of its last byte; never for retransmitted data (Karn's rule, RFC 6298
+    /// section 3).
     pub sequence: Spread,
     /// From a TSval of the sender to its first echo (RFC 7323).
     pub receiver_echo: Spread,
@@ -23,14 +24,14 @@ pub struct RoundTrips {
     /// Smoothed round trip of the receiver's half, and its mean deviation.
     smoothed_ns: Option<f64>,
     variation_ns: f64,
-    /// Of the receiver's half and of the sender's.
+    /// The receiver's half and the sender's.
     handshake: (Option<u64>, Option<u64>),
-    /// Latest samples of the sender's half; the lowest of them is free of the sender's pauses.
+    /// Latest samples of the sender's half; the smallest is free of the sender's pauses.
     senders: [u64; 8],
     sender_count: usize,
 }
 
-/// The farther half of the round trip, and how long the nearer one is at its shortest.
+/// The farther half of the round trip, and the shortest value of the nearer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Far {
     Receiver { near_ns: u64 },
@@ -46,8 +47,8 @@ impl Far {
 }
 
 impl RoundTrips {
-    /// Of a connection whose handshake took so long from the capture point to the receiver and back, and to the sender and
-    /// back: the sender's first sample, too.
+    /// For a connection with these handshake times from the capture point to the receiver and back, and to the sender
+    /// and back; they are also the sender's first sample.
     pub fn of_handshake(receiver_ns: Option<u64>, sender_ns: Option<u64>) -> Self {
         let mut trips = RoundTrips { handshake: (receiver_ns, sender_ns), ..RoundTrips::default() };
         if let Some(ns) = receiver_ns {
@@ -90,7 +91,7 @@ impl RoundTrips {
         self.sender_count += 1;
     }
 
-    /// The sender's half of late, the lowest of eight samples; 0 where it is not known.
+    /// The recent sender's half, the smallest of eight samples; 0 if unknown.
     pub fn sender_ns(&self) -> u64 {
         let known = self.sender_count.min(self.senders.len());
         self.senders[..known].iter().min().copied().unwrap_or(0)
@@ -101,13 +102,13 @@ impl RoundTrips {
         self.smoothed_ns.map(|smoothed| smoothed + self.sender_ns().approx())
     }
 
-    /// Both halves at their shortest, of data; without timestamps the sender's is that of the handshake.
+    /// Both halves at their shortest, of data; without timestamps the sender's half is the handshake's.
     pub fn base_ns(&self) -> Option<f64> {
         let receiver = self.sequence.min_ns()?;
         Some(receiver.approx() + self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0).approx())
     }
 
-    /// Which half is the farther one; None without a sample of the receiver's.
+    /// Which half is farther; None without a sample of the receiver's half.
     pub fn far(&self) -> Option<Far> {
         let middle = |half: &Spread| half.quantile_ns(0.5);
         let receiver = middle(&self.sequence)?;
@@ -118,23 +119,24 @@ impl RoundTrips {
         }
     }
 
-    /// The whole round trip of data: the farther half, in which nearly all of the waiting is, and the other at its shortest.
+    /// The whole round trip of data: the farther half, which contains nearly all the waiting, plus the other at its
+    /// shortest.
     pub fn whole(&self) -> Option<Summary> {
         let far = self.far()?;
         let half = if matches!(far, Far::Sender { .. }) { &self.sender_echo } else { &self.sequence };
         half.summary().map(|summary| summary.longer_by(far.near_ns()))
     }
 
-    /// What a retransmission takes at least: its loss is found by acknowledgements of what was sent later. Four fifths of the
-    /// shortest round trip, of data or the handshake.
+    /// The shortest time to a retransmission: acknowledgements of later data must first show the loss. Four fifths of
+    /// the shortest round trip of data or the handshake.
     pub fn soonest_ns(&self) -> Option<u64> {
         let receiver = self.sequence.min_ns().into_iter().chain(self.handshake.0).min()?;
         let sender = self.sender_echo.min_ns().into_iter().chain(self.handshake.1).min().unwrap_or(0);
         Some((0.8 * (receiver + sender).approx()).whole())
     }
 
-    /// What the sender's retransmission timer is at least: Linux adds four deviations, 200 ms or more, to the smoothed
-    /// round trip (`__tcp_set_rto`, `tcp_rto_min`); others wait longer.
+    /// The sender's shortest retransmission timeout: Linux adds four deviations, at least 200 ms, to the smoothed round
+    /// trip (`__tcp_set_rto`, `tcp_rto_min`); others wait longer.
     pub fn timeout_ns(&self) -> f64 {
         match self.smoothed_ns() {
             Some(smoothed) => smoothed + (4.0 * self.variation_ns).max(LEAST_TIMEOUT_NS),
@@ -142,9 +144,9 @@ impl RoundTrips {
         }
     }
 
-    /// How long a sender without news waits with a tail loss probe, `alone` with a single segment in flight (RFC 8985
-    /// section 7.2): two round trips, and the longest delay of an acknowledgement, which Linux takes to be 200 ms
-    /// (`tcp_schedule_loss_probe`), but not longer than the retransmission timer.
+    /// How long a sender waits before a tail loss probe; `alone` with a single segment in flight (RFC 8985 section
+    /// 7.2). Two round trips plus the longest delay of an acknowledgement, which Linux takes as 200 ms
+    /// (`tcp_schedule_loss_probe`), but at most the retransmission timeout.
     pub fn probe_ns(&self, alone: bool) -> f64 {
         let delayed_ns = if alone { LEAST_TIMEOUT_NS } else { 0.0 };
         self.smoothed_ns().map_or(UNKNOWN_NS, |smoothed| (2.0 * smoothed + delayed_ns).min(self.timeout_ns()))

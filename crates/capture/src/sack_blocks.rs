@@ -1,15 +1,16 @@
-//! SACK blocks (RFC 2018): which of them report duplicates, and what is new in them.
+//! SACK blocks (RFC 2018): which report duplicates, and what is new in them.
 
-/// Blocks of one acknowledgement, in its order; absent ones are empty.
+/// The blocks of one acknowledgement, in its order; absent ones are empty.
 pub type Blocks = [(i64, i64); 4];
 
-/// Whether the first block reports duplicates (RFC 2883 section 4): it is below the acknowledgement or inside the next.
+/// Whether the first block reports duplicates (RFC 2883 section 4): it is below the acknowledgement or inside the next
+/// block.
 pub fn is_duplicate(blocks: &[(i64, i64)], ack: i64) -> bool {
     let (start, end) = blocks[0];
     end <= ack || blocks.get(1).is_some_and(|&(outer_start, outer_end)| outer_start <= start && end <= outer_end)
 }
 
-/// What of `start..end` no block of `known` has: at most five pieces, told as those before, between and after.
+/// The parts of `start..end` that no block of `known` has: at most five, before, between and after the blocks.
 pub fn news(start: i64, end: i64, known: &Blocks) -> impl Iterator<Item = (i64, i64)> {
     let mut sorted = *known;
     sorted.sort_unstable();

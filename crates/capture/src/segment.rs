@@ -1,4 +1,4 @@
-//! One TCP segment, as a capture shows it.
+//! One captured TCP segment.
 
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ impl Options {
         &self.sacks[..usize::from(self.sack_count)]
     }
 
-    /// Adds a SACK block; there is room for four (RFC 2018 section 3), more are left out.
+    /// Adds a SACK block; there is room for four (RFC 2018 section 3), further ones are dropped.
     pub fn add_sack(&mut self, left: u32, right: u32) {
         if let Some(place) = self.sacks.get_mut(usize::from(self.sack_count)) {
             *place = (left, right);
@@ -45,7 +45,7 @@ pub const URG: u8 = 0x20;
 pub const ECE: u8 = 0x40;
 pub const CWR: u8 = 0x80;
 
-/// A segment's headers; numbers as they are on the wire, in host order.
+/// The headers of a segment; numbers as on the wire, in host byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// Number of its frame in the file, from 1 as Wireshark counts.
@@ -57,19 +57,19 @@ pub struct Segment {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
-    /// Not scaled.
+    /// Unscaled.
     pub window: u16,
-    /// Payload bytes by the IP header, also where the capture kept less. A super-packet of segmentation offload
-    /// whose IP length is 0 counts by the frame's length.
+    /// Payload bytes by the IP header, even if the capture kept fewer. A super-packet from segmentation offload whose
+    /// IP length is 0 counts by the frame's length.
     pub payload: u32,
     pub options: Options,
-    /// IPv4 identification, which Linux counts up for each packet of a connection.
+    /// IPv4 identification, which Linux increments for each packet of a connection.
     pub ip_id: Option<u16>,
     pub ttl: u8,
     /// The two ECN bits of the IP header (RFC 3168).
     pub ecn: u8,
-    /// What was around the packet, mixed into a number: VLANs, labels, tunnels; 0 for none.
+    /// The enclosing VLANs, labels and tunnels, hashed into a number; 0 for none.
     pub via: u32,
-    /// The TCP header itself was cut off: flags and numbers are good, options and SACK blocks may be missing.
+    /// The TCP header was cut off: flags and numbers are valid, options and SACK blocks may be missing.
     pub cut: bool,
 }

@@ -1,32 +1,32 @@
-//! The payload of a sender's full segments, as its own segments show it: where the handshake was not captured, nothing
-//! else tells it.
+//! The payload of a sender's full segments, inferred from its segments; needed if the handshake was not captured.
 //!
-//! What an application writes at once ends with PSH on all stacks. So a segment without it was cut by TCP, because it was
-//! full. Offload joins several: their lengths are multiples.
+//! On all stacks, what an application writes at once ends with PSH. So a segment without PSH was cut by TCP because it
+//! was full. Offload joins several: their lengths are multiples.
 
-/// The smallest that Linux cuts (`tcp_min_snd_mss`), and what any host takes (RFC 9293 section 3.7.1).
+/// The smallest size that Linux uses (`tcp_min_snd_mss`), and the size that every host accepts (RFC 9293 section
+/// 3.7.1).
 const SMALLEST: u32 = 48;
 const ANY_HOST: u32 = 536;
 
-/// The largest that fits Ethernet's 1500 bytes.
+/// The largest payload that fits into Ethernet's 1500 bytes.
 const ETHERNET: u32 = 1460;
 
-/// Segments of one length from which on it is no chance.
+/// Segments of one length from which on it is not chance.
 const ENOUGH: u32 = 3;
 
-/// … where one that any host takes is a multiple.
+/// … for a length that is a multiple of what every host accepts.
 const MANY: u32 = 24;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SegmentSize {
-    /// What full segments seem to have, and how many had just that.
+    /// The apparent payload of full segments, and how many had exactly that.
     full: u32,
     times: u32,
     largest: u32,
 }
 
 impl SegmentSize {
-    /// Takes a segment with data; `cut`: it is not the last of what was written.
+    /// Takes a segment with data; `cut`: it is not the end of a write.
     pub fn see(&mut self, payload: u32, cut: bool) {
         self.largest = self.largest.max(payload);
         if !cut || payload < SMALLEST {
@@ -56,7 +56,7 @@ impl SegmentSize {
         }
     }
 
-    /// The payload of a full segment; None where none was seen.
+    /// The payload of a full segment; None if none was seen.
     pub fn full(&self) -> Option<u32> {
         (self.full >= ANY_HOST || self.times >= ENOUGH).then_some(self.full)
     }

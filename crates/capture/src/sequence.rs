@@ -1,8 +1,8 @@
-//! TCP's 32-bit sequence numbers as 64-bit ones that don't wrap, relative to the first one seen.
+//! Extends TCP's 32-bit sequence numbers to 64 bits, relative to the first one seen.
 
 use sawtooth_units::width::Low;
 
-/// The numbers that one end sends by. Its SYN is number 0; where that was not captured, the first number seen is 1.
+/// The sequence numbers of one end. Its SYN is number 0; if that was not captured, the first number seen is 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
     origin: u32,
@@ -15,18 +15,18 @@ impl Sequence {
         Sequence { origin: raw, highest: 0 }
     }
 
-    /// `raw` is the first number seen of a connection whose SYN was not.
+    /// `raw` is the first number seen of a connection without a captured SYN.
     pub fn joined(raw: u32) -> Self {
         Sequence { origin: raw.wrapping_sub(1), highest: 1 }
     }
 
-    /// The number nearest to the highest so far that `raw` can mean (RFC 9293 section 3.4: comparison modulo 2^32).
+    /// The number that `raw` means, nearest to the highest so far (RFC 9293 section 3.4: comparison modulo 2^32).
     pub fn relative(&self, raw: u32) -> i64 {
         let distance = raw.wrapping_sub(self.origin).wrapping_sub(self.highest.low_u32()).cast_signed();
         self.highest + i64::from(distance)
     }
 
-    /// Takes note of a number that was sent or acknowledged, so that later ones are told relative to it.
+    /// Records a number that was sent or acknowledged; later numbers are interpreted relative to it.
     pub fn reach(&mut self, relative: i64) {
         self.highest = self.highest.max(relative);
     }

@@ -1,17 +1,17 @@
-//! What happened over time, in intervals that double in length so that there are never too many.
+//! A time series whose intervals double in length, so that their number stays bounded.
 
 use sawtooth_units::width::Fit;
 
 /// Length of the first intervals.
 const SHORTEST_NS: u64 = 10_000_000;
 
-/// Intervals of one direction, at most.
+/// Most intervals of one direction.
 pub const MOST: usize = 4096;
 
-/// Intervals of all directions together, about 30 MB of them.
+/// Most intervals of all directions together, about 30 MB.
 const BUDGET: usize = 1 << 19;
 
-/// Intervals that one of `directions` may have, so that all together keep to the budget.
+/// Intervals that one of `directions` may have so that all stay within the budget.
 pub fn share(directions: usize) -> usize {
     let each = BUDGET / directions.max(1);
     (1 << each.max(64).ilog2()).min(MOST)
@@ -20,27 +20,27 @@ pub fn share(directions: usize) -> usize {
 /// One interval of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interval {
-    /// Acknowledged for the first time.
+    /// Bytes acknowledged for the first time.
     pub acknowledged: u64,
-    /// Seen for the first time.
+    /// Bytes captured for the first time.
     pub sent: u64,
     pub packets: u32,
     pub retransmits: u32,
-    /// Capture to receiver and back, in seconds.
+    /// From the capture point to the receiver and back, in seconds.
     pub rtt_sum: f32,
     pub rtt_count: u32,
     /// 0: none.
     pub rtt_min: f32,
-    /// Capture to sender and back, in seconds.
+    /// From the capture point to the sender and back, in seconds.
     pub sender_sum: f32,
     pub sender_count: u32,
     /// 0: none.
     pub sender_min: f32,
-    /// Largest.
+    /// The largest.
     pub in_flight: u32,
-    /// The peer's, smallest, plus one; 0: none.
+    /// The peer's smallest window, plus one; 0: none.
     pub window: u32,
-    /// What limited the sender longest, and by how much longer than all else, in microseconds.
+    /// What limited the sender longest, and by how much longer than everything else, in microseconds.
     pub limit: u8,
     pub limit_us: u32,
 }
@@ -63,7 +63,7 @@ impl Interval {
         self.window = if self.window == 0 { window } else { self.window.min(window) };
     }
 
-    /// Keeps the limit that prevails (Boyer and Moore's majority vote, by time).
+    /// Keeps the prevailing limit (Boyer and Moore's majority vote, by time).
     pub fn limit(&mut self, limit: u8, us: u32) {
         if limit == self.limit {
             self.limit_us = self.limit_us.saturating_add(us);
@@ -94,16 +94,16 @@ impl Interval {
     }
 }
 
-/// The lower of two durations of which 0 is none. What was too short to tell from 0 counts as a nanosecond.
+/// The smaller of two durations, where 0 means none. A duration too short to differ from 0 counts as one nanosecond.
 fn lower(old: f32, new: f32) -> f32 {
     let new = if new <= 0.0 { old } else { new };
     if old <= 0.0 { new } else { old.min(new) }
 }
 
-/// Intervals in order of time; their borders are whole multiples of their length since the capture's start.
+/// Intervals in order of time; their borders are multiples of their length since the capture's start.
 #[derive(Debug, Default)]
 pub struct Series {
-    /// Doublings of the first length.
+    /// How often the first length was doubled.
     doublings: u32,
     first: u64,
     intervals: Vec<Interval>,
@@ -114,7 +114,7 @@ impl Series {
         SHORTEST_NS << self.doublings
     }
 
-    /// The interval that `at_ns`, since the capture's start, falls in; at most `most` intervals are kept.
+    /// The interval that contains `at_ns` (since the capture's start); at most `most` intervals are kept.
     pub fn at(&mut self, at_ns: u64, most: usize) -> &mut Interval {
         if self.intervals.is_empty() {
             self.first = at_ns / self.length_ns();
@@ -129,13 +129,13 @@ impl Series {
         &mut self.intervals[place]
     }
 
-    /// The interval of `at_ns` where there is one already.
+    /// The interval of `at_ns` if it exists.
     pub fn existing(&mut self, at_ns: u64) -> Option<&mut Interval> {
         let place = (at_ns / self.length_ns()).checked_sub(self.first)?;
         self.intervals.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// Makes the intervals as few as `most`.
+    /// Merges the intervals until there are at most `most`.
     pub fn shorten(&mut self, most: usize) {
         while self.intervals.len() > most {
             self.fold();

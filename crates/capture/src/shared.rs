@@ -1,39 +1,39 @@
-//! What the connections of a capture share: its start, its details, its table of losses, and the bounds of memory.
+//! State shared by a capture's connections: its start, its details, its table of losses, and the memory bounds.
 
 use crate::details::Details;
 use crate::losses::Run;
 use crate::series;
 use sawtooth_units::width::Fit;
 
-/// Rows of the table of losses, at most.
+/// Most rows of the table of losses.
 pub const MOST_LOSS_ROWS: usize = 1 << 19;
 
-/// Outstanding stretches of one direction, at most: the segments of 180 MB in flight.
+/// Most outstanding ranges of one direction: the segments of 180 MB in flight.
 pub const MOST_OUTSTANDING: usize = 1 << 17;
 
-/// Outstanding stretches of all directions together, at most (some 30 MB), but each may have [`FEW`].
+/// Most outstanding ranges of all directions together (about 30 MB), but each may have [`FEW`].
 pub const ALL_OUTSTANDING: usize = 1 << 18;
 
-/// Outstanding stretches that each direction may have.
+/// Outstanding ranges that each direction may always have.
 pub const FEW: usize = 64;
 
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Nanoseconds since 1970 of the first packet.
+    /// Time of the first packet, in nanoseconds since 1970.
     pub start_ns: u64,
     pub losses: Vec<LossRow>,
     pub losses_left_out: u64,
-    /// Rows of the connection that is being worked on, where they are wanted.
+    /// Rows of the connection being processed, if they are wanted.
     pub details: Option<Box<Details>>,
-    /// Stretches that are outstanding in all directions.
+    /// Outstanding ranges in all directions.
     pub outstanding: usize,
-    /// Stretches that were given up because there were too many.
+    /// Ranges that were dropped because there were too many.
     pub given_up: u64,
     /// Directions that carry data.
     pub directions: usize,
-    /// Intervals that each of them may have.
+    /// Intervals that each direction may have.
     pub intervals: usize,
-    /// Runs that one acknowledgement ended; kept to save allocations.
+    /// Runs that one acknowledgement ended; kept to avoid allocations.
     pub runs: Vec<Run>,
 }
 
@@ -60,7 +60,7 @@ impl Shared {
         self.details.as_ref().map_or(u32::MAX, |details| details.t_s.len().fit_u32())
     }
 
-    /// Takes over the runs that ended, as rows of one direction.
+    /// Adds the runs that ended as rows of one direction.
     pub fn keep_runs(&mut self, connection: u32, direction: u8) {
         for run in self.runs.drain(..) {
             if self.losses.len() < MOST_LOSS_ROWS {

@@ -1,14 +1,14 @@
-//! Why a frame gives no segment; bytes of it that may be missing.
+//! Why a frame gives no segment; access to bytes that may be missing.
 
 /// Why a frame gives no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     NotTcp,
-    /// In something that is not looked into, by its name.
+    /// Inside something that is not decoded, by its name.
     Unread(&'static str),
-    /// A fragment after the first: it has no TCP header.
+    /// A fragment after the first, without a TCP header.
     Fragment,
-    /// Too short or too contradictory to find the TCP header in it.
+    /// Too short or inconsistent to find the TCP header.
     Unreadable,
 }
 

@@ -1,4 +1,4 @@
-//! Where a capture's bytes come from: a file or any other stream, unpacked if it is gzip or Zstandard.
+//! The bytes of a capture: a file or any other stream, decompressed if it is gzip or Zstandard.
 
 use crate::problems::ReadError;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Largest window that a Zstandard stream may ask for, as a power of two in bytes: what `zstd` itself agrees to.
+/// The largest window that a Zstandard stream may request, as a power of two in bytes: the limit of `zstd` itself.
 #[cfg(feature = "zstd")]
 const ZSTANDARD_WINDOW: u32 = 27;
-/// What else captures are packed with, by their magic numbers; and what is packed a second time.
+/// Magic numbers of other compressed formats, and of data that is compressed twice.
 const OTHERS: [(&[u8], &str); 6] = [
     (b"\xfd7zXZ\0", "xz"),
     (b"BZh", "bzip2"),
@@ -20,15 +20,15 @@ const OTHERS: [(&[u8], &str); 6] = [
     (&GZIP, "gzip a second time"),
     (&ZSTANDARD, "Zstandard a second time"),
 ];
-/// Packed bytes read at once.
+/// Compressed bytes read at once.
 const CHUNK: usize = 128 * 1024;
 
-/// The program that packed what begins like this, if any that is not unpacked here did.
+/// The program that compressed data with this beginning, if it is a format not supported here.
 pub(crate) fn packed_as(data: &[u8]) -> Option<&'static str> {
     OTHERS.iter().find(|(magic, _)| data.starts_with(magic)).map(|(_, program)| *program)
 }
 
-/// A stream of unpacked bytes.
+/// A stream of decompressed bytes.
 pub struct Source {
     packed: bool,
     stream: Box<dyn Read + Send>,
@@ -48,8 +48,8 @@ impl Source {
         Ok(Source { size: about.is_file().then_some(about.len()), ..source })
     }
 
-    /// Any stream; it is unpacked by the magic number that it begins with (RFC 1952, RFC 8878), also where several
-    /// packed streams follow one another.
+    /// Any stream; it is decompressed according to its magic number (RFC 1952, RFC 8878), also if several compressed
+    /// streams follow one another.
     pub fn new(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
         let read = Arc::new(AtomicU64::new(0));
         let mut counted = Counted { stream, read: Arc::clone(&read) };
@@ -67,12 +67,12 @@ impl Source {
         Ok(Source { packed: gzip || zstandard, stream, read, size: None })
     }
 
-    /// Bytes taken from the file so far, packed as they are there.
+    /// Bytes taken from the file so far, as stored (compressed).
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Whether it is unpacked while it is read.
+    /// Whether it is decompressed while being read.
     pub fn is_packed(&self) -> bool {
         self.packed
     }
@@ -90,7 +90,7 @@ fn unpacked(stream: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, 
     Ok(Box::new(unpacked))
 }
 
-/// Where there is no C.
+/// Used on platforms without a C compiler.
 #[cfg(not(feature = "zstd"))]
 fn unpacked(_: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, ReadError> {
     Err(ReadError::Unreadable("it is packed with Zstandard, which is not read here: unpack it first".into()))

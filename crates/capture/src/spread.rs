@@ -1,9 +1,9 @@
-//! How durations are spread: count, mean, extremes and quantiles in bounded memory.
+//! The distribution of durations: count, mean, extremes and quantiles in bounded memory.
 
 use sawtooth_units::width::{Approx, Fit, Whole};
 use serde::Serialize;
 
-/// Buckets in each doubling of the duration: a quantile is off by at most 1/64 of itself.
+/// Buckets per doubling of the duration: a quantile is off by at most 1/64 of itself.
 const BUCKETS: u64 = 32;
 
 /// Durations in nanoseconds. Memory grows with the ratio of the longest to the shortest, at most 8 KiB.
@@ -17,7 +17,7 @@ pub struct Spread {
     counts: Vec<u32>,
 }
 
-/// What is told of a [`Spread`]; times in seconds.
+/// The statistics of a [`Spread`]; times in seconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary {
     pub samples: u64,
@@ -29,7 +29,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The same of durations that are all longer by `ns`.
+    /// The same statistics for durations that are all longer by `ns`.
     pub fn longer_by(self, ns: u64) -> Self {
         let s = ns.approx() / 1e9;
         Summary {
@@ -74,7 +74,7 @@ impl Spread {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// The duration in nanoseconds that the share `q` (0 … 1) of all do not exceed.
+    /// The duration in nanoseconds that the share `q` (0 … 1) of all durations does not exceed.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
         let wanted = (q * self.count.approx()).ceil().max(1.0).whole();
         let mut passed = 0;
@@ -107,7 +107,7 @@ fn bucket(ns: u64) -> usize {
     (octave * BUCKETS + (ns >> octave)).fit_usize()
 }
 
-/// The middle of a bucket's durations.
+/// The middle of a bucket.
 fn middle(bucket: usize) -> f64 {
     let bucket = bucket as u64;
     if bucket < 2 * BUCKETS {

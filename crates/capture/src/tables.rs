@@ -18,7 +18,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
             Column::Float(values) => values.len(),
@@ -93,8 +93,8 @@ fn series(connections: &Connections) -> Table {
     ]
 }
 
-/// The whole round trip in an interval, mean and least, in seconds: of the half that is farther, and the other at its
-/// shortest. Where the farther one has no sample there is none: half of it is no round trip.
+/// The whole round trip in an interval, mean and smallest, in seconds: the farther half, plus the other at its
+/// shortest. None if the farther half has no sample.
 fn rtt(interval: &Interval, far: Option<Far>) -> (f64, f64) {
     let (sum, count, least) = match far {
         None => return (f64::NAN, f64::NAN),
@@ -121,7 +121,7 @@ fn losses(connections: &Connections) -> Table {
     ]
 }
 
-/// The number of each row's burst among those of its direction.
+/// The number of each row's burst within its direction.
 fn bursts(connections: &Connections) -> Vec<u32> {
     let mut latest: Vec<[Option<(u32, u64, u64)>; 2]> = vec![[None; 2]; connections.all.len()];
     let number = |row: &LossRow| {

@@ -1,20 +1,20 @@
-//! Tunnels: where, behind the header of a GRE or UDP tunnel, what it carries begins.
+//! Tunnels: where the content begins behind the header of a GRE or UDP tunnel.
 //!
-//! Written here because etherparse 0.21 reads none of them. Each is a header of a few bytes whose length is in its first
-//! ones. A UDP port alone does not make a tunnel: what does not begin as one is other traffic on that port.
+//! etherparse 0.21 reads none of them. Each is a header of a few bytes whose first bytes give its length. A UDP port
+//! alone does not make a tunnel: a datagram that does not begin like one is other traffic on that port.
 
 use crate::link::{Place, after_ethertype, after_ppp, of_type};
 use crate::skip::{Skip, field};
 
 const ETHERNET: usize = 12;
 
-/// GRE (RFC 2784, 2890), PPTP's too (RFC 2637), and ERSPAN in it.
+/// GRE (RFC 2784, 2890), also PPTP's (RFC 2637), with ERSPAN inside.
 pub fn gre(data: &[u8], place: Place) -> Result<Place, Skip> {
     let [flags, version, high, low]: [u8; 4] = field(data, place.at)?;
     let has = |bit: u8| usize::from(flags & bit != 0) * 4;
     let protocol = u16::from_be_bytes([high, low]);
     if version & 7 == 1 {
-        // The key is there always; a number may be acknowledged. Without a number there is no payload.
+        // The key is always present; an acknowledgement number may be. Without a sequence number there is no payload.
         let acknowledges = usize::from(version & 0x80 != 0) * 4;
         let call = u32::from(u16::from_be_bytes(field(data, place.at + 6)?));
         let inside = place.inside(call).behind(8 + has(0x10) + acknowledges);
@@ -27,10 +27,10 @@ pub fn gre(data: &[u8], place: Place) -> Result<Place, Skip> {
     let key = if has(0x20) == 0 { 0 } else { u32::from_be_bytes(field(data, key_at)?) };
     let inside = place.inside(key).behind(4 + has(0x80) + has(0x20) + has(0x10));
     match protocol {
-        // ERSPAN: type I has no header and no number, type II one of 8 bytes.
+        // ERSPAN type I has no header and no sequence number, type II a header of 8 bytes.
         0x88be if has(0x10) == 0 => after_ethertype(data, inside.behind(ETHERNET)),
         0x88be => after_ethertype(data, inside.behind(8 + ETHERNET)),
-        // Type III has 12, and 8 more where the last bit says so.
+        // Type III has 12 bytes, and 8 more if the last bit says so.
         0x22eb => {
             let more = usize::from(field::<1>(data, inside.at + 11)?[0] & 1) * 8;
             after_ethertype(data, inside.behind(12 + more + ETHERNET))
@@ -39,12 +39,12 @@ pub fn gre(data: &[u8], place: Place) -> Result<Place, Skip> {
     }
 }
 
-/// The tunnel, if it is one, in the UDP datagram whose header is at `place`.
+/// The tunnel, if there is one, in the UDP datagram whose header is at `place`.
 pub fn udp(data: &[u8], place: Place) -> Result<Place, Skip> {
     let [a, b, c, d]: [u8; 4] = field(data, place.at)?;
     let (source, target) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
     let inside = place.behind(8);
-    // Who answers from a tunnel's port is seldom its other end; GTP-U and Teredo answer from it.
+    // A reply from a tunnel's port is rarely from its other end, except with GTP-U and Teredo.
     match (source, target) {
         (_, 4789 | 8472) => vxlan(data, inside),
         (_, 4790) => vxlan_gpe(data, inside),
@@ -60,7 +60,7 @@ pub fn udp(data: &[u8], place: Place) -> Result<Place, Skip> {
     }
 }
 
-/// RFC 7348; the bit says that the network's number is there.
+/// RFC 7348; the flag says that the network identifier is present.
 fn vxlan(data: &[u8], place: Place) -> Result<Place, Skip> {
     let [flags, _, _, _, network @ ..]: [u8; 8] = field(data, place.at)?;
     if flags & 0x08 == 0 {
@@ -81,7 +81,7 @@ fn vxlan_gpe(data: &[u8], place: Place) -> Result<Place, Skip> {
     }
 }
 
-/// RFC 8926; the options' length is in words.
+/// RFC 8926; the options' length counts words.
 fn geneve(data: &[u8], place: Place) -> Result<Place, Skip> {
     let [first, _, high, low, network @ ..]: [u8; 8] = field(data, place.at)?;
     if first >> 6 != 0 {
@@ -91,7 +91,7 @@ fn geneve(data: &[u8], place: Place) -> Result<Place, Skip> {
     of_type(data, u16::from_be_bytes([high, low]), inside)
 }
 
-/// GTP-U, 3GPP TS 29.281: a G-PDU of version 1 holds a packet, behind extension headers that each say what follows.
+/// GTP-U, 3GPP TS 29.281: a G-PDU of version 1 contains a packet, after extension headers that each name the next.
 fn gtp(data: &[u8], place: Place) -> Result<Place, Skip> {
     let [flags, kind, _, _, tunnel @ ..]: [u8; 8] = field(data, place.at)?;
     if flags >> 4 != 3 || kind != 255 {
@@ -115,7 +115,7 @@ fn gtp(data: &[u8], place: Place) -> Result<Place, Skip> {
 
 const TEREDO_PORT: u16 = 3544;
 
-/// RFC 4380: IPv6 in UDP, perhaps behind who it is and where it came from.
+/// RFC 4380: IPv6 in UDP, perhaps after authentication and origin headers.
 fn teredo(data: &[u8], datagram: Place) -> Result<Place, Skip> {
     let end = datagram.at - 8 + usize::from(u16::from_be_bytes(field(data, datagram.at - 4)?));
     let mut place = datagram.inside(u32::from(TEREDO_PORT));

@@ -1,4 +1,4 @@
-//! pcap files of TCP segments and echoes, for any tool that reads captures: Ethernet, nanoseconds, payloads of zeros.
+//! Writes pcap files of TCP segments and echoes for any capture tool: Ethernet, nanoseconds, payloads of zeros.
 
 use crate::segment::{Options, Segment};
 use sawtooth_units::width::{Fit, Low};
@@ -12,7 +12,7 @@ const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 const ETHERNET: u32 = 1;
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
-/// Bytes of TCP options that a header has room for (RFC 9293 section 3.1).
+/// Bytes for TCP options in a header (RFC 9293 section 3.1).
 const OPTIONS_ROOM: usize = 40;
 
 /// An ICMP echo over IPv4 (RFC 792), as ping sends it.
@@ -26,11 +26,11 @@ pub struct Ping {
     pub identifier: u16,
     pub sequence: u16,
     pub ttl: u8,
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub data: u16,
 }
 
-/// Writes a pcap file, one record a segment. Each is one `write_all`: give it a buffered stream.
+/// Writes a pcap file, one record per segment. Each is one `write_all`, so use a buffered stream.
 pub struct Writer<W: Write> {
     out: W,
     snaplen: u32,
@@ -51,12 +51,13 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, snaplen, record: Vec::new() })
     }
 
-    /// Writes the frame of `segment`. Of its fields `frame` and `cut` have no place in a file; a missing `ip_id` is
-    /// written as 0; SACK blocks for which the header has no room are left out. A packet of more than 65,535 bytes gets
-    /// the IP length 0, as segmentation offload leaves it.
+    /// Writes the frame of `segment`. Its fields `frame` and `cut` have no place in a file; a missing `ip_id` is
+    /// written as 0; SACK blocks that do not fit into the header are dropped. A packet of more than 65,535 bytes gets
+    /// the IP length 0, as segmentation offload does.
     ///
     /// # Errors
-    /// Those of the stream; `InvalidInput` for addresses of two families, or a time after 2106.
+    ///
+    /// The stream's errors; `InvalidInput` for addresses of two families, or a time after 2106.
     pub fn write(&mut self, segment: &Segment) -> io::Result<()> {
         let record = self.begin(segment.source.address, segment.target.address);
         let tcp = tcp_header(segment);
@@ -76,10 +77,11 @@ impl<W: Write> Writer<W> {
         self.end(segment.time_ns, segment.payload)
     }
 
-    /// Writes the frame of an echo, with the IP identification 0 as Linux sends what must not be fragmented.
+    /// Writes the frame of an echo, with the IP identification 0, as Linux does for unfragmentable packets.
     ///
     /// # Errors
-    /// Those of the stream; `InvalidInput` for a time after 2106.
+    ///
+    /// The stream's errors; `InvalidInput` for a time after 2106.
     pub fn write_ping(&mut self, ping: &Ping) -> io::Result<()> {
         const HEADER: u32 = 8;
         let record = self.begin(ping.source.into(), ping.target.into());
@@ -101,7 +103,7 @@ impl<W: Write> Writer<W> {
         &mut self.record
     }
 
-    /// Ends a record whose headers are there, and `payload` bytes of zeros behind them not.
+    /// Ends a record that has its headers and is followed by `payload` zeros.
     fn end(&mut self, time_ns: u64, payload: u32) -> io::Result<()> {
         let seconds = u32::try_from(time_ns / 1_000_000_000).map_err(|_| invalid("a time after 2106"))?;
         let nanos = (time_ns % 1_000_000_000) as u32;
@@ -128,7 +130,7 @@ fn invalid(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-/// A locally administered address that shows the end of the IP address.
+/// A locally administered address that contains the end of the IP address.
 fn hardware_address(address: IpAddr) -> [u8; 6] {
     let [.., a, b, c, d] = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
@@ -137,7 +139,7 @@ fn hardware_address(address: IpAddr) -> [u8; 6] {
     [0x02, 0x00, a, b, c, d]
 }
 
-/// The header before `length` bytes.
+/// The header for a packet with `length` bytes of content.
 fn ipv4_header(
     record: &mut Vec<u8>,
     [ecn, ttl, protocol]: [u8; 3],
@@ -220,14 +222,14 @@ fn add_options(header: &mut Vec<u8>, options: &Options) {
     }
 }
 
-/// Adds the TCP header with its checksum (RFC 9293 section 3.1): the payload's zeros add nothing to it.
+/// Adds the TCP header with its checksum (RFC 9293 section 3.1); the payload's zeros do not change it.
 fn finish_tcp(record: &mut Vec<u8>, mut header: Vec<u8>, addresses: &[&[u8]; 2], length: u32) {
     let sum = checksum(&[addresses[0], addresses[1], &[0, TCP], &length.to_be_bytes(), &header]);
     header[16..18].copy_from_slice(&sum.to_be_bytes());
     record.extend_from_slice(&header);
 }
 
-/// The Internet checksum (RFC 1071) of parts that each have an even length.
+/// The Internet checksum (RFC 1071) of parts with even lengths.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks_exact(2));
     let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();

@@ -1,4 +1,5 @@
-//! What captures of others show: they begin late, come from mirrors, are in the wrong order, have one direction only.
+//! Tests on patterns from captures by others: they begin late, come from mirror ports, are out of order, or have one
+//! direction only.
 
 use super::*;
 
@@ -8,7 +9,7 @@ fn raw(number: u32) -> u32 {
     ISN.wrapping_add(1 + number * 1000)
 }
 
-/// A segment of the client, which `change` makes unlike the others.
+/// A segment of the client, modified by `change`.
 fn client(talk: &mut Talk, seq: u32, payload: u32, change: impl FnOnce(&mut Segment)) {
     let mut segment = Segment { flags: ACK, seq, ack: 1, payload, ..blank() };
     change(&mut segment);
@@ -19,7 +20,7 @@ fn client(talk: &mut Talk, seq: u32, payload: u32, change: impl FnOnce(&mut Segm
 fn a_counter_of_the_whole_host_tells_of_no_loss() {
     let mut talk = Talk::open();
     for number in 0..200_u32 {
-        // The host sends others two packets for each of ours, now and then twenty.
+        // The host sends others two packets for each of this connection, and sometimes twenty.
         let id = (100 + number * 3 + number / 10 * 20) as u16;
         talk.identified(number, id).after(20).ack(number + 1, &[]).after(1);
     }
@@ -70,7 +71,7 @@ fn data_that_is_captured_after_its_acknowledgement_is_neither_unseen_nor_sent_ag
     let told = talk.told();
     assert_eq!((told.unseen_bytes, told.retransmits, told.spurious, told.out_of_order), (0, 0, 0, 0));
     assert_eq!((told.new_bytes, told.acknowledged_bytes), (12_000, 12_000));
-    // The first data of a capture, too.
+    // Also for the first data of a capture.
     let mut talk = Talk::silent();
     talk.ack(1, &[]).data(0).data(1).after(20).ack(2, &[]);
     let told = talk.told();
@@ -308,7 +309,7 @@ fn segments_sent_again_with_other_boundaries_are_lost_as_they_were_first_sent() 
         talk.bytes(10_022 + 1000 * number, 1000);
     }
     talk.after(20).ack(10, &[(14, 15)]);
-    // All but the last two of the six, in full segments: the cut is elsewhere, also where they are acknowledged.
+    // All six except the last two, in full segments: the split is elsewhere, also where they are acknowledged.
     for number in 10..13 {
         talk.data(number).after(20).ack(number + 1, &[]);
     }

@@ -1,4 +1,4 @@
-//! What the receiver acknowledges, by numbers, by SACK and by DSACK.
+//! What the receiver acknowledges, by number, by SACK and by DSACK.
 
 use super::Flow;
 use crate::gaps::Gap;
@@ -9,7 +9,7 @@ use crate::segment::Segment;
 use crate::shared::Shared;
 use sawtooth_units::width::{Approx, Fit, Whole};
 
-/// What a flow has to know of a segment that acknowledges.
+/// What a flow needs of a segment that acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement<'a> {
     pub segment: &'a Segment,
@@ -42,8 +42,8 @@ impl Flow {
         }
     }
 
-    /// Takes what a segment of the receiver acknowledges; the kind is that of the segment if it is a pure
-    /// acknowledgement. The round trip, in nanoseconds, is that of the newest segment acknowledged, where one can be told.
+    /// Takes the acknowledgements of a receiver's segment. Returns the kind of the segment, if it is a pure
+    /// acknowledgement, and the round trip in nanoseconds of the newest acknowledged segment, if it is unambiguous.
     pub fn acknowledge(&mut self, seen: &Acknowledgement, shared: &mut Shared) -> (Kind, Option<u64>) {
         let now_ns = seen.segment.time_ns;
         self.counts.acks += 1;
@@ -139,12 +139,12 @@ impl Flow {
         self.una = seen.ack;
         self.progress_ns = now_ns;
         self.duplicate_acks = 0;
-        // Without SACK, what follows a filled hole was received long ago.
+        // Without SACK, the data after a filled gap arrived long ago.
         let covered = ambiguous || beyond;
         newest.filter(|_| !covered).map(|sent_ns| now_ns.saturating_sub(sent_ns))
     }
 
-    /// SACK blocks; whether they tell of data that was not known to have arrived.
+    /// Takes SACK blocks; true if they report data that was not known to have arrived.
     fn sacks(&mut self, seen: &Acknowledgement, trip: &mut Option<u64>, shared: &mut Shared) -> bool {
         let blocks = seen.segment.options.sacks();
         if blocks.is_empty() {

@@ -1,15 +1,15 @@
-//! Segments with data that was sent, in part at least, before: overtaken on the way, or sent again.
+//! Segments whose data was, at least in part, sent before: overtaken on the path, or retransmitted.
 
 use super::{Copy, Data, Flow};
 use crate::kind::{Cause, Kind};
 use crate::shared::Shared;
 use sawtooth_units::width::Fit;
 
-/// Retransmissions that a report of duplicates is looked up in.
+/// Retransmissions remembered for a report of duplicates.
 const MOST_COPIES: usize = 1024;
 
 impl Flow {
-    /// Data below what is acknowledged: the capture shows it after its acknowledgement, or it was sent in vain.
+    /// Data below the acknowledgement: either it was captured after its acknowledgement, or it was sent needlessly.
     pub(super) fn had(&mut self, data: &Data, shared: &mut Shared) -> Kind {
         let end = data.end.min(self.highest);
         if let Some(gap) = self.gaps.find(data.start, end) {
@@ -25,7 +25,7 @@ impl Flow {
         self.in_vain(data, shared)
     }
 
-    /// Data that was acknowledged and is sent again; its first copy may not have been captured.
+    /// Retransmission of acknowledged data; its first copy may not have been captured.
     pub(super) fn in_vain(&mut self, data: &Data, shared: &mut Shared) -> Kind {
         let (segments, _) = data.below(data.end.min(self.highest));
         let cause = self.cause(data, None);
@@ -81,7 +81,7 @@ impl Flow {
         cause.kind()
     }
 
-    /// Counts data that was sent before what is seen after it, which came `found_ns` by.
+    /// Counts data that was sent before data already seen after it, which passed at `found_ns`.
     fn overtaken(&mut self, data: &Data, found_ns: u64) {
         self.counts.out_of_order += u64::from(data.packets());
         self.counts.overtaken_by_bytes = self.counts.overtaken_by_bytes.max((self.highest - data.end).max(0).fit_u64());

@@ -1,4 +1,4 @@
-//! Why a sender sends what it sends: what made it retransmit, and whether it did at all.
+//! Why a sender sends a segment: what caused a retransmission, and whether it is one.
 
 use super::{Data, Flow};
 use crate::identification::Order;
@@ -6,12 +6,12 @@ use crate::kind::Cause;
 use crate::outstanding::Sent;
 use sawtooth_units::width::Approx;
 
-/// A segment that comes so soon after those sent after it was overtaken, where no round trip is known yet.
+/// Without a known round trip, a segment this soon after those sent later was overtaken.
 pub(super) const OVERTAKEN_NS: u64 = 3_000_000;
 
 impl Flow {
-    /// Whether a single new segment is a tail loss probe (RFC 8985 section 7.3 prefers new data): the sender, full of data
-    /// and without news, kept silent for as long.
+    /// Whether a single new segment is a tail loss probe (RFC 8985 section 7.3 prefers new data): the sender had enough
+    /// data, received nothing, and was silent for the probe's time.
     pub(super) fn is_new_data_probe(&self, data: &Data) -> bool {
         self.last_full
             && self.window > 0
@@ -19,46 +19,46 @@ impl Flow {
             && self.is_due(self.quiet_ns(data, self.last_ns, self.heard_ns), self.probe_ns(data))
     }
 
-    /// Whether a sender that keeps silent now would probe: something is outstanding, there is no sign of loss, and it has
-    /// not probed yet (RFC 8985 section 7.1).
+    /// Whether a silent sender would now send a probe: data is outstanding, there is no sign of loss, and it has not
+    /// probed yet (RFC 8985 section 7.1).
     fn is_probed(&self, data: &Data) -> bool {
         self.una < self.highest && self.probed_until <= self.una && data.sack != Some(false) && !self.has_evidence(data)
     }
 
-    /// Whether acknowledgements show a loss: duplicate ones where SACK is not used (RFC 5681), else by their blocks.
+    /// Whether acknowledgements show a loss: duplicates if SACK is not used (RFC 5681), otherwise SACK blocks.
     fn has_evidence(&self, data: &Data) -> bool {
         self.una < self.recovery_until
             || self.outstanding.sacked_bytes() > 0
             || (self.duplicate_acks > 0 && data.sack != Some(true))
     }
 
-    /// The sender's probe timer, by what is in flight.
+    /// The sender's probe timeout, given the data in flight.
     fn probe_ns(&self, data: &Data) -> f64 {
         let alone = self.outstanding.len() == 1 && self.highest - self.una <= i64::from(data.mss) + 1;
         self.trips.probe_ns(alone)
     }
 
-    /// How long the sender has been waiting when it sends `data`: since it sent at `sent_ns`, and since what passed here at
+    /// How long the sender has waited when it sends `data`: since it sent at `sent_ns`, and since what passed here at
     /// `heard_ns` reached it.
     fn quiet_ns(&self, data: &Data, sent_ns: u64, heard_ns: u64) -> f64 {
         data.segment.time_ns.saturating_sub(sent_ns.max(heard_ns.saturating_add(self.trips.sender_ns()))).approx()
     }
 
-    /// Whether an acknowledgement that shows a loss has just reached the sender: by RACK it waits a quarter of a round trip
-    /// at most (RFC 8985 section 6.2).
+    /// Whether an acknowledgement that shows a loss has just reached the sender: with RACK it waits at most a quarter
+    /// of a round trip (RFC 8985 section 6.2).
     fn is_prompted(&self, data: &Data) -> bool {
         self.has_evidence(data)
             && self.trips.smoothed_ns().is_some_and(|trip| self.quiet_ns(data, 0, self.heard_ns) < trip / 4.0)
     }
 
-    /// Whether a timer of so long can have expired: the sender's estimate may be a little below the one made here.
+    /// Whether a timer of this length can have expired: the sender's estimate may be slightly below this one.
     fn is_due(&self, quiet_ns: f64, timer_ns: f64) -> bool {
         quiet_ns >= 0.8 * timer_ns
     }
 
-    /// Whether data that fills a hole was sent before what is seen after the hole, which came at `found_ns` with the TSval
-    /// `tsval`: by the identification where it counts up, else by its own TSval, else because it is too soon for a
-    /// retransmission.
+    /// Whether data that fills a gap was sent before the data after the gap, which passed at `found_ns` with the TSval
+    /// `tsval`. Decided by the IP identification if the sender increments it, else by the segment's own TSval, else
+    /// because it is too soon for a retransmission.
     pub(super) fn was_overtaken(&self, data: &Data, found_ns: u64, tsval: u32) -> bool {
         match data.order {
             Order::Late => return true,
@@ -75,7 +75,7 @@ impl Flow {
         waited_ns < self.trips.soonest_ns().unwrap_or(OVERTAKEN_NS)
     }
 
-    /// What made the sender retransmit. `sent` is what it sends again; None: it was acknowledged already.
+    /// What caused a retransmission. `sent` is what is retransmitted; None: it was already acknowledged.
     pub(super) fn cause(&mut self, data: &Data, sent: Option<&Sent>) -> Cause {
         let quiet_ns = self.quiet_ns(data, sent.map_or(self.last_ns, |sent| sent.last_ns), self.progress_ns);
         if self.is_tail_probe(data, quiet_ns) {
@@ -94,8 +94,8 @@ impl Flow {
         Cause::Fast
     }
 
-    /// Whether the last segment comes again as a probe (RFC 8985 section 7.3). What is alone is sent again by either timer, and
-    /// by the probe's first, which is never the later one.
+    /// Whether the last segment was retransmitted as a probe (RFC 8985 section 7.3). A lone segment is retransmitted by
+    /// either timer; the probe's is never the later one.
     fn is_tail_probe(&self, data: &Data, quiet_ns: f64) -> bool {
         data.end >= self.highest
             && data.start >= self.timeout_until

@@ -1,4 +1,4 @@
-//! What lost packets: a full queue, or the path whatever its queue.
+//! Why packets were lost: at a full queue, or by the path regardless of its queue.
 
 use super::gathered::overloaded;
 use super::numbers::{before, counts, quantile, sorted};
@@ -7,34 +7,35 @@ use super::trace::Trace;
 use super::trips::nearest;
 use sawtooth_units::width::Approx;
 
-/// Of the largest delay: above it a queue counts as nearly full.
+/// A queue counts as nearly full above this share of the largest delay.
 const NEAR_FULL: f64 = 0.8;
-/// Frames of waiting below which there was no queue to speak of.
+/// Frames of waiting below which there was no relevant queue.
 pub const LEAST_FRAMES: f64 = 2.0;
 /// Units of the delays below which a full queue cannot be told from an empty one.
 const FEWEST_GRAINS: f64 = 3.0;
 const SPARSE: f64 = 0.5;
 const CHANCE: f64 = 1e-3;
-/// Losses within this part of the mean time between them are near each other.
+/// Losses within this share of the mean time between them are near each other.
 const NEAR: f64 = 0.25;
-/// Runs a burst from which on they are no chance: a quarter of the mean time apart, 1.28 belong together at random.
+/// Runs per burst from which on bursts exceed chance: within a quarter of the mean time, 1.28 belong together at
+/// random.
 const BURSTY: f64 = 1.5;
-/// Times as dense as all losses are those within bursts: what is near at random is so four times, or a little more.
+/// Losses within bursts are this many times as dense as all losses; at random it would be four times or slightly more.
 const DENSER: f64 = 20.0;
 
-/// Losses by how long packets waited around them. Delays in s above the least; counts are of segments.
+/// Losses by how long packets waited around them. Delays are in s above the smallest; counts are of segments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Causes {
-    /// There are delays at all, fine enough.
+    /// There are delays, with sufficient resolution.
     pub known: bool,
-    /// Some were lost at a full queue.
+    /// Some packets were lost at a full queue.
     pub full: bool,
-    /// The delay of a full queue, between the median and the most of what waited beside its losses; without losses there, the
+    /// The delay of a full queue: between the median and the largest wait next to its losses; without such losses, the
     /// largest delay seen.
     pub full_s: f64,
     pub full_low_s: f64,
     pub full_high_s: f64,
-    /// Lost by the path itself, of those sent while the queue was not nearly full.
+    /// Lost by the path itself, among those sent while the queue was not nearly full.
     pub random: u64,
     pub random_runs: u64,
     pub random_sent: u64,
@@ -42,16 +43,16 @@ pub struct Causes {
     pub congestive: u64,
     /// Which of the trace's runs of losses are random; empty: all.
     pub random_at: Vec<bool>,
-    /// The random ones are so many bursts in time, which last for `burst_span` segments in all; 0: not known.
+    /// The number of bursts in time that the random losses form; together they span `burst_span` segments. 0: unknown.
     pub bursts: u64,
     pub burst_span: u64,
 }
 
 impl Causes {
-    /// Losses when the queue was nearly full are congestion's, if there are more of them than of others by far.
+    /// Attributes losses at a nearly full queue to congestion, if they clearly outnumber the others.
     ///
-    /// The others' share of the packets that met a queue not nearly full is the path's own: what is expected of it also near
-    /// the full queue decides, by the Poisson distribution, whether the excess there is chance. `used` is the share of the
+    /// The loss share of packets that met a queue not nearly full is the path's own. The same share is expected near
+    /// the full queue; a Poisson test decides whether the excess there is chance. `used` is the share of the
     /// bottleneck's rate that the transfer got: controls that lose only at a full queue get more than half.
     pub fn of(trace: &Trace, frame_s: f64, used: f64) -> Self {
         let (sent, lost) = (trace.sent(), trace.lost());
@@ -91,7 +92,7 @@ impl Causes {
         if !full {
             return all(true, span);
         }
-        // A queue that is full is never longer: neighbours that waited less were not right beside the loss.
+        // A full queue is never longer; neighbors that waited less were not directly next to the loss.
         let (low, high) = (quantile(&beside, 0.5), quantile(&beside, 1.0));
         Causes {
             known: true,
@@ -108,8 +109,8 @@ impl Causes {
         }
     }
 
-    /// Where packets leave together, what they waited is no measure of the queue: a loss is congestion's where more was sent
-    /// around it than the bottleneck takes.
+    /// If packets leave in groups, their wait does not measure the queue. Then a loss is congestion if more was sent
+    /// around it than the bottleneck carries.
     pub fn by_load(self, trace: &Trace, frame_s: f64, trip_s: f64) -> Self {
         let random: Vec<bool> = overloaded(trace, frame_s, trip_s).into_iter().map(|one| !one).collect();
         let apart: u64 =
@@ -134,8 +135,8 @@ impl Causes {
         }
     }
 
-    /// With the bursts in time of the random losses: those within a round trip of the one before, and within a quarter of the
-    /// mean time between them, so that what is lost at an even pace is no burst (as in docs/reference/capture.md).
+    /// Adds the bursts in time of the random losses: within a round trip of the previous one, and within a quarter of
+    /// the mean time between them, so that evenly spaced losses are not a burst (as in docs/reference/capture.md).
     pub fn by_time(self, trace: &Trace, trip_s: f64) -> Self {
         let lost = &trace.lost;
         let chosen: Vec<usize> =
@@ -144,7 +145,7 @@ impl Causes {
         let near_s = trip_s.min(NEAR * (end - begin) / chosen.len().approx());
         let total = counts(trace.sent_segments.iter().copied());
         let passed = |t: f64| total[before(&trace.sent_t_s, t)];
-        // Of each burst its first loss, its last, and how many segments were lost.
+        // For each burst: its first loss, its last, and how many segments were lost.
         let mut bursts: Vec<(usize, usize, u64)> = Vec::new();
         for at in chosen {
             match bursts.last_mut() {
@@ -161,7 +162,7 @@ impl Causes {
         Causes { bursts: bursts.len() as u64, burst_span: bursts.iter().map(span).sum(), ..self }
     }
 
-    /// Whether the path's own losses come near each other in time, more than by chance.
+    /// Whether the path's own losses cluster in time more than chance explains.
     pub fn in_bursts(&self) -> bool {
         let known = self.known && self.random_sent > 0 && self.bursts >= 2 && self.burst_span > 0;
         known

@@ -1,8 +1,8 @@
-//! One quantity with its 90% interval, and in a sentence how it was got.
+//! One quantity with its 90% interval, and a sentence on how it was obtained.
 
 use serde::Serialize;
 
-/// Which end of an interval was measured alone; the other says how far a replay tries.
+/// The only end of an interval that was measured; the other says how far a replay tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Bound {
     #[serde(rename = "")]
@@ -27,7 +27,7 @@ impl Estimated {
         Estimated { value, low, high, how: how.into(), bound: Bound::None }
     }
 
-    /// Something that was told, or has no spread.
+    /// A value that was given or has no spread.
     pub fn exact(value: f64, how: impl Into<String>) -> Self {
         Self::new(value, value, value, how)
     }
@@ -40,7 +40,7 @@ impl Estimated {
         Estimated { bound: Bound::AtMost, ..Self::new(value, low, high, how) }
     }
 
-    /// The same where nothing of it may be below `floor`.
+    /// The same estimate, with nothing below `floor`.
     pub fn above(self, floor: f64) -> Self {
         Estimated { value: self.value.max(floor), low: self.low.max(floor), high: self.high.max(floor), ..self }
     }

@@ -1,18 +1,18 @@
-//! Deliveries that leave the bottleneck together, as of cellular lines, Wi-Fi and mahimahi: what was sent over a while arrives
-//! at once, and the pace within such a group is not the bottleneck's but that of what comes behind it.
+//! Deliveries that leave the bottleneck in groups, as on cellular lines, Wi-Fi and mahimahi. Packets sent over some
+//! time arrive at once; the pace within a group is that of a later link, not the bottleneck's.
 
 use super::numbers::{after, before, counts, quantile, sorted};
 use super::trace::{Delivery, Trace};
 use sawtooth_units::width::Approx;
 
-/// Neighbours that arrive within this part of the time that lay between them when they were sent have waited for each other: a
-/// bottleneck that serves one after the other spreads what it delays, and never brings it together.
+/// Neighbors that arrive within this share of the time between their sending have waited for each other. A bottleneck
+/// that serves packets one by one spreads them and never brings them together.
 const COMPRESSED: f64 = 0.25;
-/// A link gathers packets where so large a share of its deliveries is brought together.
+/// A link gathers packets if this share of its deliveries is brought together.
 const USUAL: f64 = 0.5;
 const FEWEST: usize = 40;
 
-/// Each group of deliveries as one, at its first one's time; None where the link gathers none.
+/// Each group of deliveries as one, at the time of its first; None if the link does not gather.
 pub fn gathered(trace: &Trace) -> Option<Vec<Delivery>> {
     let steps: Vec<(f64, f64)> =
         trace.delivered.windows(2).map(|two| (two[1].t_s - two[0].t_s, two[1].sent_s - two[0].sent_s)).collect();
@@ -22,7 +22,7 @@ pub fn gathered(trace: &Trace) -> Option<Vec<Delivery>> {
     if known < FEWEST || near.len().approx() < USUAL * known.approx() || near.is_empty() {
         return None;
     }
-    // What is as near without being known to have been sent apart is of the group as well.
+    // Deliveries equally near, without known sending times, also belong to the group.
     let near_s = quantile(&near, 0.95) * 2.0;
     let mut groups = vec![trace.delivered[0]];
     for (step, one) in steps.iter().zip(&trace.delivered[1..]) {
@@ -34,7 +34,8 @@ pub fn gathered(trace: &Trace) -> Option<Vec<Delivery>> {
     Some(groups)
 }
 
-/// Of each loss, whether more was sent in the round trip around it than the bottleneck takes, a segment in `frame_s`.
+/// For each loss, whether more was sent in the round trip around it than the bottleneck carries (one segment per
+/// `frame_s`).
 pub fn overloaded(trace: &Trace, frame_s: f64, trip_s: f64) -> Vec<bool> {
     let total = counts(trace.sent_segments.iter().copied());
     let around = |&t: &f64| {

@@ -1,4 +1,4 @@
-//! Losses out of segments: when, and how many packets in a row.
+//! Finds losses in segments: when, and how many consecutive packets.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::numbers::{before, highest};
 use super::sides::{Data, RETRANSMITTED};
 use crate::kind::Kind;
 
-/// Runs of losses, in order of time: when, in s, and how many segments.
+/// Runs of losses in order of time: when (s), and how many segments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lost {
     pub t_s: Vec<f64>,
@@ -21,13 +21,13 @@ impl Lost {
     }
 }
 
-/// Segments that so many bytes are cut into, at least one.
+/// The number of segments for this many bytes, at least one.
 pub fn segments(bytes: i64, mss: u32) -> u64 {
     bytes.unsigned_abs().div_ceil(u64::from(mss.max(1))).max(1)
 }
 
-/// Seen where the sender is: for each retransmission the time at which its lost copy was sent. A run is of segments sent one
-/// after the other. Retransmissions that turned out to be needless do not count.
+/// Losses seen at the sender: for each retransmission the time at which its lost copy was sent. A run is of
+/// consecutively sent segments. Needless retransmissions do not count.
 pub fn at_sender(data: &Data) -> Lost {
     let mut last = BTreeMap::new();
     let mut lost = Vec::new();
@@ -35,7 +35,7 @@ pub fn at_sender(data: &Data) -> Lost {
     starts.sort_unstable();
     for (at, &start) in data.seq.iter().enumerate() {
         if RETRANSMITTED.contains(&data.kind[at]) {
-            // Cut out of a super-packet: the one that starts before it.
+            // Part of a super-packet: the one that starts before it.
             let below = || last.get(&starts[before(&starts, start).saturating_sub(1)]);
             lost.extend(last.get(&start).or_else(below).copied());
         }
@@ -54,12 +54,12 @@ pub fn at_sender(data: &Data) -> Lost {
     Lost::of(runs)
 }
 
-/// Seen behind the loss: for each hole the time at which the first segment beyond it passed, and its length.
+/// Losses seen after the loss: for each gap the time at which the first segment beyond it passed, and its length.
 pub fn at_receiver(data: &Data, mss: u32) -> Lost {
     let high = highest(&data.end);
     let mut fills: Vec<(usize, i64, usize)> = (0..data.kind.len())
         .filter(|&at| data.kind[at] == Kind::FillsHole as u8)
-        // Filled by the last segment of all: nothing passed beyond, as after the loss of a tail.
+        // Filled by the very last segment: nothing passed beyond it, as after the loss of a tail.
         .map(|at| (before(&high, data.end[at]).min(at), data.seq[at], at))
         .collect();
     fills.sort_unstable();

@@ -1,5 +1,5 @@
-//! The path behind a transfer that a capture shows: rate from trains of deliveries, queue from delays at losses, loss apart
-//! from congestion. One estimate, for `sawtooth whatif` and for the page of the laboratory.
+//! The path behind a captured transfer: rate from trains of deliveries, queue from delays at losses, random loss
+//! separated from congestion. `sawtooth whatif` and the laboratory's page use this one estimate.
 
 mod causes;
 mod estimated;
@@ -27,7 +27,7 @@ pub use sides::Rows;
 use causes::Causes;
 use trace::Trace;
 
-/// Why there is no estimate: a code of the reference of errors, what is wrong, and what to do.
+/// Why there is no estimate: an error code, what is wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     pub code: &'static str,
@@ -41,12 +41,12 @@ impl Refused {
     }
 }
 
-/// The path and what the hosts add to it.
+/// The estimated path and the limits of the hosts.
 ///
-/// `rate` in bit/s of Ethernet frames as Linux counts them, `rtt` (propagation only) in s, `queue` in packets, `loss` and
-/// `ack_loss` as shares; `burst` is the mean length of a burst of losses in packets, `burst_loss` the share of these that is
-/// lost. `window` is what the receiver lets be in flight, in bytes, where that was a limit. `open_loss`: what of the losses is
-/// random is not known.
+/// `rate` is in bit/s of Ethernet frames as Linux counts them, `rtt` (propagation only) in s, `queue` in packets,
+/// `loss` and `ack_loss` are shares. `burst` is the mean length of a loss burst in packets, `burst_loss` the share of
+/// its packets that is lost. `window` is the data in bytes that the receiver allows in flight, if that was a limit.
+/// `open_loss`: it is unknown which part of the losses is random.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Path {
     pub rate: Estimated,
@@ -63,7 +63,7 @@ pub struct Path {
     pub cannot_tell: Vec<String>,
 }
 
-/// What a capture shows of a transfer, and the path behind it, or why there is none.
+/// One captured transfer, and the path behind it or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shown {
     pub seen: Seen,
@@ -72,7 +72,7 @@ pub struct Shown {
 
 const BULK: &str = "capture a bulk transfer over TCP, at either end or between them";
 
-/// Of the direction with more data of a connection, whose every segment is in `rows`.
+/// The transfer in the direction with more data of a connection whose every segment is in `rows`.
 pub fn shown(facts: &Facts, rows: &Rows<'_>) -> Result<Shown, Refused> {
     let nothing = |message: &str| Refused::new("not-a-measurement", message, BULK);
     let (direction, flow) = facts.busier().ok_or_else(|| nothing("no TCP connection in this capture carries data"))?;
@@ -95,7 +95,7 @@ pub fn shown(facts: &Facts, rows: &Rows<'_>) -> Result<Shown, Refused> {
     Ok(Shown { seen, path })
 }
 
-/// Each quantity from what the segments show; None without a round trip.
+/// Estimates each quantity from the segments; None without a round trip.
 fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
     let least_s = seen.least_s()?;
     let groups = gathered::gathered(&trace);

@@ -1,18 +1,18 @@
-//! Sums, quantiles and places in columns of numbers.
+//! Sums, quantiles and positions in columns of numbers.
 
 use sawtooth_units::width::{Approx, Whole};
 
-/// The place at which `value` would come into `sorted`, before its equals.
+/// The position at which `value` would be inserted into `sorted`, before equal values.
 pub fn before<T: PartialOrd>(sorted: &[T], value: T) -> usize {
     sorted.partition_point(|one| *one < value)
 }
 
-/// The place at which `value` would come into `sorted`, after its equals.
+/// The position at which `value` would be inserted into `sorted`, after equal values.
 pub fn after<T: PartialOrd>(sorted: &[T], value: T) -> usize {
     sorted.partition_point(|one| *one <= value)
 }
 
-/// The largest so far, at each place.
+/// The running maximum.
 pub fn highest(values: &[i64]) -> Vec<i64> {
     let mut most = i64::MIN;
     values
@@ -24,7 +24,7 @@ pub fn highest(values: &[i64]) -> Vec<i64> {
         .collect()
 }
 
-/// Sums of all before each place, and of all: one more than there are values. What is no number counts as nothing.
+/// Prefix sums: one more than there are values. NaN counts as 0.
 pub fn sums(values: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     std::iter::once(0.0)
@@ -35,7 +35,7 @@ pub fn sums(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The same of counts.
+/// Prefix sums of counts.
 pub fn counts(values: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut sum = 0;
     std::iter::once(0)
@@ -46,7 +46,7 @@ pub fn counts(values: impl Iterator<Item = u64>) -> Vec<u64> {
         .collect()
 }
 
-/// What the share `part` of the values is below, interpolated; `sorted` has a value.
+/// The value below which the share `part` of the values is, interpolated; `sorted` is not empty.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1).approx();
     let below = usize::try_from(place.floor().whole()).unwrap_or(0);
@@ -63,12 +63,12 @@ pub fn least(values: &[f64]) -> Option<f64> {
     values.iter().copied().reduce(f64::min)
 }
 
-/// In percent, with so many digits after the point.
+/// In percent, with `digits` digits after the point.
 pub fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$}%", share * 100.0)
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 pub fn three(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();

@@ -1,22 +1,22 @@
-//! Chances of Poisson counts, by the regularised lower gamma function P(a, x). Its logarithms are `libm`'s, so that page and
-//! command line have the same digits, and a share that no float tells from 0 or 1 is that.
+//! Probabilities of Poisson counts, by the regularized lower gamma function P(a, x). It uses the logarithms of `libm`,
+//! so that page and command line print the same digits.
 
 use sawtooth_units::width::Approx;
 
-/// What a further term must add to matter.
+/// The smallest term that still matters.
 const SMALLEST: f64 = 1e-15;
-/// From so many on a count's cube root is normal, to six digits of the interval's ends (Wilson and Hilferty, 1931).
+/// From this count on, the cube root is normal to six digits of the interval's ends (Wilson and Hilferty, 1931).
 const MANY: f64 = 1e5;
 const MOST_TERMS: u32 = 100_000;
-/// Standard deviations from the middle of a normal distribution to either end of its middle 90%.
+/// Standard deviations from the center of a normal distribution to either end of its middle 90%.
 pub const Z90: f64 = 1.644_853_626_951_472_2;
 
-/// The chance of `count` or more where `mean` are expected.
+/// The probability of `count` or more if `mean` are expected.
 pub fn at_least(count: u64, mean: f64) -> f64 {
     if count == 0 { 1.0 } else { lower(count.approx(), mean) }
 }
 
-/// The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none.
+/// The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2); the low end is 0 if `count` is 0.
 pub fn poisson_interval(count: u64) -> (f64, f64) {
     let shape = count.approx() + 0.5;
     let low = if count == 0 { 0.0 } else { inverse(shape, 0.05) };
@@ -40,7 +40,7 @@ fn lower(a: f64, x: f64) -> f64 {
         }
         return (sum * scale).min(1.0);
     }
-    // Lentz's way, from the front.
+    // Lentz's method, from the front.
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (f64::MAX, 1.0 / b);
     let mut fraction = d;
@@ -57,7 +57,7 @@ fn lower(a: f64, x: f64) -> f64 {
     (1.0 - scale * fraction).max(0.0)
 }
 
-/// The x at which P(a, x) is `part`, by halving.
+/// The x at which P(a, x) is `part`, by bisection.
 fn inverse(a: f64, part: f64) -> f64 {
     let near = |z: f64| a * libm::pow((1.0 - 1.0 / (9.0 * a) + z / (3.0 * a.sqrt())).max(0.0), 3.0);
     if a > MANY {

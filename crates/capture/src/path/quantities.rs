@@ -9,13 +9,13 @@ use super::seen::Seen;
 use super::trace::Trace;
 use sawtooth_units::width::Approx;
 
-/// Bandwidth-delay products that are tried where no queue was seen: the least, one, the most.
+/// Queue lengths tried if no queue was seen, in bandwidth-delay products: smallest, middle, largest.
 const UNKNOWN_QUEUE_BDP: [f64; 3] = [0.2, 1.0, 4.0];
 const SYN_BYTES: f64 = 74.0;
-/// Shares of the time: from the first on a window may have held the transfer back, from the second on it did.
+/// Shares of the time: above the first, a window may have limited the transfer; above the second, it did.
 const LIMITED: [f64; 2] = [0.1, 0.3];
 
-/// Propagation only: the bottleneck's own time for a frame is the transmitter's, in a scenario.
+/// Propagation only: in a scenario, the frame's time at the bottleneck belongs to the transmitter.
 pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
     let full = seen.rtt_full_s.filter(|&one| one > 0.0).or(seen.rtt_min_s);
     let sizes = [seen.rtt_handshake_s.map(|trip| (trip, SYN_BYTES)), full.map(|trip| (trip, seen.frame_bytes()))];
@@ -32,7 +32,7 @@ pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
     })
 }
 
-/// Packets that may wait.
+/// The queue's limit in packets.
 pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Seen) -> Estimated {
     let bdp = seen.bdp(rate.value, rtt.value);
     let packets = rate.value / 8.0 / seen.frame_bytes();
@@ -54,7 +54,7 @@ pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Se
     Estimated::at_least((most * 1.5).max(bdp), most, (most * 4.0).max(bdp * 2.0), how)
 }
 
-/// The share that the path loses whatever its queue.
+/// The share that the path loses regardless of its queue.
 pub fn random_loss(causes: &Causes) -> Estimated {
     let (count, of) = (causes.random, causes.random_sent.max(1));
     let sent = of.approx();
@@ -63,7 +63,7 @@ pub fn random_loss(causes: &Causes) -> Estimated {
         let how = format!("{count} of {of} segments lost; any part of them may be drops of a full queue");
         return Estimated::at_most(high / 2.0, 0.0, high, how);
     }
-    // What happens at once is one event, of which there may be more or fewer: a burst, or else a run.
+    // Simultaneous losses are one event, whose number is uncertain: a burst, or else a run.
     let events = if causes.in_bursts() { causes.bursts } else { causes.random_runs };
     let (low, high) = poisson_interval(events);
     let length = if events > 0 { count.approx() / events.approx() } else { 1.0 };
@@ -74,12 +74,12 @@ pub fn random_loss(causes: &Causes) -> Estimated {
     Estimated::new(count.approx() / sent, low * length / sent, high * length / sent, how)
 }
 
-/// The share of packets lost in a burst, from its first loss to its last; all of them where only runs are known.
+/// The share of packets lost in a burst, from its first loss to its last; 1 if only runs are known.
 pub fn burst_loss(causes: &Causes) -> f64 {
     if causes.in_bursts() { causes.random.approx() / causes.burst_span.approx() } else { 1.0 }
 }
 
-/// Mean length of a burst of losses that are the path's own, in packets: from the first lost to the last.
+/// Mean length in packets of a burst of the path's own losses: from the first lost to the last.
 pub fn runs(causes: &Causes) -> Estimated {
     if causes.in_bursts() {
         let (bursts, span) = (causes.bursts.approx(), causes.burst_span.approx());
@@ -94,7 +94,7 @@ pub fn runs(causes: &Causes) -> Estimated {
     let runs = causes.random_runs.approx();
     let mean = causes.random.approx() / runs;
     let share = causes.random.approx() / causes.random_sent.max(1).approx();
-    // Packets lost each by itself stand together now and then: 1 / (1 - p) in the mean.
+    // Independent losses are adjacent now and then: 1 / (1 - p) on average.
     if mean <= 1.0 / (1.0 - share) * 1.15 {
         return Estimated::exact(
             1.0,
@@ -118,7 +118,7 @@ pub fn delayed_acks(trace: &Trace) -> (bool, String) {
     (single < 0.8, format!("{} of acknowledgements cover one segment; the mean is {mean:.2}", percent(single, 0)))
 }
 
-/// Acknowledgements that never came make others cover more; receivers that join segments do the same.
+/// A lost acknowledgement makes the next one cover more; so do receivers that merge segments.
 pub fn ack_loss(trace: &Trace) -> Estimated {
     let none = |how: &str| Estimated::exact(0.0, how);
     let steps = &trace.segments_an_ack;
@@ -144,8 +144,8 @@ pub fn ack_loss(trace: &Trace) -> Estimated {
     Estimated::at_most(share / 2.0, 0.0, share, how)
 }
 
-/// What a receive window or a send buffer let be in flight, in bytes, where the transfer waited for it for that share of its
-/// time. Between two shares it is that, or more: the less it waited the more.
+/// The data in bytes that a receive window or send buffer allowed in flight, if the transfer waited for it for this
+/// share of its time. Between the two `LIMITED` shares it is a lower bound: the less it waited, the higher it may be.
 pub fn host_limit(bytes: f64, share: f64, what: &str) -> Option<Estimated> {
     let [from, to] = LIMITED;
     if share <= from {
@@ -160,7 +160,7 @@ pub fn host_limit(bytes: f64, share: f64, what: &str) -> Option<Estimated> {
     Some(Estimated::at_least((bytes * most).sqrt(), bytes, most, how))
 }
 
-/// What stays open because a host, not the path, held the transfer back.
+/// What stays unknown because a host, not the path, limited the transfer.
 pub fn beyond_host(share: f64, limit: &str, host: &str) -> Option<String> {
     (share > LIMITED[0]).then(|| {
         format!(

@@ -8,33 +8,35 @@ use super::seen::Seen;
 use super::trace::Trace;
 use sawtooth_units::width::Approx;
 
-/// Deliveries in a row over which a rate is taken. Packets that left the bottleneck back to back keep its spacing: short trains
-/// show it even where the window is a handful; in long ones the jitter of clocks and acknowledgements averages out.
+/// Numbers of consecutive deliveries over which a rate is taken. Packets that left the bottleneck back to back keep its
+/// spacing. Short trains show it even with a window of a few segments; in long trains the jitter of clocks and
+/// acknowledgements averages out.
 const SHORT: [usize; 6] = [2, 3, 4, 6, 8, 16];
 const LONG: [usize; 2] = [64, 32];
 const TIGHT: f64 = 0.02;
-/// A rate that so many short trains share, to 2%, is the bottleneck's: nothing else spaces packets that evenly.
+/// A rate that this share of short trains agrees on, to 2%, is the bottleneck's: nothing else spaces packets so evenly.
 const COMMON: f64 = 0.05;
-/// Times as many trains at that rate as at those 4% faster and slower: without it, it is a broad hill, of chance.
+/// There must be this many times as many trains at that rate as at rates 4% faster and slower; otherwise it is a broad
+/// peak by chance.
 const SHARP: f64 = 2.5;
-/// The share of long trains at one rate from which the bottleneck was busy most of the time.
+/// The share of long trains at one rate above which the bottleneck was busy most of the time.
 const STEADY: f64 = 0.5;
 pub const FEWEST_TRAINS: usize = 12;
 const SLOWER: f64 = 0.1;
 const FEWEST_BUSY: usize = 20;
-/// Trains faster than the busy bottleneck by more than this factor were bunched together behind it.
+/// Trains faster than the busy bottleneck by more than this factor were compressed after it.
 const APART: f64 = 1.4;
 const JITTER: f64 = 0.005;
-/// A sender that the receive window limits for such a share of its time, and that paces what it sends (BBR: 1.25 times as fast as
-/// it gets through), spaces packets as evenly as a bottleneck does.
+/// A sender limited by the receive window for this share of its time that also paces (BBR: 1.25 times its delivery
+/// rate) spaces packets as evenly as a bottleneck does.
 const WINDOWED: f64 = 0.3;
 const NEAR_GOODPUT: f64 = 1.5;
-/// How far above a lower bound a replay tries.
+/// How far above a lower bound a replay tries, as a factor.
 pub const FASTER: f64 = 5.0;
-/// Of Ethernet, in bits: where the size of packets does not matter much.
+/// An Ethernet frame in bits, where the packets' size hardly matters.
 const FRAME_BITS: f64 = 1500.0 * 8.0;
 
-/// Payload bit/s of every train of `length` deliveries after a first one, none with a break in it.
+/// Payload bit/s of every train of `length` deliveries after a first one, without breaks.
 pub fn train_rates(trace: &Trace, length: usize) -> Vec<f64> {
     let delivered = &trace.delivered;
     let total = sums(&delivered.iter().map(|one| one.bytes).collect::<Vec<_>>());
@@ -49,8 +51,8 @@ pub fn train_rates(trace: &Trace, length: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The densest rate among the faster ones: payload bit/s, half its width as a share, the share of trains there, and how many
-/// times as many that are as beside it.
+/// The densest rate among the faster ones: payload bit/s, half its width as a share, the share of trains there, and the
+/// ratio to the number of trains next to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cluster {
     bps: f64,
@@ -90,7 +92,7 @@ impl Cluster {
     }
 }
 
-/// bit/s of full Ethernet frames.
+/// The bottleneck's rate in bit/s of full Ethernet frames.
 pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
     let wire = seen.wire();
     let found: BTreeMap<usize, Cluster> =
@@ -100,7 +102,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
     let short = SHORT.into_iter().filter(sharp).reduce(faster);
     let long = LONG.into_iter().find(|length| found[length].share >= STEADY);
     let chosen = match (short, long) {
-        // Evenly spread by a window or a pacer, not by a bottleneck: bursts went through faster.
+        // Evenly spaced by a window or a pacer, not by a bottleneck: bursts passed faster.
         (Some(one), Some(other))
             if found[&one].bps > found[&other].bps * (1.0 + SLOWER) && !stands(trace, found[&other].bps) =>
         {
@@ -145,10 +147,11 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
     Estimated::at_least(fastest, fastest, fastest * FASTER, how)
 }
 
-/// Payload bit/s of deliveries over the time that a packet had waited, at its own: the bottleneck had no pause then.
+/// Payload bit/s of deliveries over the time that a packet had waited, taken when it was delivered: the bottleneck had
+/// no pause then.
 ///
-/// Only where it waited for a quarter of the base round trip and for eight packets (at `bps`, where that is not 0); one such
-/// time in each base round trip.
+/// Only if it waited for a quarter of the base round trip and for eight packets (at `bps`, unless 0); one sample per
+/// base round trip.
 pub fn busy_rates(trace: &Trace, base_s: f64, bps: f64) -> Vec<f64> {
     let Some(least) = trace.least_s() else { return Vec::new() };
     if trace.delivered.len() < FEWEST_TRAINS {
@@ -174,7 +177,7 @@ pub fn busy_rates(trace: &Trace, base_s: f64, bps: f64) -> Vec<f64> {
     picked.into_iter().map(rate).filter(|&one| one > 0.0).collect()
 }
 
-/// Whether packets usually waited: for more than four of them at this rate.
+/// Whether packets usually waited: for more than four packets at this rate.
 fn stands(trace: &Trace, bps: f64) -> bool {
     let usual = || quantile(&sorted(trace.delay_s.clone()), 0.5);
     trace.least_s().is_some_and(|least| usual() - least > 4.0 * FRAME_BITS / bps)

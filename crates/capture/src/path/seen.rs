@@ -1,4 +1,4 @@
-//! What a capture says of one transfer as a whole, and when that is too little for an estimate of its path.
+//! A captured transfer as a whole, and when it says too little to estimate its path.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,15 @@ use sawtooth_units::width::Approx;
 
 const SHORTEST_S: f64 = 2.0;
 const FEWEST_SEGMENTS: u64 = 100;
-/// A transfer whose application had nothing to send for a larger share of its time says little of the path.
+/// If the application had nothing to send for a larger share of the time, the transfer says little about the path.
 const MOST_IDLE: f64 = 0.25;
-/// A capture point that is so far from both ends, of the whole round trip, is between them.
+/// A capture point this far from both ends, as a share of the round trip, is between them.
 const BETWEEN: f64 = 0.1;
-/// What a frame has beside its segment: Ethernet, IPv4 and TCP, and the option of timestamps with the bytes that align it.
+/// Header bytes of a frame: Ethernet, IPv4 and TCP; and the timestamp option with its padding.
 const HEADERS: u32 = 14 + 20 + 20;
 const TIMESTAMPS: u32 = 12;
 
-/// A connection's facts, as far as they are needed; the reference of captures defines them.
+/// The facts of a connection that are needed here; the reference of captures defines them.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Facts {
     handshake: Handshake,
@@ -82,25 +82,26 @@ struct Limits {
 }
 
 impl Facts {
-    /// The direction with more data, and what is told of it.
+    /// The direction with more data, and its facts.
     pub fn busier(&self) -> Option<(u8, &Flow)> {
         let flows = self.directions.iter().map(|one| one.data.as_ref().filter(|flow| flow.payload_bytes > 0));
         let of = (0..).zip(flows).filter_map(|(side, flow)| Some((side, flow?)));
         of.reduce(|one, other| if other.1.payload_bytes > one.1.payload_bytes { other } else { one })
     }
 
-    /// The handshake's round trip from the capture point to each end, client first; s.
+    /// The handshake's round trip from the capture point to each end, client first, in s.
     fn halves(&self) -> [Option<f64>; 2] {
         [self.handshake.rtt_client_s, self.handshake.rtt_server_s]
     }
 
-    /// The handshake's round trip from the capture point to the end that gets the data of `direction`.
+    /// The handshake's round trip from the capture point to the receiver of `direction`.
     pub fn beyond_s(&self, direction: u8) -> Option<f64> {
         self.halves()[usize::from(1 - direction)].filter(|_| self.handshake.seen)
     }
 
-    /// Whether the capture point is nearer to the sender of `direction` than to the receiver: data and its answers have the
-    /// longer way then. Timestamps say it, else whatever else shows both halves of the round trip.
+    /// Whether the capture point is nearer to the sender of `direction` than to the receiver; then the longer half is
+    /// between data and its acknowledgement. Timestamps show it, else anything that shows both halves of the round
+    /// trip.
     pub fn sender_side(&self, direction: u8, trips: &[f64], back: &[f64]) -> bool {
         let Point { to_client_s, to_server_s } = self.capture_point;
         match (least(back).zip(least(trips)), to_client_s.zip(to_server_s)) {
@@ -111,7 +112,7 @@ impl Facts {
     }
 }
 
-/// One bulk transfer as the capture shows it. Times in s, rates in bit/s of payload over `duration_s`.
+/// One bulk transfer as captured. Times are in s, rates in bit/s of payload over `duration_s`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Seen {
     /// 0: the client sends.
@@ -120,7 +121,7 @@ pub struct Seen {
     pub place: String,
     pub goodput_bps: Option<f64>,
     pub duration_s: f64,
-    /// Slow start is part of it.
+    /// The capture includes slow start.
     pub from_start: bool,
     pub mss: u32,
     pub timestamps: bool,
@@ -184,25 +185,25 @@ impl Seen {
         }
     }
 
-    /// A full segment's Ethernet frame as Linux counts it: what a scenario's rate is counted in.
+    /// The Ethernet frame of a full segment as Linux counts it; a scenario's rate counts these.
     pub fn frame_bytes(&self) -> f64 {
         f64::from(self.mss + HEADERS + if self.timestamps { TIMESTAMPS } else { 0 })
     }
 
-    /// Bytes of frames for each byte of payload.
+    /// Frame bytes per payload byte.
     pub fn wire(&self) -> f64 {
         self.frame_bytes() / f64::from(self.mss)
     }
 
-    /// The least round trip of any kind.
+    /// The shortest round trip of any kind.
     pub fn least_s(&self) -> Option<f64> {
         let full = self.rtt_full_s.filter(|&one| one > 0.0).or(self.rtt_min_s);
         [self.rtt_handshake_s, full].into_iter().flatten().reduce(f64::min)
     }
 }
 
-/// What no estimate can come from, whatever program saw the transfer: times in s, the share of the time that the application
-/// had nothing to send.
+/// Refuses transfers from which nothing can be estimated, whatever program measured them. Times are in s; `application`
+/// is the share of the time without data to send.
 pub fn refused(
     duration_s: Option<f64>,
     segments: Option<u64>,
@@ -237,7 +238,7 @@ pub fn refused(
     Ok(())
 }
 
-/// Both ways' data and answers are there.
+/// Checks that data and acknowledgements were both captured.
 pub fn answered(acks: &Acks) -> Result<(), Refused> {
     if acks.ack.iter().all(|&one| one == 0) {
         let message = "the acknowledgements of this connection are not in the capture";
@@ -247,12 +248,12 @@ pub fn answered(acks: &Acks) -> Result<(), Refused> {
 }
 
 impl Seen {
-    /// How much longer its data took than it was sent for, at most: until the last acknowledgement.
+    /// How much longer the delivery took than the sending, at most: until the last acknowledgement.
     pub fn until_acknowledged(&self) -> f64 {
         self.duration_s / (self.duration_s + self.rtt_max_s.unwrap_or(0.0))
     }
 
-    /// The share of its frames' rate that it got of so many bit/s.
+    /// Its share of `bps`, by frames.
     pub fn got_bps(&self) -> f64 {
         self.goodput_bps.unwrap_or(0.0) * self.wire()
     }

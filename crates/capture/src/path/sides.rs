@@ -1,15 +1,15 @@
-//! The rows of one connection as the data of one direction and what the other end answered.
+//! Splits the rows of one connection into the data of one direction and the acknowledgements of the other.
 
 use std::borrow::Cow;
 
 use super::numbers::{before, highest};
 use crate::kind::Kind;
 
-/// Kinds of a data segment that tell of an earlier copy's loss.
+/// Kinds of data segments that show the loss of an earlier copy.
 pub const RETRANSMITTED: [u8; 3] = [Kind::FastRetransmission as u8, Kind::Timeout as u8, Kind::TailProbe as u8];
 
-/// Every segment of one connection, in order of the capture: columns of the tables `segments` and `sacks`, as the reference
-/// of captures defines them. `tsval` and `tsecr` are -1 where a segment has no timestamps.
+/// Every segment of one connection, in capture order: columns of the tables `segments` and `sacks`, as the reference of
+/// captures defines them. `tsval` and `tsecr` are -1 for a segment without timestamps.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     pub t_s: &'a [f64],
@@ -27,7 +27,7 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Whether the columns of a table are of one length, and blocks are of segments that are there.
+    /// Whether the columns have equal length and every block belongs to an existing segment.
     pub fn whole(&self) -> bool {
         let rows = self.t_s.len();
         let blocks = self.sack_segment.len();
@@ -49,8 +49,8 @@ pub struct Data {
     pub tsecr: Vec<i64>,
 }
 
-/// What the other end sent: `newest` is the highest byte that it tells of, by SACK or acknowledgement; `opens` marks those
-/// that report a new hole, `blind` those of a recovery in which not all that arrived was reported.
+/// The other end's acknowledgements: `newest` is the highest byte reported by SACK or acknowledgement; `opens` marks
+/// those that report a new gap, `blind` those in a recovery in which not all arrivals were reported.
 #[derive(Clone, Debug, Default)]
 pub struct Acks {
     pub t_s: Vec<f64>,
@@ -61,11 +61,11 @@ pub struct Acks {
     pub blind: Vec<bool>,
 }
 
-/// The data of `direction` and its answers.
+/// The data of `direction` and its acknowledgements.
 pub fn split(rows: &Rows<'_>, direction: u8) -> (Data, Acks) {
     let mut data = Data::default();
     let mut acks = Acks::default();
-    // RFC 2018, section 4: the first block holds the segment that caused the acknowledgement.
+    // RFC 2018, section 4: the first block contains the segment that triggered the acknowledgement.
     let mut blocks = vec![(-1, -1); rows.t_s.len()];
     for at in 0..rows.sack_segment.len() {
         let Ok(row) = usize::try_from(rows.sack_segment[at]) else { continue };
@@ -100,9 +100,9 @@ pub fn split(rows: &Rows<'_>, direction: u8) -> (Data, Acks) {
     (data, acks)
 }
 
-/// From a retransmission on which acknowledgements followed that repeat their number without SACK (there is none, or the
-/// capture cut it off) until all is acknowledged that was sent by then: what such acknowledgements move over may have arrived
-/// long before.
+/// Marks recoveries with incomplete reports: from a retransmission followed by repeated acknowledgements without SACK
+/// blocks (unsupported, or cut off by the capture) until everything sent by then is acknowledged. What those
+/// acknowledgements cover may have arrived long before.
 fn blind(data: &Data, acks: &Acks, mute: &[bool]) -> Vec<bool> {
     let mut blind = vec![false; acks.ack.len()];
     let (acked, high) = (highest(&acks.ack), highest(&data.end));

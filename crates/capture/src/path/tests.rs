@@ -1,4 +1,4 @@
-//! Traces out of rows, and paths with known truths out of traces.
+//! Tests: traces from rows, and paths with known values from traces.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ const FRAME: f64 = 1514.0;
 const FRAME_S: f64 = FRAME * 8.0 / 50e6;
 const FRAMES: usize = 82_500;
 
-/// Rows of the reader's table, data in direction 0.
+/// Rows of the reader's table, with data in direction 0.
 #[derive(Default)]
 struct Table {
     t_s: Vec<f64>,
@@ -32,12 +32,12 @@ struct Table {
 }
 
 impl Table {
-    /// The data segment of that number, the first being 0.
+    /// The data segment of that number, from 0.
     fn data(&mut self, t_s: f64, number: i64, kind: u8) -> &mut Self {
         self.row(t_s, 0, [1 + number * i64::from(MSS), 0], MSS, kind)
     }
 
-    /// Acknowledges so many segments.
+    /// Acknowledges this many segments.
     fn ack(&mut self, t_s: f64, segments: i64) -> &mut Self {
         self.row(t_s, 1, [0, 1 + segments * i64::from(MSS)], 0, 8)
     }
@@ -53,7 +53,7 @@ impl Table {
         self
     }
 
-    /// The last row has timestamps.
+    /// Gives the last row timestamps.
     fn stamped(&mut self, tsval: i64, tsecr: i64) -> &mut Self {
         for (column, stamp) in self.stamps.iter_mut().zip([tsval, tsecr]) {
             *column.last_mut().expect("a row") = stamp;
@@ -61,7 +61,7 @@ impl Table {
         self
     }
 
-    /// The last row has a SACK block of those segments, the last one excluded.
+    /// Gives the last row a SACK block of these segments, the last one excluded.
     fn sack(&mut self, from: i64, to: i64) -> &mut Self {
         let row = self.t_s.len() as u64 - 1;
         self.blocks.push((row, 1 + from * i64::from(MSS), 1 + to * i64::from(MSS)));
@@ -196,7 +196,7 @@ fn the_acknowledgements_that_open_or_fill_a_hole_say_nothing_of_the_pace() {
     assert_eq!(bytes, [Some(1.0 + 2.0 * PAYLOAD), None, Some(PAYLOAD), None]);
 }
 
-/// Losses of which each packet's chance is that, drawn evenly by the golden ratio: 20 s at 50 Mbit/s.
+/// Losses with this probability per packet, spread evenly by the golden ratio: 20 s at 50 Mbit/s.
 fn at_random(share: f64) -> Vec<usize> {
     let step = 1.0 / share;
     (0..)
@@ -227,8 +227,8 @@ fn seen() -> Seen {
     }
 }
 
-/// A saw-tooth of 20 s at a bottleneck of 50 Mbit/s, 40 ms, as its receiver sees it: the queue of so many packets fills,
-/// overflows and empties; or where it is not `full`, becomes 60% of it. Each loss is of so many packets.
+/// A sawtooth of 20 s at a bottleneck of 50 Mbit/s and 40 ms, as its receiver sees it. The queue of `queue` packets
+/// fills, overflows and empties; if not `full`, it reaches 60% of that. Each loss is of `burst` packets.
 fn bulk(queue: f64, lost: &[usize], burst: u64, full: bool) -> Trace {
     let passed = |at: usize| at as f64 * FRAME_S;
     let phase = |at: usize| (at % 5000) as f64 / 5000.0;
@@ -288,7 +288,7 @@ fn runs_of_losses_are_told_from_single_ones() {
     near(path(&seen(), bulk(100.0, &at_random(0.002), 3, false)).burst.value, 3.0, 0.15);
 }
 
-/// As many packets at those times, none of which waits.
+/// One packet at each of these times, none of which waits.
 fn at(times: &[f64]) -> Trace {
     let mut trace = bulk(100.0, &[], 1, false);
     trace.delivered = times.iter().map(|&t_s| Delivery { t_s, bytes: PAYLOAD, sent_s: f64::NAN }).collect();
@@ -301,7 +301,7 @@ fn at(times: &[f64]) -> Trace {
 
 #[test]
 fn bursts_spread_by_a_window_show_the_bottleneck_in_short_trains() {
-    // Ten packets back to back at 50 Mbit/s, then a pause: 2.9 Mbit/s in the mean.
+    // Ten packets back to back at 50 Mbit/s, then a pause: 2.9 Mbit/s on average.
     let slow = Seen { goodput_bps: Some(2.9e6), ..seen() };
     let bursts: Vec<f64> = (0..2000).map(|at| f64::from(at / 10) * 0.04 + f64::from(at % 10) * FRAME_S).collect();
     let found = path(&slow, at(&bursts)).rate;
@@ -324,7 +324,7 @@ fn the_pace_that_a_window_allows_is_no_bottlenecks() {
 
 #[test]
 fn deliveries_while_packets_wait_outweigh_bunched_acknowledgements() {
-    // A queue stands at 50 Mbit/s, but deliveries are reported in bunches of 16 at ten times that.
+    // A queue stands at 50 Mbit/s, but deliveries are reported in groups of 16 at ten times that rate.
     let mut trace = bulk(100.0, &[], 1, true);
     for (at, one) in trace.delivered.iter_mut().enumerate() {
         one.t_s = ((at / 16 * 16) as f64 + (at % 16) as f64 / 10.0) * FRAME_S;
@@ -332,7 +332,7 @@ fn deliveries_while_packets_wait_outweigh_bunched_acknowledgements() {
     trace.delay_s = vec![0.05; FRAMES];
     trace.delay_s[0] = 0.02;
     let rates = super::numbers::sorted(busy_rates(&trace, 0.04, 0.0));
-    // What packets waited for is eight bunches, give or take a part of one.
+    // Packets waited for eight groups, plus or minus part of one.
     near(rates[rates.len() / 2], 50e6 * PAYLOAD / FRAME, 0.05);
 }
 
@@ -345,7 +345,7 @@ fn a_bottleneck_is_not_slower_than_what_got_through() {
     near(found.value, 60e6 / 1.02, 1e-9);
 }
 
-/// A link of 100 slots of 50 ms, each of which takes five packets at once; they were sent one by one.
+/// A link with 100 slots of 50 ms, each of which carries five packets at once; they were sent one by one.
 fn slotted(apart_s: f64) -> (Seen, Trace) {
     let mut trace = at(&[]);
     let sent = |at: i32| f64::from(at) * apart_s - 0.05;
@@ -366,7 +366,8 @@ fn slotted(apart_s: f64) -> (Seen, Trace) {
 fn what_leaves_the_bottleneck_together_is_as_fast_as_its_groups_are_apart() {
     let (seen, trace) = slotted(0.01);
     near(path(&seen, trace).rate.value, 5.0 * FRAME * 8.0 / 0.05, 0.02);
-    // Sent together as well, it may have come back to back: the pace within is the bottleneck's.
+    // If they were also sent together, they may have arrived back to back: the pace within the group is the
+    // bottleneck's.
     assert!(path(&seen, slotted(1e-5).1).rate.value > 100e6);
 }
 
@@ -381,12 +382,12 @@ fn losses_where_more_is_sent_than_the_link_takes_are_congestions() {
 
 #[test]
 fn losses_near_each_other_are_a_burst_that_lets_packets_through() {
-    // Five bursts of twelve, each every third packet.
+    // Five bursts of twelve losses, every third packet in each.
     let lost: Vec<usize> = (1..6).flat_map(|burst| (0..12).map(move |at| at * 3 + 10_000 * burst)).collect();
     let found = path(&seen(), bulk(100.0, &lost, 1, false));
     near(found.burst.value, 34.0, 0.05);
     near(found.burst_loss, 12.0 / 34.0, 0.05);
-    // Five events, not sixty: how often they come is not known well.
+    // Five events, not sixty: their frequency is uncertain.
     assert!(found.loss.high > 1.5 * found.loss.value);
 }
 

@@ -1,7 +1,7 @@
-//! A transfer segment by segment, as seen at one point of the path: either end or between them.
+//! A transfer, segment by segment, as seen at one point of the path: either end or between them.
 //!
-//! At the sender, deliveries are what acknowledgements report and waiting shows in the round trip of data. At the receiver,
-//! deliveries are arrivals and waiting shows in how late a segment comes after the time that its timestamp has.
+//! At the sender, acknowledgements report deliveries, and the round trip of data shows waiting. At the receiver,
+//! arrivals are deliveries, and waiting shows in how late a segment arrives relative to its timestamp.
 
 use super::lost::{self, Lost};
 use super::numbers::least;
@@ -9,18 +9,18 @@ use super::sides::{Acks, Data};
 use super::trips::{First, lateness, round_trips, sent};
 use sawtooth_units::width::Approx;
 
-/// Something that happened to packets of the transfer.
+/// An event that concerns packets of the transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delivery {
     pub t_s: f64,
-    /// Payload that is newly delivered; NaN where the event says nothing of the pace of deliveries (a hole was filled).
+    /// Newly delivered payload; NaN if the event says nothing about the pace of deliveries (a gap was filled).
     pub bytes: f64,
-    /// When the newest of it was sent, s; NaN where that is not known.
+    /// When the newest of it was sent, in s; NaN if unknown.
     pub sent_s: f64,
 }
 
-/// Columns in order of time, in s since the capture's start. A delay is a round trip or a one-way delay of any zero point: what
-/// matters is how it changes.
+/// Columns in order of time, in s since the capture's start. A delay is a round trip or a one-way delay with any
+/// origin: only its changes matter.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub delivered: Vec<Delivery>,
@@ -28,18 +28,18 @@ pub struct Trace {
     pub delay_s: Vec<f64>,
     pub sent_t_s: Vec<f64>,
     pub sent_segments: Vec<u64>,
-    /// When lost packets were sent, or where that is not seen, when their neighbours passed.
+    /// When lost packets were sent; if that was not captured, when their neighbors passed.
     pub lost: Lost,
     pub segments_an_ack: Vec<f64>,
     pub sender_side: bool,
-    /// How finely delays are known.
+    /// The resolution of delays.
     pub grain_s: f64,
-    /// What a delay is without any wait, where something else than the delays says so; else infinite.
+    /// The delay without any wait, if something other than the delays shows it; else infinite.
     pub floor_s: f64,
 }
 
 impl Trace {
-    /// Where data has the path before it; `handshake_s` is the SYN's round trip from here, or infinite.
+    /// For a capture before the path; `handshake_s` is the SYN's round trip from here, or infinite.
     pub fn at_sender(data: &Data, acks: &Acks, mss: u32, handshake_s: f64) -> Self {
         let first = First::of(data);
         let mut delivered = Vec::new();
@@ -47,7 +47,7 @@ impl Trace {
         for at in 0..acks.ack.len() {
             let newest = acks.newest[at];
             let gained = newest - most;
-            // What fills a hole, or opens one, jumps by more than came.
+            // An acknowledgement that fills or opens a gap jumps by more than what arrived.
             let jumps = acks.blind[at] || acks.opens[at] || (acks.ack[at] == newest && held);
             if gained > 0 {
                 let bytes = if jumps { f64::NAN } else { gained.unsigned_abs().approx() };
@@ -74,7 +74,7 @@ impl Trace {
         }
     }
 
-    /// Where data has the path behind it.
+    /// For a capture after the path.
     pub fn at_receiver(data: &Data, acks: &Acks, mss: u32) -> Self {
         let (late, grain_s) = lateness(data);
         let lost = lost::at_receiver(data, mss);
@@ -102,7 +102,7 @@ impl Trace {
         }
     }
 
-    /// What a delay is without any wait, s; None where there is no delay.
+    /// The delay without any wait, in s; None if there is no delay.
     pub fn least_s(&self) -> Option<f64> {
         least(&self.delay_s).map(|one| one.min(self.floor_s))
     }
@@ -116,12 +116,12 @@ impl Trace {
     }
 }
 
-/// Super-packets count as the segments that they are cut into.
+/// Super-packets count as the segments into which they are split.
 fn sizes(data: &Data, mss: u32) -> Vec<u64> {
     data.seq.iter().zip(&data.end).map(|(seq, end)| lost::segments(end - seq, mss)).collect()
 }
 
-/// Segments that each acknowledgement in order newly covers.
+/// Segments newly covered by each in-order acknowledgement.
 fn stretch(acks: &Acks, mss: u32) -> Vec<f64> {
     let plain = |at: usize| acks.newest[at] == acks.ack[at];
     (1..acks.ack.len())

@@ -1,4 +1,4 @@
-//! Round trips and delays out of segments.
+//! Round trips and delays from segments.
 
 use std::cmp::Ordering;
 
@@ -6,20 +6,20 @@ use super::numbers::{after, before, least};
 use super::sides::{Acks, Data};
 use sawtooth_units::width::{Approx, Whole};
 
-/// Units of TCP timestamps that are about, in s: Linux's first (`TCP_TS_HZ`), then others'.
+/// Common units of TCP timestamps in s: Linux's first (`TCP_TS_HZ`), then others'.
 const TICKS_S: [f64; 5] = [1e-3, 1e-2, 4e-3, 1e-6, 1e-4];
 const SMOOTHED_TICKS: f64 = 2.0;
 const MOST_SMOOTHED: u64 = 33;
-/// An echo that is older is of no round trip.
+/// An older echo does not measure a round trip.
 const LONGEST_ECHO_S: f64 = 10.0;
 
-/// Segments in order of sequence.
+/// First copies of segments, in sequence order.
 #[derive(Debug, Default)]
 pub struct First {
-    /// Sent once.
+    /// Sent only once.
     pub once: Vec<bool>,
     pub end: Vec<i64>,
-    /// The first time.
+    /// Time of the first copy.
     pub t_s: Vec<f64>,
 }
 
@@ -46,14 +46,14 @@ impl First {
         first
     }
 
-    /// The place of the segment that ends there, where it was sent once.
+    /// The index of the segment that ends there, if it was sent only once.
     pub fn once_at(&self, end: i64) -> Option<usize> {
         self.end.binary_search(&end).ok().filter(|&at| self.once[at])
     }
 }
 
-/// Times at which segments passed, and after how long the far end's answer did: each segment that was sent once (Karn) and
-/// whose arrival an acknowledgement reports at once, which one for two segments does and a SACK.
+/// Times at which segments passed, and how long until the far end's answer did. Only segments that were sent once
+/// (Karn) and whose arrival was reported at once: by an acknowledgement for two segments, or by a SACK.
 pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
     let (mut times, mut trips) = (Vec::new(), Vec::new());
     let mut most = 0;
@@ -64,7 +64,7 @@ pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
             continue;
         }
         let Some(place) = first.once_at(newest) else { continue };
-        // A single segment's acknowledgement may have waited for the delayed-ACK timer.
+        // The acknowledgement of a single segment may have waited for the delayed-ACK timer.
         let several = after(&first.end, newest) - after(&first.end, known) >= 2;
         if (several || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[place] {
             times.push(first.t_s[place]);
@@ -74,8 +74,8 @@ pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
     (times, trips)
 }
 
-/// Times from an acknowledgement that passes to the first data that echoes its timestamp: the way to the sender and back, with
-/// what the sender waited; s.
+/// Times in s from a passing acknowledgement to the first data that echoes its timestamp: to the sender and back, plus
+/// the sender's wait.
 pub fn echoes(data: &Data, acks: &Acks) -> Vec<f64> {
     let firsts = |values: &[i64]| {
         let mut found: Vec<(i64, usize)> = values.iter().copied().zip(0..).filter(|&(value, _)| value > 0).collect();
@@ -91,10 +91,10 @@ pub fn echoes(data: &Data, acks: &Acks) -> Vec<f64> {
     firsts(&data.tsecr).into_iter().filter_map(trip).filter(|&s| s > 0.0 && s < LONGEST_ECHO_S).collect()
 }
 
-/// How late each data segment passes after the time in its timestamp, s above the least, and the timestamps' unit.
+/// How late each data segment passes relative to its timestamp, in s above the smallest, and the timestamps' unit.
 ///
-/// Empty without timestamps. The unit is found from the capture's own clock. Within it a segment's time is not known: the least
-/// of the neighbours within two units comes near.
+/// Empty without timestamps. The capture's own clock determines the unit. Within one unit a segment's time is unknown;
+/// the smallest value of the neighbors within two units comes close.
 pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
     let none = (Vec::new(), 0.0);
     let ([begin, .., end], [zero, .., last]) = (&data.t_s[..], &data.tsval[..]) else { return none };
@@ -125,12 +125,12 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
     (smoothed.into_iter().map(|one| one - zero_s).collect(), tick)
 }
 
-/// When the segments that end at `newest` were sent, s; NaN for what was sent twice, or where none ends.
+/// When the segments that end at `newest` were sent, in s; NaN if sent twice, or if none ends there.
 pub fn sent(first: &First, newest: i64) -> f64 {
     first.once_at(newest).map_or(f64::NAN, |at| first.t_s[at])
 }
 
-/// Of each time the index of the nearest one in `among`, which is in order and not empty.
+/// For each time the index of the nearest one in `among`, which is sorted and not empty.
 pub fn nearest(among: &[f64], wanted: f64) -> usize {
     let right = before(among, wanted).clamp(1, (among.len() - 1).max(1));
     if among.len() == 1 {
