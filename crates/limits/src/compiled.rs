@@ -1,11 +1,11 @@
-//! What a compiled scenario says of flows and their ways. Other keys are left unread.
+//! The parts of a compiled scenario that concern flows and their paths. Other keys are ignored.
 
 use serde::Deserialize;
 
-/// Headers of a frame as Linux counts it: Ethernet, IPv4, TCP, and TCP's timestamps.
+/// Frame headers as Linux counts them: Ethernet, IPv4, TCP; and TCP's timestamp option.
 const HEADERS: f64 = 54.0;
 const TIMESTAMPS: f64 = 12.0;
-/// Controls that take a loss for congestion, whatever lost it.
+/// Congestion controls that take every loss for congestion, whatever its cause.
 const TAKEN_FOR_CONGESTION: [&str; 4] = ["reno", "cubic", "dctcp", "prague"];
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ enum Pace {
     Trace { times_ms: Vec<u32>, period_ms: u64, bytes: u64 },
 }
 
-/// Of queues those that shape.
+/// Queues that shape.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Discipline {
@@ -101,7 +101,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// What one application offers, in bit/s on average.
+    /// The average rate that one application offers, in bit/s.
     pub fn bps(&self) -> f64 {
         let share = self.on_off_ns.map_or(1.0, |[on, off]| on as f64 / (on + off).max(1) as f64);
         self.rate_bps as f64 * share
@@ -109,19 +109,19 @@ impl Writes {
 }
 
 impl Flow {
-    /// Whether it takes a loss for congestion, whatever lost it.
+    /// Whether it takes every loss for congestion, whatever its cause.
     pub fn mistakes(&self) -> bool {
         TAKEN_FOR_CONGESTION.contains(&self.cc.as_str())
     }
 
-    /// Whether applications send or ask at times that no counter of the sender tells.
+    /// Whether applications send or request at times that no counter of the sender shows.
     pub fn is_asked(&self) -> bool {
         self.arrivals.is_some() || self.datagrams.is_some() || self.reads.is_some()
     }
 }
 
 impl Transmitter {
-    /// bit/s, on average from `start_s` to `end_s`.
+    /// The average rate in bit/s from `start_s` to `end_s`.
     fn bps(&self, start_s: f64, end_s: f64) -> f64 {
         let rate = self.rate_bps as f64;
         let shaped = match &self.discipline {
@@ -150,7 +150,7 @@ impl Transmitter {
 }
 
 impl Compiled {
-    /// Parses JSON as the core takes it.
+    /// Parses the JSON of a compiled scenario.
     pub fn parse(json: &str) -> Result<Compiled, String> {
         let found: Compiled = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let links = found.links.len();
@@ -162,17 +162,17 @@ impl Compiled {
         if whole { Ok(found) } else { Err("an index points to nothing".to_owned()) }
     }
 
-    /// Transmitters on a way.
+    /// The transmitters along a path.
     pub fn transmitters(&self, links: &[usize]) -> Vec<usize> {
         links.iter().filter_map(|&link| self.links[link].transmitter).collect()
     }
 
-    /// bit/s of a transmitter's frames, on average from `start_s` to `end_s`.
+    /// The rate of a transmitter in bit/s of frames, averaged from `start_s` to `end_s`.
     pub fn bps(&self, transmitter: usize, start_s: f64, end_s: f64) -> f64 {
         self.transmitters[transmitter].bps(start_s, end_s)
     }
 
-    /// Frames' bytes for each byte of payload, in full segments of the flow.
+    /// Frame bytes per payload byte, in full segments of the flow.
     pub fn headers(&self, flow: &Flow) -> f64 {
         let host = &self.hosts[self.links[flow.forward[0]].from];
         let mss = f64::from(host.mss);

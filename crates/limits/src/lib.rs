@@ -1,7 +1,7 @@
-//! What limits a flow: of all that holds it back, what does so for the largest share of its time.
+//! Finds what limits a flow: of everything that holds it back, whatever does so for the largest share of its time.
 //!
-//! One rule for every place that names a limit. [`largest`] chooses; whoever knows a flow from tables of a run
-//! ([`Limits`]), from a capture or from the kernel's counters says which shares there are.
+//! This one rule serves every place that names a limit. [`largest`] chooses. The shares come from the tables of a run
+//! ([`Limits`]), from a capture, or from the kernel's counters.
 
 mod compiled;
 #[cfg(test)]
@@ -12,7 +12,7 @@ mod words;
 pub use told::{Limits, TABLES};
 pub use words::{Limit, Taker, Told};
 
-/// The place of the largest share, the first of equal ones: list hosts before the network. None where all are 0 or
+/// The index of the largest share, the first among equals, so list hosts before the network. None if all are 0 or
 /// unknown (NaN).
 pub fn largest(shares: &[f64]) -> Option<usize> {
     let mut found = None;

@@ -1,4 +1,4 @@
-//! The rule, on tables of which the answer is known: a path of 10 Mbit/s and an interval of 1 s.
+//! Tests of the rule on tables with a known answer: a path of 10 Mbit/s and an interval of 1 s.
 
 use super::{Limit, Limits, Told};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn limits(flows: Vec<Value>) -> Limits {
     Limits::new(&compiled.to_string()).unwrap()
 }
 
-/// A flow's ten intervals.
+/// Ten intervals of a flow.
 struct Sent {
     flow: usize,
     mbps: f64,
@@ -46,7 +46,7 @@ impl Sent {
     }
 }
 
-/// Frames that the transmitter sent in all, at so many Mbit/s, its drops, and the link's losses.
+/// The total rate of frames that the transmitter sent, in Mbit/s, its drops, and the link's losses.
 fn passed(limits: &mut Limits, transmitter: usize, mbps: f64, drops: f64, lost: f64) {
     for second in 1..=10 {
         let bytes = mbps * 1e6 / 8.0;
@@ -74,9 +74,9 @@ fn a_full_link_is_the_rate() {
 #[test]
 fn what_holds_it_back_longest_is_the_limit() {
     let lossy = || Sent { retransmits: 10.0, receiver_s: 4.7, ..Sent::new(0, 5.0) };
-    // BBR does not come down for 1% of loss: its receive window holds it back for longer.
+    // BBR does not slow down at 1% loss: its receive window limits it for longer.
     assert_eq!(one("bbr", lossy(), (5.3, 0.0, 44.0)).limit, Limit::ReceiveWindow);
-    // CUBIC comes down, and what is left of the time is the loss's.
+    // CUBIC slows down, and loss limits it for the rest of the time.
     let told = one("cubic", lossy(), (5.3, 0.0, 44.0));
     assert_eq!((told.limit, told.words.as_str()), (Limit::PathLoss, "loss on the path, taken for congestion"));
     assert!((told.share - 0.53).abs() < 1e-9);

@@ -1,10 +1,10 @@
-//! What limits each flow of a run, from the tables that every engine writes.
+//! Finds what limits each flow of a run, from the tables that every engine writes.
 
 use super::compiled::{Compiled, Flow};
 use super::words::{Limit, Taker, Told, shared};
 
-/// Tables that are read, in the order in which they are to be given, and their columns: when flows end decides what of the
-/// others is theirs.
+/// The tables to read and their columns, in the order in which to add them: `flows` first, since the ends of flows
+/// decide which rows of the other tables belong to them.
 pub const TABLES: [(&str, &[&str]); 5] = [
     ("flows", &["flow", "start_s", "end_s", "completed"]),
     ("intervals", &["t_s", "flow", "goodput_bps", "segments_out", "retransmits"]),
@@ -16,20 +16,20 @@ pub const TABLES: [(&str, &[&str]); 5] = [
     ("links", &["t_s", "link", "lost", "policed"]),
 ];
 
-/// From this share of a rate on a link is full, or what an application offers is sent.
+/// From this share of its rate on, a link is full, or an application's offer is sent.
 const FULL: f64 = 0.9;
-/// A host that holds a flow back for less of its time does not limit it.
+/// A host that holds a flow back for a smaller share of its time does not limit it.
 const LEAST: f64 = 0.1;
-/// Flows that meet for less of a life than this do not share it.
+/// Flows that overlap for a smaller share of a lifetime do not share it.
 const TOGETHER: f64 = 0.1;
-/// Others that take less of a rate leave it to one flow.
+/// If the others take a smaller share of a rate, one flow has it alone.
 const TAKES: f64 = 0.01;
-/// Of BBRv3, where more than this is lost in a round trip it comes down (draft-ietf-ccwg-bbr, BBR.LossThresh).
+/// BBRv3 slows down if more than this share is lost in a round trip (draft-ietf-ccwg-bbr, BBR.LossThresh).
 const BBR3_LOSS: f64 = 0.02;
-/// A slow-start threshold above is none: Linux's first one.
+/// A larger slow-start threshold means none: Linux's initial value.
 const NO_THRESHOLD: f64 = 1e8;
 
-/// Of one connection: how long hosts have held it back, and how many segments came back with a mark.
+/// For one connection: how long hosts have held it back, and how many segments came back with a mark.
 #[derive(Clone, Copy, Default)]
 struct Sender {
     receiver_s: f64,
@@ -47,7 +47,7 @@ struct Counted {
     completed_s: Vec<f64>,
 }
 
-/// What passed while a flow was there.
+/// What the network carried while a flow existed.
 #[derive(Clone)]
 struct Passed {
     drops: Vec<f64>,
@@ -55,15 +55,15 @@ struct Passed {
     bytes: Vec<f64>,
     lost: Vec<f64>,
     policed: Vec<f64>,
-    /// Of each flow.
+    /// Indexed by flow.
     bits: Vec<f64>,
 }
 
-/// What limits the flows of one run. Its memory does not grow with the run's length.
+/// What limits the flows of one run. Memory does not grow with the run's length.
 pub struct Limits {
     compiled: Compiled,
     counted: Vec<Counted>,
-    /// Flows that are there at the same times have one place here.
+    /// Flows that exist at the same times share one entry.
     passed: Vec<Passed>,
     lives: Vec<Life>,
     place: Vec<usize>,
@@ -81,7 +81,7 @@ impl Life {
     }
 }
 
-/// What of the network holds a flow back, for which share of its time.
+/// What in the network holds a flow back, and for which share of its time.
 struct Network {
     limit: Limit,
     share: f64,
@@ -96,7 +96,7 @@ impl Network {
 }
 
 impl Limits {
-    /// Of a compiled scenario, as JSON.
+    /// For a compiled scenario, given as JSON.
     pub fn new(json: &str) -> Result<Limits, String> {
         let compiled = Compiled::parse(json)?;
         let nothing = Passed {
@@ -109,7 +109,7 @@ impl Limits {
         };
         let (mut passed, mut lives, mut place, mut known) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for flow in &compiled.flows {
-            // Those that end with their bytes have ends of their own.
+            // Flows that end after their bytes have individual ends.
             let when = flow.bytes.is_none().then_some((flow.start_ns, flow.duration_ns));
             let found = when.and_then(|when| known.iter().position(|&one| one == Some(when)));
             place.push(found.unwrap_or(passed.len()));
@@ -124,8 +124,8 @@ impl Limits {
         Ok(Limits { counted: vec![Counted::default(); compiled.flows.len()], passed, lives, place, compiled })
     }
 
-    /// More rows of a table of [`TABLES`]: its columns, one after the other. Rows of other flows, transmitters and links than the
-    /// scenario's are an error, as is another number of columns.
+    /// Adds rows of a table of [`TABLES`]: its columns, one after the other. A wrong number of columns is an error, and
+    /// so is a row of a flow, transmitter or link that the scenario does not have.
     pub fn add(&mut self, table: &str, columns: &[f64]) -> Result<(), String> {
         let (_, names) =
             TABLES.iter().find(|(name, _)| *name == table).ok_or_else(|| format!("no limit is told by {table}"))?;
@@ -201,14 +201,14 @@ impl Limits {
         Some(())
     }
 
-    /// For each place whose flows are there for half of the interval that ends at `t_s` or more.
+    /// Calls `act` for each entry whose flows exist for at least half of the interval that ends at `t_s`.
     fn within(&mut self, t_s: f64, mut act: impl FnMut(&mut Passed) -> Option<()>) -> Option<()> {
         let middle = t_s - self.compiled.interval_s() / 2.0;
         let lives = self.lives.iter().map(|life| (life.start_s..=life.end_s).contains(&middle));
         self.passed.iter_mut().zip(lives).filter(|&(_, lives)| lives).try_for_each(|(passed, _)| act(passed))
     }
 
-    /// Since its start, when all its connections had sent their bytes.
+    /// Time from its start until all its connections had sent their bytes.
     fn completed_s(&self, flow: usize) -> Option<f64> {
         let (given, counted) = (&self.compiled.flows[flow], &self.counted[flow]);
         (given.bytes.is_some() && counted.completed_s.len() == given.count)
@@ -220,7 +220,7 @@ impl Limits {
         Life { end_s: now_s.min(life.end_s), ..life }
     }
 
-    /// What limits each flow, of a run that has come to `now_s`.
+    /// What limits each flow of a run that has reached `now_s`.
     pub fn told(&self, now_s: f64) -> Vec<Told> {
         let now_s = now_s.min(self.compiled.duration_ns as f64 / 1e9);
         (0..self.compiled.flows.len()).map(|flow| self.flow(flow, now_s)).collect()
@@ -268,7 +268,7 @@ impl Limits {
         }
     }
 
-    /// What its hosts hold it back for; hosts come before the network, where shares are equal.
+    /// The shares of time in which its hosts hold it back; hosts come before the network if shares are equal.
     fn hosts(&self, flow: &Flow, counted: &Counted, seconds: f64, bps: f64) -> [(Limit, f64, &'static str); 3] {
         let senders = || counted.senders.iter().flatten();
         let many = senders().count().max(1) as f64;
@@ -284,14 +284,14 @@ impl Limits {
         ]
     }
 
-    /// The transmitter on its way of whose rate most is used, and that rate; None where no rate is on its way.
+    /// The transmitter on its path with the highest utilization, and its rate; None if no link on the path has a rate.
     fn bottleneck(&self, at: usize, life: &Life) -> Option<(usize, f64)> {
         let passed = &self.passed[self.place[at]];
         let seconds = life.seconds();
         let used = |&(one, bps): &(usize, f64)| passed.bytes[one] * 8.0 / seconds / bps;
         let on_way = self.compiled.transmitters(&self.compiled.flows[at].forward);
         let rates = on_way.into_iter().map(|one| (one, self.compiled.bps(one, life.start_s, life.end_s)));
-        // The slowest, where nothing has passed.
+        // The slowest, if nothing has passed.
         rates
             .filter(|(_, bps)| *bps > 0.0)
             .max_by(|one, other| used(one).total_cmp(&used(other)).then(other.1.total_cmp(&one.1)))
@@ -305,7 +305,7 @@ impl Limits {
         };
         let [path, policer] = self.lost(at);
         let by_path = path > counted.retransmits - path;
-        // What it takes for congestion makes it leave room: a full link does not limit it.
+        // A control that takes losses for congestion leaves room, so a full link does not limit it.
         let mistaken = by_path && flow.mistakes();
         let bottleneck = self.bottleneck(at, life);
         if let Some((transmitter, _)) = bottleneck
@@ -318,7 +318,7 @@ impl Limits {
         }
         let marked: f64 = counted.senders.iter().flatten().map(|one| one.marked).sum();
         let dropped: f64 = self.compiled.transmitters(&flow.forward).iter().map(|&one| passed.drops[one]).sum();
-        // What timers sent again before an answer could come was not lost.
+        // Segments that timers repeated before an answer could arrive were not lost.
         let gone = path > 0.0 || policer > 0.0 || dropped > 0.0;
         if counted.segments == 0.0 && !gone {
             return Network::new(Limit::Start, 0.0, "its start: the handshake was not over");
@@ -336,7 +336,7 @@ impl Limits {
             return Network::new(Limit::Marks, free, "marks of the queue");
         }
         let segments = counted.segments.max(1.0);
-        // What does not come down for a loss is held back by as much as it sends again.
+        // A control that does not slow down for a loss is held back by its retransmissions only.
         let comes_down = flow.mistakes() || (flow.cc.starts_with("bbr3") && path > BBR3_LOSS * counted.segments);
         let share = |lost: f64| if comes_down { free } else { lost / segments };
         let queue = counted.retransmits - path - policer;
@@ -350,7 +350,7 @@ impl Limits {
         Network::new(Limit::QueueDrops, share(counted.retransmits), "drops at the queue")
     }
 
-    /// A rate that is used up: by itself, or with the others, each with its part.
+    /// A rate that is used up: by the flow alone, or with others, each with its part.
     fn rate(&self, at: usize, life: &Life, transmitter: usize, free: f64) -> Network {
         let passed = &self.passed[self.place[at]];
         let rate_bps = self.compiled.bps(transmitter, life.start_s, life.end_s);
@@ -376,14 +376,14 @@ impl Limits {
         Network { limit: Limit::SharedRate, share: free, words: shared(&takers), takers }
     }
 
-    /// Whether another flow is there for a good part of a life.
+    /// Whether another flow exists for a substantial part of a lifetime.
     fn meet(&self, at: usize, other: usize, life: &Life) -> bool {
         let its = if self.place[other] == self.place[at] { return true } else { self.life(other, life.end_s) };
         its.end_s.min(life.end_s) - its.start_s.max(life.start_s) > TOGETHER * life.seconds()
     }
 
-    /// About how many of its segments links lost, and policers dropped: they take packets of all flows alike, so by the share of what
-    /// passed then.
+    /// About how many of its segments links lost and policers dropped: they affect all flows alike, so in proportion to
+    /// what passed at that time.
     fn lost(&self, at: usize) -> [f64; 2] {
         let (flow, counted) = (&self.compiled.flows[at], &self.counted[at]);
         let passed = &self.passed[self.place[at]];
@@ -398,7 +398,7 @@ impl Limits {
             }
         }
         let whole: f64 = taken.iter().sum();
-        // What a queue dropped of it never came to the link: lost = rate (segments - (retransmits - lost)).
+        // Packets dropped by a queue never reached the link: lost = rate (segments - (retransmits - lost)).
         let most = if whole < 1.0 {
             (whole * (counted.segments - counted.retransmits) / (1.0 - whole)).min(counted.retransmits)
         } else {

@@ -1,4 +1,4 @@
-//! Limits by name, and what a page, a terminal and a notebook say of one.
+//! The names of limits, and the words for each on a page, in a terminal and in a notebook.
 
 use serde::{Serialize, Serializer};
 
@@ -6,16 +6,16 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     NotBegun,
-    /// Its application sends at times that no counter tells.
+    /// Its application sends at times that no counter shows.
     Unknown,
     Application,
     ReceiveWindow,
     SendBuffer,
-    /// All of the bottleneck's rate is used, by this flow.
+    /// This flow uses all of the bottleneck's rate.
     Rate,
-    /// All of it is used, and others take a part.
+    /// The rate is fully used, and others take a part.
     SharedRate,
-    /// Acknowledgements fill the way back.
+    /// Acknowledgements fill the return path.
     WayBack,
     Marks,
     QueueDrops,
@@ -25,7 +25,7 @@ pub enum Limit {
     Start,
     /// Nothing was lost, and its window still grows.
     Growth,
-    /// BBR sends at the rate that it has measured.
+    /// BBR sends at the rate that it measured.
     Pace,
 }
 
@@ -57,7 +57,7 @@ impl Serialize for Limit {
     }
 }
 
-/// What another flow has of the rate at the same time: bit/s of payload, and its share of what the rate allows.
+/// What another flow takes of the rate at the same time: bit/s of payload, and its share of what the rate allows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Taker {
     pub flow: String,
@@ -65,8 +65,9 @@ pub struct Taker {
     pub share: f64,
 }
 
-/// What limits a flow. `share` of its time is what the limit holds it back for, `shares` has every other limit's; `takers` are
-/// the others at a shared rate, the largest first. `share_of_rate` is its goodput by what the bottleneck's rate allows.
+/// What limits a flow. `share` is the share of its time for which the limit holds it back, `shares` has that of every
+/// other limit; `takers` are the other flows at a shared rate, largest first. `share_of_rate` is its goodput relative
+/// to what the bottleneck's rate allows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Told {
     pub flow: String,
@@ -77,16 +78,16 @@ pub struct Told {
     pub takers: Vec<Taker>,
     pub start_s: f64,
     pub end_s: f64,
-    /// Since its start, when all its connections had sent their bytes; None: they have not, or send without end.
+    /// Time from its start until all its connections had sent their bytes; None: they have not, or send endlessly.
     pub completed_s: Option<f64>,
     pub goodput_bps: f64,
     pub share_of_rate: f64,
 }
 
-/// Takers that are told one by one.
+/// Takers listed one by one.
 const MOST_TAKERS: usize = 3;
 
-/// The rate, and who takes how much of it.
+/// The rate, and how much of it each taker gets.
 pub fn shared(takers: &[Taker]) -> String {
     let part =
         |bps: f64, share: f64| format!("{} Mbit/s ({}%)", significant(bps / 1e6, 3), significant(100.0 * share, 2));
@@ -103,13 +104,13 @@ pub fn shared(takers: &[Taker]) -> String {
     format!("the rate, which it shares: {}", told.join(", "))
 }
 
-/// So many digits that mean something, and no exponent.
+/// A number with this many significant digits and no exponent.
 fn significant(value: f64, digits: usize) -> String {
     let whole = 10f64.powi(i32::try_from(digits).unwrap_or(0));
     if value == 0.0 || value.abs() >= whole {
         return format!("{value:.0}");
     }
-    // As the exponent says after rounding: 9.996 becomes 10.0.
+    // The exponent after rounding: 9.996 becomes 10.0.
     let told = format!("{value:.*e}", digits - 1);
     let power: i32 = told.split('e').nth(1).and_then(|power| power.parse().ok()).unwrap_or(0);
     let after = i32::try_from(digits).unwrap_or(0) - 1 - power;

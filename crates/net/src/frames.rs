@@ -1,4 +1,4 @@
-//! Sizes of frames, stated once.
+//! Frame sizes, defined in one place.
 
 pub const ETHERNET: u32 = 14;
 /// Ethernet, IPv4 and TCP headers without options.
@@ -9,7 +9,7 @@ pub const DATAGRAM_HEADERS: u32 = ETHERNET + 20 + 8;
 pub const TIMESTAMP_OPTION: u32 = 12;
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.
 pub const SYN_OPTIONS: u32 = 20;
-/// Payload of a reader's request: what a browser sends for an object, about.
+/// Payload of a reader's request: about what a browser sends for an object.
 pub const REQUEST_BYTES: u32 = 400;
 /// An ICMP echo of ping's default size: 56 bytes of data.
 pub const PROBE_SIZE: u16 = 98;

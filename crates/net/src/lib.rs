@@ -1,4 +1,4 @@
-//! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
+//! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets.
 
 #![cfg_attr(
     not(test),

@@ -3,7 +3,7 @@
 use sawtooth_tcp::packet::Ecn;
 pub use sawtooth_tcp::packet::{AE, CWR, ECE, PUSH};
 
-/// What a packet is to the host that it reaches.
+/// The meaning of a packet for the receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Syn,
@@ -24,33 +24,34 @@ pub enum Kind {
     Call,
     CallTaken,
     CallConfirmed,
-    /// A reader asks for more, and acknowledges all that it had.
+    /// A reader requests more, and acknowledges everything received.
     Request,
     /// A reader closes.
     HangUp,
 }
 
-/// A packet; SACK blocks are kept aside and named by index. In this order it is copied in whole words.
+/// A packet; SACK blocks are stored separately and referenced by index. The order of fields lets it be copied in whole
+/// words.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
-    /// Connection, probe, or stream of datagrams.
+    /// The connection, probe, or stream of datagrams.
     pub owner: u32,
-    /// Which of the connections that used this slot it belongs to.
+    /// Which of the connections in this slot it belongs to.
     pub generation: u32,
-    /// Data: first byte; ACK: next expected byte; window probe: the byte after the one that it repeats; probe and datagram: number;
-    /// call: when it was opened; request: the end of what was asked for.
+    /// Data: first byte; ACK: next expected byte; window probe: the byte after the one that it repeats; probe and
+    /// datagram: number; call: when it was opened; request: the end of the requested range.
     pub seq: u64,
-    /// Of a datagram, with the next, when it was sent.
+    /// For a datagram, together with the next field: when it was sent.
     pub tsval: u32,
     pub tsecr: u32,
     /// ACK: window in bytes.
     pub window: u32,
     /// ACK: where its SACK blocks are, plus one; 0: none.
     pub sack: u32,
-    /// Where it is on its route (see [`crate::network::routes`]).
+    /// Its place on its route (see [`crate::network::routes`]).
     pub at: u32,
-    /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
+    /// Frame bytes as Linux counts them: payload and headers, including Ethernet's 14.
     pub size: u16,
     pub kind: Kind,
     /// See [`PUSH`].

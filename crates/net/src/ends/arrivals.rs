@@ -1,4 +1,4 @@
-//! Transfers that come by themselves: when the next one does, and how large it is, drawn as they are asked for.
+//! Transfers that arrive on their own: the time and size of the next one, drawn on demand.
 
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{Arrivals, Scenario, Sizes, Times};
@@ -6,29 +6,29 @@ use sawtooth_units::Time;
 use sawtooth_units::width::{Approx, Fit};
 use std::collections::VecDeque;
 
-/// A transfer: when it comes, and its bytes.
+/// A transfer: its arrival time and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     pub at: Time,
     pub bytes: u64,
 }
 
-/// The transfers of a flow, in order: the same for every engine.
+/// The transfers of a flow, in order; the same for every engine.
 #[derive(Clone, Debug)]
 pub struct Transfers {
     config: Arrivals,
     start: Time,
     until: Time,
-    /// Of those that were drawn: how many, and when the last one comes.
+    /// How many were drawn, and when the last of them arrives.
     drawn: usize,
     last: Time,
-    /// Sizes and times are drawn each by themselves, so that another rate leaves the sizes as they are.
+    /// Sizes and times use separate generators, so another arrival rate leaves the sizes unchanged.
     times: Rng,
     sizes: Rng,
 }
 
 impl Transfers {
-    /// Of the flow with this number in the run with `seed`, from `start` on and before `until`.
+    /// The transfers of this flow in the run with `seed`, from `start` on and before `until`.
     pub fn new(config: Arrivals, seed: u64, flow: u64, [start, until]: [Time; 2]) -> Self {
         let [times, sizes] = [Purpose::Arrival, Purpose::Size].map(|purpose| Rng::new(seed, purpose, flow));
         Transfers { config, start, until, drawn: 0, last: start, times, sizes }
@@ -56,7 +56,7 @@ impl Iterator for Transfers {
     }
 }
 
-/// Evenly in 0 (left out) to 1.
+/// Uniform in the interval from 0 (excluded) to 1.
 pub fn unit(rng: &mut Rng) -> f64 {
     ((rng.next() >> 11) + 1).approx() / (1u64 << 53).approx()
 }
@@ -66,15 +66,15 @@ fn whole(value: f64) -> u64 {
     value as u64
 }
 
-/// That is drawn; the `number`-th where they are listed. Logarithms and powers are `libm`'s, not the machine's: a seed draws the
-/// same sizes everywhere.
+/// Draws a size; listed sizes use the `number`-th. Logarithms and powers are `libm`'s, not the machine's, so a seed
+/// draws the same sizes everywhere.
 pub fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
     match *sizes {
         Sizes::Fixed(bytes) => bytes,
         Sizes::Each(ref all) => all[number],
         Sizes::Lognormal { mean_bytes, sigma_ppb } => {
             let sigma = sigma_ppb.approx() / 1e9;
-            // Box and Muller (1958), one of the two.
+            // Box and Muller (1958), one of the pair.
             let normal = (-2.0 * libm::log(unit(rng))).sqrt() * libm::cos(std::f64::consts::TAU * unit(rng));
             let log = libm::log(mean_bytes.approx()) - sigma * sigma / 2.0 + sigma * normal;
             whole(libm::exp(log).round()).clamp(1, LARGEST)
@@ -89,7 +89,7 @@ pub fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
     }
 }
 
-/// Of a lognormal transfer.
+/// Most bytes of a lognormal transfer.
 const LARGEST: u64 = 1_000_000_000_000_000;
 
 /// The size up to which the distribution has the share `ppb`.
@@ -103,11 +103,11 @@ fn of_points(points: &[[u64; 2]], ppb: f64) -> u64 {
     whole((low.approx() + (high - low).approx() * part).round()).clamp(1, high.max(1))
 }
 
-/// The arrivals of one flow as a simulation has them: the next one, places that are free, and what waits for one.
+/// The arrivals of one flow in a simulation: the next one, free places, and what waits for one.
 #[derive(Clone, Debug)]
 pub struct Arriving {
     pub flow: u32,
-    /// Where its ways there and back begin.
+    /// Where its routes there and back begin.
     pub ways: [u32; 2],
     transfers: Transfers,
     next: Option<Transfer>,
@@ -120,7 +120,7 @@ pub struct Arriving {
 }
 
 impl Arriving {
-    /// `None`: the flow's connections do not come by themselves.
+    /// `None`: the flow's connections do not arrive on their own.
     pub fn new(scenario: &Scenario, flow: usize, ways: [u32; 2]) -> Option<Self> {
         let config = &scenario.flows[flow];
         let arrivals = config.arrivals.clone()?;
@@ -134,12 +134,12 @@ impl Arriving {
         Some(Arriving { flow: flow.fit_u32(), ways, transfers, next, opened: 0, places: 0, most, free, waiting })
     }
 
-    /// When the next one comes.
+    /// When the next one arrives.
     pub fn due(&self) -> Time {
         self.next.map_or(Time::NEVER, |transfer| transfer.at)
     }
 
-    /// Those that have come by `now` wait.
+    /// Queues the transfers that have arrived by `now`.
     pub fn come(&mut self, now: Time) {
         while let Some(transfer) = self.next
             && transfer.at <= now
@@ -149,7 +149,7 @@ impl Arriving {
         }
     }
 
-    /// The next that waits, if there is a place for it: its number in order, its bytes, and the connection that was there before;
+    /// The next waiting transfer, if there is a place: its number, its bytes, and the connection whose place it takes;
     /// without one it gets a new place.
     pub fn opens(&mut self) -> Option<(u32, u64, Option<u32>)> {
         if self.waiting.is_empty() || (self.free.is_empty() && self.places == self.most) {
@@ -162,7 +162,7 @@ impl Arriving {
         Some((self.opened - 1, transfer.bytes, place))
     }
 
-    /// How many places there are.
+    /// The number of places.
     pub fn places(&self) -> usize {
         self.places
     }

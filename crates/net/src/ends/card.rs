@@ -1,5 +1,5 @@
-//! A receiving host's card that merges data segments of a connection (generic receive offload; Linux: net/core/gro.c, `tcp_gro_receive`,
-//! and `gro_flush_timeout`).
+//! A receiving host's card that merges data segments of a connection (generic receive offload; Linux: net/core/gro.c,
+//! `tcp_gro_receive`, and `gro_flush_timeout`).
 
 use crate::frames::ETHERNET;
 use crate::packet::{CWR, PUSH, Packet};
@@ -7,10 +7,11 @@ use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_units::{Span, Time};
 
-/// `GRO_LEGACY_MAX_SIZE`: a merged packet is shorter, its IP header counted.
+/// `GRO_LEGACY_MAX_SIZE`: a merged packet with its IP header is shorter.
 const LONGEST: u32 = 65_536;
 
-/// What goes up: the first packet, with the PSH of the last one; bytes of payload in all, and of each segment but the last.
+/// A merged packet: the first packet, with the PSH of the last one; total payload bytes, and those of each segment
+/// except the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Merged {
     pub first: Packet,
@@ -21,11 +22,11 @@ pub struct Merged {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     merged: Merged,
-    /// The tick at which the first came.
+    /// The tick at which the first packet came.
     since: u64,
 }
 
-/// By which connections of one link's end come in.
+/// A card through which connections arrive at one end of a link.
 #[derive(Clone, Debug)]
 pub struct Card {
     link: usize,
@@ -37,7 +38,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// Of the links over which a host that merges gets a flow's data.
+    /// The cards of links over which a merging host receives a flow's data.
     pub fn all(scenario: &Scenario) -> Vec<Card> {
         let mut links: Vec<usize> = scenario.flows.iter().filter_map(|flow| flow.forward.last().copied()).collect();
         links.sort_unstable();
@@ -45,7 +46,7 @@ impl Card {
         let card = |link: usize| {
             let host = scenario.links[link].to;
             let config = &scenario.hosts[host];
-            // At one instant a timer comes before packets, so that what comes at once has to wait for the next.
+            // At one instant a timer comes before packets, so packets of the same instant wait until the next.
             let wait = Span::from_nanos(config.gro_ns?.max(1));
             Some(Card { link, host, hz: config.hz, wait, held: Vec::new() })
         };
@@ -59,7 +60,8 @@ impl Card {
         self.host
     }
 
-    /// A data packet came, with so many bytes of `payload`; `up` gets what goes up at once. When [`Self::flush`] is due.
+    /// Takes a data packet with `payload` bytes; `up` receives what is passed up at once. Returns when [`Self::flush`]
+    /// is due.
     pub fn take(&mut self, packet: Packet, payload: u32, now: Time, up: &mut Vec<Merged>) -> Time {
         let tick = Clock { now, hz: self.hz }.jiffies64();
         let mut new = Some(Merged { first: packet, bytes: payload, unit: payload });
@@ -80,7 +82,7 @@ impl Card {
             }
         }
         match new {
-            // The last of what was written at once is not kept back.
+            // The end of a write is not kept back.
             Some(merged) if packet.has(PUSH) => up.push(merged),
             Some(merged) => self.held.push(Held { merged, since: tick }),
             None => {}
@@ -91,12 +93,12 @@ impl Card {
         due
     }
 
-    /// Nothing came for as long as it waits.
+    /// Nothing came during the waiting time: pass everything up.
     pub fn flush(&mut self, up: &mut Vec<Merged>) {
         up.extend(self.held.drain(..).map(|one| one.merged));
     }
 
-    /// Another packet of a connection came, which does not overtake.
+    /// Passes up a connection's merged packet, because another packet of it came, which must not overtake.
     pub fn give_up(&mut self, owner: u32, up: &mut Vec<Merged>) {
         if let Some(at) = self.held.iter().position(|one| one.merged.first.owner == owner) {
             up.push(self.held.remove(at).merged);
@@ -105,7 +107,7 @@ impl Card {
 }
 
 impl Merged {
-    /// Whether a packet follows, with the same ECN field, flags and timestamps, and is no longer than the others.
+    /// Whether a packet continues the merged one: same ECN field, flags and timestamps, and no longer than the others.
     fn takes(&self, packet: &Packet, payload: u32) -> bool {
         let first = &self.first;
         let headers = u32::from(packet.size) - payload - ETHERNET;
@@ -133,7 +135,7 @@ mod tests {
         Packet { seq: number * u64::from(MSS), tsval: 7, ..Packet::new(owner, Kind::Data, 1514, 0) }
     }
 
-    /// What goes up as packets come, 10 µs apart: owner, first segment, segments.
+    /// What is passed up when packets come 10 µs apart: owner, first segment, segments.
     fn ups(packets: &[Packet]) -> (Vec<(u32, u64, u32)>, Time) {
         let (mut card, mut up, mut due) = (card(), Vec::new(), Time::NEVER);
         for (turn, &packet) in packets.iter().enumerate() {

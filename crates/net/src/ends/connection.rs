@@ -1,4 +1,4 @@
-//! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
+//! One connection: handshake, sender, receiver, and its packets in the sending host's queue.
 
 use crate::ends::card::Card;
 use crate::frames::TIMESTAMP_OPTION;
@@ -11,12 +11,12 @@ use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
-/// Where a connection is in its life.
+/// The phase of a connection's life.
 #[derive(Debug)]
 pub enum Phase {
     /// Before its start, or after its end.
     Idle,
-    /// A SYN is out; when it was sent last and how often.
+    /// A SYN was sent; the last time, and how often.
     Connecting {
         sent: Time,
         tries: u32,
@@ -28,13 +28,13 @@ pub enum Phase {
 /// A packet in the sending host's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// When it begins to leave; [`Time::NEVER`] while that is not known.
+    /// When it begins to leave; [`Time::NEVER`] if that is unknown.
     pub leaves: Time,
-    /// Bytes that it holds until then.
+    /// Bytes of memory that it uses until then.
     pub memory: u32,
 }
 
-/// The SYN that the receiving end answers, and how often a timer has sent its answer again.
+/// The SYN that the receiving end answers, and how often a timer has repeated the answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answered {
     pub tsval: u32,
@@ -42,24 +42,24 @@ pub struct Answered {
     pub repeats: u8,
 }
 
-/// What the sending end knows of the handshake that is over.
+/// What the sending end knows from the completed handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Handshake {
-    /// How long it took in microseconds; 0: unknown.
+    /// Its duration in microseconds; 0: unknown.
     pub us: u64,
-    /// SYNs that were sent again; 0 where the answer tells that the first one came.
+    /// Retransmitted SYNs; 0 if the answer shows that the first one arrived.
     pub repeats: u32,
     /// Both ends agreed on ECN.
     pub ecn: bool,
 }
 
-/// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
-/// lines: the sending end, the receiving end, and what only start and end need.
+/// With many connections, each packet finds its connection outside the cache. So the fields are ordered by user, in
+/// three cache lines: the sending end, the receiving end, and what only start and end need.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     pub phase: Phase,
-    /// The sending host keeps packets in a queue of its own.
+    /// The sending host keeps packets in a separate queue.
     pub host_queue: VecDeque<Queued>,
     /// Counts the connections that used this slot.
     pub generation: u32,
@@ -76,7 +76,7 @@ pub struct Connection {
     pub synack_sent: Time,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// Which connection the receiving end serves: it learns of a new one by its SYN.
+    /// Which connection the receiving end serves: it learns about a new one from its SYN.
     pub receiver_generation: u32,
     pub backward_at: u32,
     pub to_hz: u32,
@@ -84,17 +84,17 @@ pub struct Connection {
     /// Which card merges what it receives, from 1; 0: none.
     pub card: u32,
 
-    /// Among those of its flow.
+    /// Its number among those of its flow.
     pub number: u32,
-    /// Of the hosts, by index.
+    /// The hosts, by index.
     pub from: u32,
     pub to: u32,
     pub started: Time,
     /// When it is closed, whatever it has delivered.
     pub ends: Time,
-    /// Bytes that its application writes in all; `u64::MAX`: without end.
+    /// Bytes that its application writes in total; `u64::MAX`: endless.
     pub total: u64,
-    /// Since when its application writes, and the other end's reads.
+    /// Since when its application writes and the other end's reads.
     pub established: Time,
     pub accepted: Time,
     /// SYNs sent.
@@ -105,7 +105,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The `number`-th of a flow, before its start; where its ways there and back begin.
+    /// The `number`-th connection of a flow, before its start; and where its routes there and back begin.
     pub fn new(scenario: &Scenario, flow: usize, number: usize, [forward_at, backward_at]: [u32; 2]) -> Self {
         let config = &scenario.flows[flow];
         let first = &scenario.links[config.forward[0]];
@@ -143,14 +143,14 @@ impl Connection {
         }
     }
 
-    /// By which of the cards its data comes in.
+    /// Finds the card through which its data arrives.
     pub fn find_card(&mut self, scenario: &Scenario, cards: &[Card]) {
         let last = scenario.flows[self.flow as usize].forward.last();
         let at = cards.iter().position(|card| Some(&card.link()) == last);
         self.card = at.map_or(0, |at| at.fit_u32() + 1);
     }
 
-    /// The `number`-th transfer that came is to be in this place.
+    /// Uses this place for the transfer with this number.
     pub fn take_place(&mut self, number: u32, bytes: u64) {
         self.generation = number;
         self.total = bytes;
@@ -162,30 +162,30 @@ impl Connection {
             _ => None,
         }
     }
-    /// Whether the sender of what is received has something to send, or to be acknowledged.
+    /// Whether the sender has data to send or to be acknowledged.
     pub fn is_sending(&self) -> bool {
         matches!(self.phase, Phase::Established(_)) && self.generation == self.receiver_generation
     }
-    /// The sender's counters, the handshake's SYNs included (as Linux counts them).
+    /// The sender's counters, including the handshake's SYNs (as Linux counts them).
     pub fn stats(&self) -> SenderStats {
         match &self.phase {
             Phase::Established(sender) => sender.stats + self.handshake,
             _ => self.handshake,
         }
     }
-    /// Payload bytes that the sender knows to have been delivered.
+    /// Payload bytes that the sender knows to be delivered.
     pub fn acknowledged_bytes(&self) -> u64 {
         match &self.phase {
             Phase::Established(sender) => sender.flight.snd_una,
             _ => 0,
         }
     }
-    /// Bytes of the options that every segment has.
+    /// Bytes of the options in every segment.
     pub fn options(&self) -> u32 {
         if self.timestamps { TIMESTAMP_OPTION } else { 0 }
     }
-    /// How long the sending end's handshake took, in microseconds; 0: unknown. `sent`: its own packet of it, the last of so many
-    /// `tries`. Of one that had to be sent again the timestamp that the `answer` echoes tells (`tcp_ack_update_rtt`).
+    /// The duration of the sending end's handshake in microseconds; 0: unknown. `sent`: its own packet, the last of
+    /// `tries`. If it was repeated, the timestamp echoed by `answer` decides (`tcp_ack_update_rtt`).
     pub fn handshake_us(&self, sent: Time, tries: u32, answer: &Packet, now: Time) -> u64 {
         match tries {
             1 => now.since(sent).micros().max(1),
@@ -201,7 +201,7 @@ impl Connection {
         Clock { now, hz: self.to_hz }
     }
 
-    /// Lets go of what has left the host's queue by `now`.
+    /// Releases what has left the host's queue by `now`.
     pub fn settle_host_queue(&mut self, now: Time) {
         let mut freed = 0;
         while let Some(&Queued { leaves, memory, .. }) = self.host_queue.front()
@@ -219,14 +219,14 @@ impl Connection {
         }
     }
 
-    /// The first of the packets that wait for nobody knows how long begins to leave at `at`.
+    /// The first packet with an unknown departure begins to leave at `at`.
     pub fn leaves_host_queue(&mut self, at: Time) {
         if let Some(queued) = self.host_queue.iter_mut().find(|queued| queued.leaves == Time::NEVER) {
             queued.leaves = at;
         }
     }
 
-    /// When its sender acts next by itself, as it is `now`.
+    /// When its sender next acts on its own, as of `now`.
     pub fn due(&self, now: Time) -> Option<Time> {
         let Phase::Established(sender) = &self.phase else { return None };
         let leaves =

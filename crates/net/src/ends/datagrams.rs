@@ -1,4 +1,4 @@
-//! Datagrams: sent at their times, whatever becomes of them, and counted where they are received.
+//! Datagrams: sent at their times, whatever happens to them, and counted at the receiver.
 
 use crate::ends::arrivals::Transfers;
 use crate::frames::DATAGRAM_HEADERS;
@@ -28,7 +28,7 @@ pub struct Stream {
     until: Time,
     sent: u64,
     received: u64,
-    /// The highest number received, plus one: so many were sent by then.
+    /// The highest number received plus one: how many were sent by then.
     expected: u64,
     transit_ns: Option<u64>,
     /// In nanoseconds (RFC 3550 section 6.4.1).
@@ -36,7 +36,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The streams of a flow, whose way begins at `forward_at`. Several send by turns, not at once.
+    /// The streams of a flow whose route begins at `forward_at`. Several take turns instead of sending at once.
     pub fn of(scenario: &Scenario, flow: usize, forward_at: u32) -> Vec<Stream> {
         let config = &scenario.flows[flow];
         let Some(datagrams) = config.datagrams else { return Vec::new() };
@@ -81,7 +81,7 @@ impl Stream {
         if self.begins < self.until { self.begins } else { Time::NEVER }
     }
 
-    /// The datagram to be sent now, as stream `index`; and when the next one is.
+    /// The datagram to send now for stream `index`, and when the next one is sent.
     pub fn send(&mut self, index: u32, now: Time) -> (Packet, Time) {
         let packet = Packet {
             seq: self.sent,
@@ -124,7 +124,7 @@ pub struct Seen {
     delay_ns: u64,
     longest: Span,
     delays: Delays,
-    /// Of all, at the end of the last interval.
+    /// Totals at the end of the last interval.
     before: Totals,
 }
 
@@ -148,7 +148,7 @@ impl Seen {
         }
     }
 
-    /// A datagram of `stream` arrives; its bytes.
+    /// A datagram of `stream` arrives; returns its bytes.
     pub fn arrive(&mut self, stream: &mut Stream, packet: &Packet, now: Time) -> u64 {
         let sent = u64::from(packet.tsval) | u64::from(packet.tsecr) << 32;
         let delay = now.since(Time::from_nanos(sent));
@@ -167,7 +167,7 @@ impl Seen {
         stream.payload()
     }
 
-    /// The row of the interval that ends at `t_s`, of these `streams`.
+    /// The row for the interval that ends at `t_s`, for these `streams`.
     pub fn take(&mut self, t_s: f64, streams: &[Stream]) -> Datagrams {
         let own = || streams.iter().filter(|stream| stream.flow == self.flow);
         let sum = |of: fn(&Stream) -> u64| own().map(of).sum::<u64>();

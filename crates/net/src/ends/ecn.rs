@@ -1,4 +1,4 @@
-//! What SYN and SYN-ACK say of ECN (RFC 3168 section 6.1.1), and of accurate ECN (RFC 9768 section 3.1).
+//! ECN in SYN and SYN-ACK (RFC 3168 section 6.1.1), and accurate ECN (RFC 9768 section 3.1).
 
 use crate::packet::{AE, CWR, ECE, Packet};
 use crate::scenario::Host;
@@ -6,14 +6,14 @@ use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_tcp::receiver::Echo;
 
-/// What a connection's congestion control wants of ECN.
+/// The ECN requirements of a connection's congestion control.
 #[derive(Clone, Copy)]
 pub(super) struct Wish {
-    /// It asks by itself, and all its packets may be marked.
+    /// It requests ECN itself, and all its packets may be marked.
     needs: bool,
-    /// Its receiver tells each change.
+    /// Its receiver reports each change.
     exact: bool,
-    /// And all marks are counted.
+    /// All marks are counted, too.
     accurate: bool,
 }
 
@@ -26,7 +26,7 @@ impl Wish {
         }
     }
 
-    /// The ECN field of handshakes and acknowledgements: of most controls they can't be marked.
+    /// The ECN field of handshakes and acknowledgements, which most controls do not allow to be marked.
     pub fn ect(self) -> u8 {
         let ecn = match (self.needs, self.accurate) {
             (false, _) => Ecn::NotEct,
@@ -36,19 +36,19 @@ impl Wish {
         ecn as u8
     }
 
-    /// Flags of a SYN that was sent so often before. Where one got no answer, ECN may be the reason (section 6.1.1.1).
+    /// The flags of a SYN after `tries` earlier ones. If one got no answer, ECN may be the reason (section 6.1.1.1).
     pub fn syn(self, host: &Host, tries: u32) -> u8 {
         let asks = (host.ecn == 1 || self.needs) && (tries == 0 || host.ecn_insists);
         let accurate = if self.accurate { AE } else { 0 };
         self.ect() | if asks { ECE | CWR | accurate } else { 0 }
     }
 
-    /// Whether the end that gets a SYN agrees.
+    /// Whether the end that receives a SYN agrees.
     pub fn agrees(self, host: &Host, syn: &Packet) -> bool {
         host.ecn != 0 && syn.has(ECE) && syn.has(CWR)
     }
 
-    /// Flags of its answer to a SYN with these; of accurate ECN, how that came.
+    /// The flags of its answer to a SYN with these flags; with accurate ECN, how that SYN arrived.
     pub fn synack(self, agreed: bool, syn: u8) -> u8 {
         let told = match (self.accurate, Ecn::from_bits(syn)) {
             (false, _) => ECE,
@@ -65,7 +65,7 @@ impl Wish {
         if self.accurate { synack.has(AE) || synack.has(CWR) } else { synack.has(ECE) }
     }
 
-    /// How marks are told of.
+    /// How marks are reported.
     pub fn echo(self, agreed: bool) -> Echo {
         match (agreed, self.exact, self.accurate) {
             (false, ..) => Echo::Nothing,

@@ -1,4 +1,4 @@
-//! What hosts do with data and acknowledgements, and how what they answer gets onto their first link.
+//! How hosts process data and acknowledgements, and how their packets reach the first link.
 
 use crate::calendar::Calendar;
 use crate::ends::card::Merged;
@@ -15,7 +15,7 @@ use sawtooth_tcp::sender::{SEGMENT_OVERHEAD, Sender};
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
-/// What comes at one instant has come when it is over, and what a card kept until then is up.
+/// After this, everything of one instant has arrived, and cards have passed up what they kept.
 const INSTANT: Span = Span::from_nanos(2);
 
 impl Ends {
@@ -29,7 +29,7 @@ impl Ends {
         self.take_segments(packet, length, length, outside);
     }
 
-    /// A card gets a packet, and may keep it for a while.
+    /// A card receives a packet and may keep it for a while.
     #[cold]
     fn merge<C: Calendar>(&mut self, packet: Packet, length: u32, outside: &mut Outside<C>) {
         let card = self.connections[packet.owner as usize].card - 1;
@@ -39,7 +39,7 @@ impl Ends {
         self.go_up(outside);
     }
 
-    /// A card's time to wait is over.
+    /// A card's waiting time is over.
     #[cold]
     pub(super) fn flush<C: Calendar>(&mut self, card: u32, outside: &mut Outside<C>) {
         self.cards[card as usize].flush(&mut self.up);
@@ -47,7 +47,7 @@ impl Ends {
         self.go_up(outside);
     }
 
-    /// What a card keeps of a connection comes before another packet of it.
+    /// Passes up what a card keeps of a connection, before another packet of it.
     #[inline]
     pub(super) fn let_up<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         if let Some(card) = self.connections[index as usize].card.checked_sub(1) {
@@ -64,7 +64,7 @@ impl Ends {
         self.up = up;
     }
 
-    /// Segments of `unit` bytes, but for the last, `length` in all.
+    /// Segments of `unit` bytes (the last may be shorter), `length` in total.
     #[inline(always)]
     fn take_segments<C: Calendar>(&mut self, packet: Packet, length: u32, unit: u32, outside: &mut Outside<C>) {
         let index = packet.owner;
@@ -170,7 +170,7 @@ impl Ends {
         self.with_sender(index, outside, |sender, clock, out| sender.on_ack(&ack, clock, out));
     }
 
-    /// Lets the sender of a connection act, sends what it wants sent, and re-arms its timers.
+    /// Lets the sender of a connection act, sends its packets, and re-arms its timers.
     pub(super) fn with_sender<C: Calendar>(
         &mut self,
         index: u32,
@@ -282,7 +282,7 @@ impl Ends {
         }
     }
 
-    /// A packet that was held before its link has left, or was dropped there. Where that is its host's own link, the sender has
+    /// A packet that was held before its link has left or was dropped. If it was its host's own link, the sender has
     /// room again.
     pub fn left<C: Calendar>(&mut self, left: Left, outside: &mut Outside<C>) {
         let Left { packet, link } = left;

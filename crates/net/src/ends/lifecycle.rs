@@ -15,7 +15,7 @@ use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
 pub(super) const SYN_TIMEOUT: Span = Span::from_secs(1);
-/// `sysctl_tcp_syn_linear_timeouts`: so often the timeout is not doubled (Linux 6.5 and newer).
+/// `sysctl_tcp_syn_linear_timeouts`: how often the timeout is not doubled (Linux 6.5 and newer).
 pub(super) const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// `sysctl_tcp_synack_retries`.
 const SYNACK_RETRIES: u8 = 5;
@@ -42,7 +42,7 @@ impl Ends {
         }
     }
 
-    /// Transfers come that were due by now.
+    /// Takes the transfers that were due by now.
     #[cold]
     pub(super) fn come<C: Calendar>(&mut self, arriving: u32, outside: &mut Outside<C>) {
         self.arriving[arriving as usize].come(outside.now);
@@ -51,7 +51,7 @@ impl Ends {
         self.open_waiting(arriving.fit_usize(), outside);
     }
 
-    /// Opens what waits, as long as there are places.
+    /// Opens waiting transfers as long as there are places.
     fn open_waiting<C: Calendar>(&mut self, arriving: usize, outside: &mut Outside<C>) {
         while let Some((number, bytes, place)) = self.arriving[arriving].opens() {
             let index = place.unwrap_or_else(|| self.add_place(arriving, &mut outside.calendar));
@@ -60,7 +60,7 @@ impl Ends {
         }
     }
 
-    /// One connection more.
+    /// Adds a connection.
     fn add_place(&mut self, arriving: usize, calendar: &mut impl Calendar) -> u32 {
         let arrivals = &self.arriving[arriving];
         let flow = arrivals.flow.fit_usize();
@@ -69,7 +69,7 @@ impl Ends {
         self.connections.push(connection);
         let config = &self.scenario.flows[flow];
         let [there, back] = [&config.forward, &config.backward].map(|way| way[way.len() - 1].fit_u32());
-        // As of every connection: sender, receiver, life.
+        // Timers of every connection: sender, receiver, life.
         [back, there, back].into_iter().for_each(|link| calendar.add_timer(link));
         if let Some(wire) = &mut self.wire {
             wire.grow(self.scenario.seed, self.connections.len());
@@ -127,7 +127,7 @@ impl Ends {
         } else if connection.receiver_generation != packet.generation {
             return;
         }
-        // It echoes the first SYN that came, whichever it answers (`tcp_check_req`).
+        // It echoes the first SYN that arrived, whichever one it answers (`tcp_check_req`).
         let Answered { tsval, repeats, .. } = connection.answered;
         let (tsval, repeats) = if new || is_later { (packet.tsval, 0) } else { (tsval, repeats) };
         connection.answered = Answered { tsval, flags: packet.flags, repeats };
@@ -156,7 +156,7 @@ impl Ends {
         self.forward(reply, outside);
     }
 
-    /// Nothing came after the answer to a SYN: it is sent again, whether or not another SYN comes.
+    /// Nothing followed the answer to a SYN: it is repeated, whether or not another SYN arrives.
     #[cold]
     pub(super) fn repeat_synack<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let answered = &mut self.connections[index as usize].answered;
@@ -180,7 +180,7 @@ impl Ends {
         let agreed = wish.agreed(&packet);
         let clock = connection.sender_clock(outside.now);
         let handshake = connection.handshake_us(sent, tries, &packet, outside.now);
-        // That the first SYN got through tells that no timeout of it was a loss (`tcp_try_undo_spurious_syn`).
+        // The arrival of the first SYN shows that no timeout was due to a loss (`tcp_try_undo_spurious_syn`).
         let first = connection.sender_clock(connection.started).timestamp();
         let repeats = if connection.timestamps && packet.tsecr == first { 0 } else { tries - 1 };
         self.establish(&packet, Handshake { us: handshake, repeats, ecn: agreed }, outside.now);
@@ -200,7 +200,7 @@ impl Ends {
         self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
     }
 
-    /// The sending end is open, by a `packet` that offers a window.
+    /// Opens the sending end, on a `packet` that offers a window.
     pub(super) fn establish(&mut self, packet: &Packet, handshake: Handshake, now: Time) {
         let connection = &mut self.connections[packet.owner as usize];
         let source = &self.sources[connection.flow as usize];
@@ -247,8 +247,8 @@ impl Ends {
         self.put_receiver(packet.owner, receiver, &mut outside.calendar);
     }
 
-    /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes after sending
-    /// `seq` bytes.
+    /// A closed end's answer to whatever still arrives (RFC 9293 section 3.5.2); also how it closes after sending `seq`
+    /// bytes.
     #[cold]
     pub(super) fn send_reset<C: Calendar>(&mut self, index: u32, generation: u32, seq: u64, outside: &mut Outside<C>) {
         let at = self.connections[index as usize].forward_at;
@@ -259,19 +259,19 @@ impl Ends {
     #[cold]
     pub(super) fn take_reset(&mut self, packet: Packet, calendar: &mut impl Calendar) {
         let connection = &mut self.connections[packet.owner as usize];
-        // A reader's line has generations of its own.
+        // A reader's line has separate generations.
         if packet.generation == connection.receiver_generation
             && self.scenario.flows[connection.flow as usize].asks.is_none()
         {
             connection.receiver = connection.receiver.take().and_then(Receiver::closed);
-            // A SYN of the same connection that comes late finds it closed.
+            // A late SYN of the same connection finds it closed.
             connection.receiver_generation += 1;
             let due = connection.receiver.as_ref().map_or(Time::NEVER, |receiver| receiver.timer());
             calendar.timer(self.timer(packet.owner, RECEIVER), due);
         }
     }
 
-    /// Closes a connection; the next one in its place opens when the source says.
+    /// Closes a connection; the next one in its place opens when the source says so.
     #[cold]
     pub(super) fn close<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
@@ -294,7 +294,7 @@ impl Ends {
         }
     }
 
-    /// The sending end of a connection is no more.
+    /// Ends the sending end of a connection.
     #[cold]
     pub(super) fn end<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
         self.report_end(index, completed, outside.now);

@@ -49,32 +49,32 @@ const CONNECTION_TIMERS: u32 = 3;
 struct Delivered {
     segments: u64,
     bytes: u64,
-    /// They are readers, which ask for it.
+    /// They are readers, which request it.
     is_asked: bool,
 }
 
-/// What is outside the hosts: the instant, the network that they put packets on and the calendar of their timers. One value, so that
-/// a host reaches each by one pointer.
+/// What is outside the hosts: the instant, the network on which they put packets, and the calendar of their timers. One
+/// value, so that a host reaches each through one pointer.
 pub struct Outside<C> {
     pub now: Time,
-    /// More packets come at this instant, after the one that has just come.
+    /// More packets arrive at this instant, after the current one.
     pub more: bool,
     pub network: Network,
     pub calendar: C,
 }
 
-/// Connections and probes. Their timers by index: one a probe, one a stream of datagrams, one a flow whose transfers come by themselves,
-/// one a line of a reader and one a reader, one a card that merges, then three a connection, of which there may be more as they come.
+/// Connections and probes. Order of their timers: one per probe, per stream of datagrams, per flow with arrivals, per
+/// line of a reader, per reader, and per merging card; then three per connection, whose number may grow.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
     probers: Vec<Prober>,
     streams: Vec<Stream>,
-    /// Of each flow with datagrams.
+    /// Indexed by flows with datagrams.
     seen: Vec<Seen>,
     arriving: Vec<Arriving>,
-    /// Of each flow: its congestion control, its applications, what its receivers have read, and what its ended connections had
-    /// counted.
+    /// For each flow: its congestion control, its applications, what its receivers have read, and the counters of its
+    /// ended connections.
     chosen: Vec<Option<Chosen>>,
     sources: Vec<Source>,
     readers: Readers,
@@ -84,12 +84,12 @@ pub struct Ends {
     bursts: Vec<Burst>,
     /// The first timer of a connection.
     first_timer: u32,
-    /// That merge what they get, and what goes up from one.
+    /// The merging cards, and what one passes up.
     cards: Vec<Card>,
     up: Vec<Merged>,
-    /// Where packets are captured.
+    /// Present if packets are captured.
     wire: Option<Wire>,
-    /// Where what happens to senders is told.
+    /// Present if sender events are reported.
     witness: Option<Witness>,
 }
 
@@ -150,13 +150,13 @@ impl Ends {
         }
     }
 
-    /// From now on what happens to senders and packets is told.
+    /// Starts reporting what happens to senders and packets.
     pub fn watch(&mut self) {
         self.witness = Some(Witness::default());
         self.reports.events = Some(Vec::new());
     }
 
-    /// On which host each timer is, by its index.
+    /// The host of each timer, by index.
     pub fn timer_hosts(&self) -> Vec<usize> {
         let probes = self.scenario.probes.iter().map(|config| self.scenario.links[config.forward[0]].from);
         let of_connection = |c: &Connection| [c.from, c.to, c.from].map(Fit::fit_usize);
@@ -208,7 +208,7 @@ impl Ends {
         (self.probers.len() + self.streams.len() + arriving).fit_u32()
     }
 
-    /// Of a line, and of a reader.
+    /// The timers of a line and of a reader.
     fn line_timer(&self, line: u32) -> u32 {
         self.arriving_timer(self.arriving.len()) + line
     }
@@ -216,7 +216,7 @@ impl Ends {
         self.line_timer(self.readers.lines.len().fit_u32()) + reader
     }
 
-    /// A packet has reached the host that it was sent to.
+    /// A packet has reached its destination host.
     #[inline(always)]
     pub fn arrive<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         match packet.kind {
@@ -226,7 +226,7 @@ impl Ends {
         }
     }
 
-    /// Neither data nor an acknowledgement of it.
+    /// A packet that is neither data nor an acknowledgement.
     #[inline(never)]
     fn take_other<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         match packet.kind {
@@ -275,7 +275,7 @@ impl Ends {
         }
     }
 
-    /// A timer that is no connection's.
+    /// A timer that belongs to no connection.
     #[inline(never)]
     fn fire_other<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
@@ -322,7 +322,7 @@ impl Ends {
         delivered.bytes += seen.arrive(stream, packet, now);
     }
 
-    /// The rows of the interval that ends at `t_s`, of flows with datagrams.
+    /// The rows for the interval that ends at `t_s`, for flows with datagrams.
     pub fn take_datagrams(&mut self, t_s: f64, mut push: impl FnMut(tables::Datagrams)) {
         self.seen.iter_mut().for_each(|seen| push(seen.take(t_s, &self.streams)));
     }
@@ -335,7 +335,7 @@ impl Ends {
         outside.network.forward(packet, outside.now, &mut outside.calendar);
     }
 
-    /// The end of the run: what is still open is reported as it stands.
+    /// The end of the run: reports what is still open.
     pub fn finish(&mut self, now: Time) {
         for index in 0..self.connections.len().fit_u32() {
             if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
@@ -355,7 +355,7 @@ impl Ends {
         self.delivered.iter().map(|delivered| delivered.segments).sum()
     }
 
-    /// Of each flow's connections since the start, ended ones included: their senders' counters, and the bytes read at the
+    /// For each flow, since the start and including ended connections: the senders' counters, and the bytes read at the
     /// receivers.
     pub fn flow_totals(&self) -> Vec<(SenderStats, u64)> {
         let bytes = self.delivered.iter().map(|delivered| delivered.bytes);
@@ -368,7 +368,7 @@ impl Ends {
     }
 }
 
-/// Without rows; the tables of readers where there are such.
+/// Empty tables; with those of readers if there are any.
 fn reports(scenario: &Scenario) -> Reports {
     let read = |which: fn(&Asks) -> bool| scenario.flows.iter().filter_map(|flow| flow.asks.as_ref()).any(which);
     Reports {

@@ -1,4 +1,4 @@
-//! Probes: an echo request at a fixed pace, through the same queues as everybody else.
+//! Probes: echo requests at a fixed interval, through the same queues as all other traffic.
 
 use crate::observe::tables;
 use crate::scenario;
@@ -6,7 +6,7 @@ use sawtooth_units::width::Approx;
 use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// How many unanswered probes are waited for; older ones count as lost.
+/// Most unanswered probes to wait for; older ones count as lost.
 const OUTSTANDING_MAX: usize = 4_096;
 
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Prober {
     sent: u64,
     pub forward_at: u32,
     pub backward_at: u32,
-    /// Number and time of those not answered yet, oldest first.
+    /// Number and time of unanswered probes, oldest first.
     outstanding: VecDeque<(u64, Time)>,
 }
 
@@ -56,7 +56,7 @@ impl Prober {
         if self.left == 0 { Time::NEVER } else { now + self.interval }
     }
 
-    /// Probes before `seq` that were not answered are lost: paths do not reorder.
+    /// Unanswered probes before `seq` are lost: paths do not reorder.
     pub fn answer(&mut self, index: u32, seq: u64, now: Time, table: &mut Vec<(Time, tables::Probe)>) {
         while let Some(&(number, sent)) = self.outstanding.front()
             && number <= seq
@@ -67,7 +67,7 @@ impl Prober {
         }
     }
 
-    /// The run is over: what is still out counts as lost.
+    /// The run is over: unanswered probes count as lost.
     pub fn give_up(&mut self, index: u32, table: &mut Vec<(Time, tables::Probe)>) {
         for (_, sent) in self.outstanding.drain(..) {
             table.push((Time::NEVER, Self::row(index, sent, f64::NAN)));

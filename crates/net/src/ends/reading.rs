@@ -1,4 +1,4 @@
-//! Receiving applications that read at times of their own, and senders' probes of the windows that close meanwhile.
+//! Receiving applications that read late, and senders' probes of the windows that close meanwhile.
 
 use crate::calendar::Calendar;
 use crate::ends::{Ends, Outside};
@@ -9,7 +9,7 @@ use sawtooth_tcp::receiver::Receiver;
 use sawtooth_units::width::Fit;
 
 impl Ends {
-    /// The receiving application gets the connection. If it reads at times of its own, the first is now.
+    /// The receiving application gets the connection. If it reads at given times, the first one is now.
     #[cold]
     pub(super) fn accept<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
@@ -19,7 +19,7 @@ impl Ends {
         receiver.read(reads.bytes, reads.next(outside.now, outside.now), clock, &mut |_| {});
     }
 
-    /// All that came at one instant is there: the application reads.
+    /// Everything of one instant has arrived: the application reads.
     #[cold]
     pub(super) fn wake<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];
@@ -41,7 +41,7 @@ impl Ends {
         self.delivered[flow as usize].bytes += receiver.delivered() - before;
     }
 
-    /// The application has read all that the other end's has written: it closes.
+    /// The application has read everything that the other end wrote: it closes.
     #[cold]
     pub(super) fn finish_reading<C: Calendar>(
         &mut self,

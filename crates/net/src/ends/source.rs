@@ -1,5 +1,5 @@
-//! What applications write, and when: without end, a number of bytes, or so many at a time at a rate; in connections that last as
-//! long as they are told to, once or again and again.
+//! What applications write, and when: endless data, a number of bytes, or a burst at a rate; over connections with a
+//! given lifetime, once or repeatedly.
 
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{Paced, Scenario};
@@ -10,10 +10,10 @@ use sawtooth_units::{Span, Time};
 pub struct Source {
     start: Time,
     lasts: Lasts,
-    /// What each connection writes, or the first time where there are `writes`; `u64::MAX`: without end.
+    /// What each connection writes (with `writes`, the first time); `u64::MAX`: endless.
     bytes: u64,
     writes: Option<Paced>,
-    /// Applications at the other end ask for what it writes, and open and close the connections.
+    /// Applications at the other end request the data, and open and close the connections.
     is_asked: bool,
     rng: Rng,
 }
@@ -22,9 +22,10 @@ pub struct Source {
 #[derive(Clone, Copy, Debug)]
 enum Lasts {
     Forever,
-    /// There is one.
+    /// There is only one.
     Once(Span),
-    /// Nanoseconds, drawn between these; the next one follows at once, before `until`, when the last one is closed.
+    /// Nanoseconds, drawn between these. The next connection follows at once when the last one is closed, if that is
+    /// before `until`.
     Replaced {
         low: u64,
         high: u64,
@@ -41,7 +42,7 @@ impl Source {
                 Lasts::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
             }
             (None, Some(span)) if config.arrivals.is_none() => Lasts::Once(span),
-            // Of arrivals the last one comes before the duration is over, and has the time that it needs.
+            // The last arrival comes before the duration is over, and has the time that it needs.
             (None, _) => Lasts::Forever,
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
@@ -51,7 +52,7 @@ impl Source {
         Source { start, lasts, bytes, writes: config.writes, is_asked, rng }
     }
 
-    /// Bytes that an application writes when its connection is established, and each time that it writes again.
+    /// Bytes that an application writes when its connection is established, and at each later write.
     pub fn write_bytes(&self) -> u64 {
         self.bytes
     }
@@ -60,12 +61,12 @@ impl Source {
         self.writes.is_some() || self.is_asked
     }
 
-    /// When the first connection of each place opens by itself; [`Time::NEVER`]: readers open it.
+    /// When the first connection of each place opens on its own; [`Time::NEVER`]: readers open it.
     pub fn opens(&self) -> Time {
         if self.is_asked { Time::NEVER } else { self.start }
     }
 
-    /// When an application that began at `began` writes next, after `now`; [`Time::NEVER`]: not again.
+    /// When an application that began at `began` writes next after `now`; [`Time::NEVER`]: not again.
     pub fn writes_next(&self, began: Time, now: Time) -> Time {
         self.writes.map_or(Time::NEVER, |writes| writes.next(began, now))
     }
@@ -79,7 +80,7 @@ impl Source {
         }
     }
 
-    /// When the next connection opens where one has ended at `now`; [`Time::NEVER`]: there is none.
+    /// When the next connection opens after one has ended at `now`; [`Time::NEVER`]: there is none.
     pub fn reopens(&self, now: Time) -> Time {
         match self.lasts {
             Lasts::Replaced { until, .. } if now < until => now,
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_on_time_begins_with_a_write_and_an_off_time_has_none() {
-        // One each 10 µs.
+        // One write each 10 µs.
         let flow = r#""writes": {"bytes": 1000, "rate_bps": 800000000, "on_off_ns": [25000, 15000]}"#;
         let source = Source::new(&scenario(flow), 0);
         let next = |ns| source.writes_next(Time::ZERO, Time::from_nanos(ns)).nanos();

@@ -1,5 +1,5 @@
-//! What packets say on the wire beyond what the simulation needs, where they are captured: addresses, ports, initial sequence
-//! numbers, identifications. Worked out once, when a host sends.
+//! Header fields that the simulation does not need, for captures: addresses, ports, initial sequence numbers,
+//! identifications. Computed once, when a host sends.
 
 use crate::ends::Ends;
 use crate::ends::connection::Connection;
@@ -17,9 +17,9 @@ use sawtooth_units::width::{Fit, Low};
 use std::net::Ipv4Addr;
 
 const SERVER_PORT: u64 = 5_201;
-/// Ports of clients: all from here on.
+/// The first client port; the others follow.
 const CLIENT_PORT: u64 = 20_000;
-/// Of a probe's 98 bytes: Ethernet, IPv4 and ICMP.
+/// Headers of a probe's 98 bytes: Ethernet, IPv4 and ICMP.
 const PING_HEADERS: u16 = 14 + 20 + 8;
 
 /// The identifications of each connection's packets: its client's and its server's.
@@ -32,7 +32,7 @@ struct Identification {
     next: u16,
 }
 
-/// What is drawn by chance for a connection: initial sequence numbers and identifications of client and server.
+/// Random values of a connection: initial sequence numbers and identifications of client and server.
 struct Drawn {
     sequence: [u32; 2],
     identification: [u16; 2],
@@ -57,7 +57,7 @@ impl Wire {
         wire
     }
 
-    /// There are so many connections.
+    /// Grows to this number of connections.
     pub fn grow(&mut self, seed: u64, connections: usize) {
         let first = |connection: usize| {
             let drawn = Drawn::new(seed, connection.fit_u32(), 0);
@@ -66,8 +66,8 @@ impl Wire {
         self.0.extend((self.0.len()..connections).map(first));
     }
 
-    /// The identification of the first of `count` packets. Linux counts a connection's packets up from a random start;
-    /// what a closed connection still sends has none.
+    /// The identification of the first of `count` packets. Linux increments it per connection from a random start;
+    /// packets of a closed connection have none.
     fn identify(&mut self, connection: u32, end: usize, generation: u32, drawn: &Drawn, count: u32) -> u16 {
         let identification = &mut self.0[connection as usize][end];
         if generation < identification.generation {
@@ -81,10 +81,11 @@ impl Wire {
         first
     }
 
-    /// The TCP segment that `packet` stands for, of `payload` bytes, or the super-packet of `count` segments that begins with it.
-    /// Where a reader opened the connection, `requests` are how many it sent and how many were taken, of the connection so far.
+    /// The TCP segment that `packet` represents, with `payload` bytes, or the super-packet of `count` segments that
+    /// begins with it. If a reader opened the connection, `requests` are how many it sent and how many were taken so
+    /// far.
     ///
-    /// The close has no packets of its own in the simulation: the last data segment carries the client's FIN, and the
+    /// The simulation has no packets for the close: the last data segment carries the client's FIN, and the
     /// acknowledgement of everything the server's.
     fn segment(
         &mut self,
@@ -103,7 +104,7 @@ impl Wire {
         let options_of = |host: u32| scenario.hosts[host as usize].options(connection.mss);
         let ends = [connection.from, connection.to];
         let [from, to] = if is_read { [ends[1], ends[0]] } else { ends }.map(options_of);
-        // What a route of the testbed says (`advmss`): timestamps are not taken off.
+        // As a route of the testbed sets it (`advmss`): timestamps are not subtracted.
         let mss = connection.mss + connection.options();
         let edge = |byte: u64| {
             let fin = u64::from(byte == connection.total);
@@ -114,7 +115,7 @@ impl Wire {
             if is_read { client } else { server }.wrapping_add((1 + count * u64::from(REQUEST_BYTES)).low_u32())
         });
         let scale = from.window_scale();
-        // Who sends the data receives none: its window stays what it was, rounded up to its scale.
+        // The data's sender receives none, so its window stays at its first value, rounded up to its scale.
         let first_window = from.first_window(mss).max(u64::from(mss));
         let sender_scale = if is_read { to } else { from };
         let sender_window =
@@ -135,7 +136,7 @@ impl Wire {
                 options.mss = Some(mss.fit_u16());
                 options.sack_permitted = connection.sack;
                 options.window_scale = Some(to.window_scale().fit_u8());
-                // The window of an end that gets requests only is its first.
+                // The window of an end that only receives requests is its first one.
                 let window = if is_read { to.first_window(mss).max(u64::from(mss)) } else { u64::from(packet.window) };
                 (server, client.wrapping_add(1), SYN | ACK, window)
             }
@@ -151,7 +152,7 @@ impl Wire {
                 (asked, edge(packet.seq), ACK | fin, told_window)
             }
             Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), taken, ACK, sender_window),
-            // Who asks has all that was asked for before.
+            // A reader that requests has received everything before.
             Kind::Request => {
                 let before = asked.wrapping_sub(REQUEST_BYTES);
                 let had = connection.receiver.as_ref().map_or(0, |receiver| receiver.delivered());
@@ -204,7 +205,7 @@ impl Wire {
     }
 }
 
-/// Each host has one address, as in the testbed: 10.0.0.1 and so on.
+/// Each host has one address, as on the testbed: 10.0.0.1 and so on.
 fn address(host: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits((10 << 24) + host + 1)
 }
@@ -230,13 +231,13 @@ impl Kind {
     }
 }
 
-/// The hosts that a packet is sent from and to, where `ends` are those of its way there.
+/// The source and destination hosts of a packet; `ends` are those of the forward route.
 fn hosts(packet: &Packet, [from, to]: [u32; 2]) -> [u32; 2] {
     if packet.kind.forward() { [from, to] } else { [to, from] }
 }
 
 impl Ends {
-    /// A host hands a packet to its first link. It must be kept next, if at all.
+    /// A host hands a packet to its first link. It must be the next one kept, if it is kept.
     #[cold]
     #[inline(never)]
     pub(super) fn tap_sent(&mut self, packet: &Packet, now: Time, network: &mut Network) {
@@ -278,14 +279,15 @@ impl Ends {
             let segment = wire.segment(packet, [1, payload], requests, &sack, connection, &self.scenario);
             (host, What::Tcp(segment), packet.kind == Kind::Data && connection.offload)
         };
-        // Where segmentation is left to the device the super-packet was seen.
+        // If the device segments, the super-packet was already recorded.
         if !whole {
             taps.sent(host as usize, what, now);
         }
         taps.keep(network.packets.next_slot(), packet.at, what);
     }
 
-    /// A host hands a super-packet to a device that cuts it, which loses it if `lost`. `packet` is any of its segments.
+    /// A host hands a super-packet to a device that splits it, which loses it if `lost`. `packet` is any of its
+    /// segments.
     #[cold]
     #[inline(never)]
     pub(super) fn tap_super_packet(
@@ -308,7 +310,7 @@ impl Ends {
         let (sizes, sack) = ([burst.count, burst.bytes], Sack::default());
         let segment = wire.segment(&packet, sizes, requests, &sack, connection, &self.scenario);
         if !lost {
-            // Its segments, which follow, count for themselves.
+            // Its segments, which follow, are counted separately.
             wire.0[owner][0] = before;
         }
         taps.sent(connection.from as usize, What::Tcp(segment), now);

@@ -1,4 +1,4 @@
-//! Looks at senders each time they have acted, where that is asked for, and reports what happened to them.
+//! Compares senders before and after each action, if requested, and reports what happened to them.
 
 use crate::ends::Ends;
 use crate::ends::connection::Connection;
@@ -9,10 +9,10 @@ use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
 use sawtooth_units::Time;
 use sawtooth_units::width::{Approx, Fit};
 
-/// Of each flow only so many connections are watched.
+/// Connections watched per flow.
 const WATCHED_CONNECTIONS: u32 = 16;
 
-/// What happens to packets, after what happens to senders.
+/// Events of packets, numbered after those of senders.
 const GONE: [&str; 6] = ["data-dropped", "ack-dropped", "data-lost", "ack-lost", "data-refused", "ack-refused"];
 
 /// The names of events, in order of their numbers.
@@ -20,7 +20,7 @@ pub fn event_names() -> impl Iterator<Item = &'static str> {
     Happening::NAMES.iter().copied().chain(GONE)
 }
 
-/// What was seen of each connection last, and which one that was in its place.
+/// The last state of each connection, and which connection it was.
 #[derive(Default)]
 pub struct Witness(Vec<Option<(u32, Glance)>>);
 
@@ -59,7 +59,7 @@ impl Ends {
         }
     }
 
-    /// Packets went no further.
+    /// Reports packets that were lost or dropped.
     pub fn report_gone(&mut self, gone: Vec<Gone>) {
         let Some(events) = &mut self.reports.events else { return };
         for Gone { time, owner, fate, is_data, segments } in gone {

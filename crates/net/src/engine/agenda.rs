@@ -1,4 +1,4 @@
-//! When each cell has something to do.
+//! The next event of each cell.
 
 use crate::calendar::Calendar;
 use crate::engine::departures::Departures;
@@ -9,25 +9,25 @@ use sawtooth_units::Time;
 pub struct Agenda {
     /// When each cell's next event may be.
     pub next: Vec<Time>,
-    /// The links that lead into each cell and have packets on their way; unused for cells that packets only pass through.
+    /// The links into each cell with packets on them; unused for cells that packets only pass through.
     pub heaps: Vec<LinkHeap>,
     departures: Departures,
     timers: Timers,
-    /// Each link's cell: where its packets arrive. And whether packets only pass through that.
+    /// For each link, the cell where its packets arrive, and whether they only pass through it.
     arrives_in: Vec<(u32, bool)>,
 }
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// A transmitter may let the next packet leave.
+    /// A transmitter may release its next packet.
     Departure(u32),
     /// A timer of the hosts.
     Timer(u32),
 }
 
 impl Agenda {
-    /// For `cells` cells; in which each timer of the hosts and each link's arrivals are.
+    /// For `cells` cells; with the cell of each host timer and of each link's arrivals.
     pub fn new(cells: usize, departures: Departures, timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
         Agenda {
             next: vec![Time::ZERO; cells],
@@ -38,13 +38,13 @@ impl Agenda {
         }
     }
 
-    /// When a timer of `cell` may be due next.
+    /// When the next timer of `cell` may be due.
     #[inline]
     pub fn next_timer(&self, cell: u32) -> Time {
         self.timers.next_due(cell).min(self.departures.next_due(cell))
     }
 
-    /// Takes the next timer of `cell`, if it is really due. At one instant a packet leaves before a host acts.
+    /// Takes the next timer of `cell` if it is really due. At one instant a packet leaves before a host acts.
     #[inline]
     pub fn pop_timer(&mut self, cell: u32) -> Option<Due> {
         if self.departures.next_due(cell) <= self.timers.next_due(cell) {
@@ -76,7 +76,7 @@ impl Calendar for Agenda {
         self.departures.set(transmitter, time);
     }
 
-    /// Of the cell whose events are being taken, or of any before the first.
+    /// A timer of the cell that is running; before the first event, of any cell.
     #[inline]
     fn timer(&mut self, index: u32, due: Time) {
         self.timers.set(index, due);

@@ -1,44 +1,45 @@
-//! Hosts grouped into cells, and how far a cell may run ahead of the others.
+//! Groups hosts into cells, and determines how far a cell may run ahead of the others.
 //!
-//! What happens on one host reaches another only over a link, after that link's delay. So a cell's events can be taken, one
-//! cell after the other, as long as nothing can come in any more before them: the result is the same as in order of time
-//! over all (conservative simulation, as Chandy and Misra 1979), and there is no common queue of events. Hosts joined by
-//! much shorter links than the longest share a cell, so that cells get far at a time.
+//! An event on one host reaches another only over a link, after that link's delay. So a cell's events can be processed,
+//! one cell after the other, as long as nothing can still arrive before them. The result is the same as in global time
+//! order (conservative simulation, as Chandy and Misra 1979), without a common event queue. Hosts joined by links much
+//! shorter than the longest share a cell, so that cells can run far at a time.
 
 use crate::scenario::{self, Scenario};
 use sawtooth_units::Span;
 use sawtooth_units::width::Fit;
 
-/// Links shorter than this part of the longest do not part cells.
+/// Links shorter than this fraction of the longest do not separate cells.
 const SHORT: u64 = 8;
-/// More hosts than this share one cell: looking at every cell would cost more than the order of time.
+/// More hosts than this share one cell: checking every cell would cost more than global order.
 const CELLS_MAX: usize = 64;
 
-/// Looking at so many links in turn is still faster than a heap of them.
+/// Checking up to this many links in turn is faster than a heap.
 const TRANSIT_LINKS_MAX: usize = 4;
 
-/// Of the links into a cell no more than this are looked at each by itself.
+/// Links into a cell that are checked individually, at most.
 const INLETS_MAX: usize = 4;
 
 #[derive(Clone, Debug)]
 pub struct Cells {
-    /// Of each host.
+    /// The cell of each host.
     pub of_host: Vec<u32>,
     pub count: usize,
-    /// Of each cell.
+    /// The inlets of each cell.
     pub inlets: Vec<Vec<Inlet>>,
-    /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
+    /// For each cell that packets only pass through: the links into it. Empty for all other cells.
     pub inputs: Vec<Vec<u32>>,
     /// Whether a link begins and ends in the cell.
     pub inner: Vec<bool>,
 }
 
-/// By which packets come into a cell: nothing that another cell has not done yet arrives before its delay.
+/// A link by which packets come into a cell: what another cell has not done yet arrives at the earliest after its
+/// delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inlet {
     pub from: u32,
     pub delay: Span,
-    /// What else packets have to wait for, where that is known.
+    /// A transmitter for which packets must also wait, if known.
     pub transmitter: Option<u32>,
 }
 
@@ -74,13 +75,13 @@ impl Cells {
         cells
     }
 
-    /// Whatever passes through the cell of `host` is taken in order with all else.
+    /// Packets through the cell of `host` are processed in order with everything else.
     pub fn take_one_by_one(&mut self, host: usize) {
         self.inputs[self.of_host[host] as usize].clear();
     }
 }
 
-/// For each cell in which no flow or probe begins or ends, and that few links lead into: those links in order.
+/// For each cell without an end of a flow or probe and with few incoming links: those links in order.
 fn transit_inputs(scenario: &Scenario, of_host: &[u32], cells: usize) -> Vec<Vec<u32>> {
     let mut inputs = vec![Vec::new(); cells];
     for (index, link) in scenario.links.iter().enumerate() {
@@ -96,7 +97,7 @@ fn transit_inputs(scenario: &Scenario, of_host: &[u32], cells: usize) -> Vec<Vec
     inputs.into_iter().map(|links| if links.len() > TRANSIT_LINKS_MAX { Vec::new() } else { links }).collect()
 }
 
-/// Leaves of the inlets from the same cell only the shortest.
+/// Keeps only the shortest inlet from each other cell.
 fn one_a_cell(inlets: &mut Vec<Inlet>) {
     inlets.sort_by_key(|inlet| (inlet.from, inlet.delay));
     inlets.dedup_by_key(|inlet| inlet.from);

@@ -1,4 +1,4 @@
-//! The simulation: takes events in order of time, and has the hosts and the network act on them.
+//! The simulation: processes events in order of time; hosts and network act on them.
 
 use crate::ends::{Ends, Outside};
 use crate::engine::agenda::{Agenda, Due};
@@ -17,16 +17,16 @@ use sawtooth_units::{Span, Time};
 use std::io;
 use std::sync::Arc;
 
-/// After so many events at the latest it is looked whether time goes on.
+/// Events after which progress of time is checked.
 const WATCHED: u64 = 1 << 20;
-/// So many events for each connection and each packet on its way may be at one instant, and [`WATCHED`] more: many
-/// connections may start together. A spin has no end.
+/// Events allowed at one instant for each connection and each packet on a link, in addition to [`WATCHED`]: many
+/// connections may start together. Only a defect continues without end.
 const AT_ONE_INSTANT: u64 = 64;
-/// At the end of an interval so many connections, links and transmitters are looked at in the time of an event.
+/// Connections, links and transmitters sampled at the end of an interval in the time of one event.
 const SAMPLED_AN_EVENT: usize = 8;
 
-/// Whether time goes on: the earliest event that is to come and the last one that was taken, when they last changed, and
-/// how many events had been taken then; the most connections and packets on their way since.
+/// Detects time standing still: the earliest pending event and the last one processed when they last changed, how many
+/// events had been processed by then, and the most connections and packets on links since.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
     instant: (Time, Time),
@@ -39,16 +39,16 @@ pub struct Simulation {
     ends: Ends,
     cells: Cells,
     end: Time,
-    /// Up to when each cell's events have been taken.
+    /// The time up to which each cell's events have been processed.
     reached: Vec<Time>,
     interval: Span,
     next_sample: Time,
     baseline: Baseline,
     tables: Tables,
     events: u64,
-    /// At which count of events to pause.
+    /// The event count at which to pause.
     stop: u64,
-    /// What samples took, in events.
+    /// Cost of samples so far, in events.
     sampling: u64,
     watch: Watch,
     finished: bool,
@@ -65,11 +65,11 @@ impl Simulation {
         let mut routes = Routes::default();
         let ends = Ends::new(Arc::clone(&scenario), &mut routes, taps.is_some());
         let mut cells = Cells::new(&scenario);
-        // Where packets are looked at they are taken one by one.
+        // Packets that are captured are processed one by one.
         taps.iter().flat_map(Taps::hosts).for_each(|host| cells.take_one_by_one(host));
         let network = Network::new(&scenario, routes, taps);
         let sends = transmitter_hosts(&scenario);
-        // So they are where packets leave by events.
+        // So are packets that leave by events.
         let holding = network.transmitters.iter().zip(&sends).filter(|(transmitter, _)| transmitter.holds());
         holding.for_each(|(_, &host)| cells.take_one_by_one(host));
         let homes = sends.into_iter().map(|host| cells.of_host[host]).collect();
@@ -98,8 +98,8 @@ impl Simulation {
         }
     }
 
-    /// A simulation that tells what happens to senders and packets, which changes nothing else: in the table `events`, and while
-    /// [`Self::record`] says so, each packet's way, in `packets` and `hops`.
+    /// A simulation that reports what happens to senders and packets, which changes nothing else: in the table
+    /// `events`, and while [`Self::record`] is on, each packet's path in `packets` and `hops`.
     pub fn watched(scenario: Scenario) -> Self {
         let taps = Taps::tracing(&scenario);
         let mut simulation = Self::tapped(scenario, Some(taps));
@@ -107,7 +107,7 @@ impl Simulation {
         simulation
     }
 
-    /// From now on packets' ways are recorded, or no more; nothing where the simulation is not watched.
+    /// Starts or stops recording packets' paths; does nothing if the simulation is not watched.
     pub fn record(&mut self, on: bool) {
         if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
             trace.record(on);
@@ -120,24 +120,24 @@ impl Simulation {
     pub fn events(&self) -> u64 {
         self.events
     }
-    /// Data packets that reached their receiver's application in order.
+    /// Data packets delivered to their receiver's application in order.
     pub fn delivered_packets(&self) -> u64 {
         self.ends.delivered_segments()
     }
-    /// Packets on links: with those delivered, dropped and lost they are all that were sent.
+    /// Packets on links. With those delivered, dropped and lost, they are all packets sent.
     pub fn in_transit(&self) -> usize {
         self.outside.network.in_transit()
     }
-    /// Counters of all connections, ended ones included.
+    /// Counters of all connections, including ended ones.
     pub fn totals(&self) -> SenderStats {
         self.ends.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
     }
-    /// The first write of a capture that failed, with the host of that capture, which ends there. Told once.
+    /// The first failed write of a capture, with the capture's host; the capture ends there. Reported once.
     pub fn capture_fault(&mut self) -> Option<(usize, io::Error)> {
         self.outside.network.taps.as_mut()?.fault()
     }
 
-    /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
+    /// The rows since the last call that are final in order: nothing can come before them any more.
     pub fn take(&mut self) -> Vec<Table> {
         let mut tables = self.tables.take();
         if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
@@ -148,11 +148,13 @@ impl Simulation {
         tables
     }
 
-    /// Runs until `until` or the scenario's end, or until `max_events` events have been handled: one more at most, or one
-    /// sample, which counts as events in proportion to its rows. True: the end was reached. Where it pauses changes nothing.
+    /// Runs until `until` or the scenario's end, or until `max_events` events were processed: at most one more, or one
+    /// sample, which counts as events in proportion to its rows. True: the end was reached. Where it pauses never
+    /// changes a result.
     ///
     /// # Panics
-    /// Where events follow each other at one instant without end. No scenario that [`Scenario::parse`] takes does that.
+    ///
+    /// If events follow each other at one instant without end. No scenario that [`Scenario::parse`] accepts does that.
     pub fn advance(&mut self, until: Time, max_events: u64) -> bool {
         let until = until.min(self.end);
         let target = self.work().saturating_add(max_events);
@@ -175,7 +177,7 @@ impl Simulation {
         self.finished
     }
 
-    /// The end of the run: what is still open is reported as it stands.
+    /// The end of the run: reports what is still open.
     fn finish(&mut self) {
         self.sample();
         self.ends.finish(self.outside.now);
@@ -189,7 +191,7 @@ impl Simulation {
         self.events + self.sampling
     }
 
-    /// Takes all events up to `until`; false where it pauses before, at [`Self::stop`].
+    /// Processes all events up to `until`; false if it pauses earlier, at [`Self::stop`].
     fn reaches(&mut self, until: Time) -> bool {
         while self.events < self.stop {
             let first = self.outside.calendar.first();
@@ -227,7 +229,7 @@ impl Simulation {
         false
     }
 
-    /// Ends a run in which time stands still.
+    /// Panics if time stands still.
     fn watch(&mut self) {
         let instant = (self.outside.calendar.first(), self.outside.now);
         if instant != self.watch.instant {
@@ -242,7 +244,7 @@ impl Simulation {
         );
     }
 
-    /// Before when nothing can come into `cell` any more, where nothing happens anywhere before `first`.
+    /// The time before which nothing can arrive in `cell`, if nothing happens anywhere before `first`.
     fn horizon(&self, cell: usize, first: Time) -> Time {
         let sooner = |horizon: Time, inlet: &Inlet| {
             let mut departs = self.reached[inlet.from as usize].max(first);
@@ -254,7 +256,7 @@ impl Simulation {
         self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
     }
 
-    /// Takes the events of one cell before `horizon`, up to [`Self::stop`].
+    /// Processes the events of one cell before `horizon`, up to [`Self::stop`].
     #[inline(always)]
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         let mut left = self.stop - self.events;
@@ -269,10 +271,11 @@ impl Simulation {
         self.events = self.stop - left;
     }
 
-    /// As [`Self::run_cell`], for a cell where connections or probes end, counted down from `left`; when its next event is.
+    /// As [`Self::run_cell`], for a cell where connections or probes end, counting down `left`; returns the time of its
+    /// next event.
     ///
-    /// In order of time. At one instant timers come first: in Linux a packet that an interrupt brings goes up after the timers
-    /// that are due with it.
+    /// In order of time. At one instant timers come first: in Linux a packet from an interrupt is processed after the
+    /// timers that are due.
     fn run_hosts(&mut self, cell: u32, horizon: Time, left: &mut u64) -> Time {
         loop {
             let timer = self.outside.calendar.next_timer(cell);
@@ -300,14 +303,14 @@ impl Simulation {
         }
     }
 
-    /// The first packet on its way over `link`, the first of `cell`, arrives.
+    /// The first packet on `link`, the first in `cell`, arrives.
     #[inline]
     fn arrive(&mut self, cell: u32, link: u32, now: Time) {
         self.outside.now = now;
         let Outside { network, calendar, .. } = &mut self.outside;
         let input = &mut network.links[link as usize];
         if input.head() != now {
-            // A packet overtook the one that this was for, which has another entry since.
+            // A packet overtook the one for this entry, which has another entry now.
             return calendar.heaps[cell as usize].replace_top(Time::NEVER);
         }
         let packet = input.arrive().packet;
@@ -326,7 +329,7 @@ impl Simulation {
         }
     }
 
-    /// A transmitter that holds packets is free for the next; the hosts whose packets they were learn what has left.
+    /// A transmitter that holds packets is free for the next; the packets' hosts learn what has left.
     #[cold]
     fn depart(&mut self, transmitter: u32) {
         let now = self.outside.now;

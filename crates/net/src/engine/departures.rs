@@ -1,11 +1,11 @@
-//! When transmitters that hold packets may let the next one leave. Each packet sets such a time anew, and a cell has few of them: they
-//! are looked at one by one, and don't lie among the hosts' many timers.
+//! When transmitters that hold packets may release the next one. Each packet changes such a time, and a cell has few of
+//! them. So they are checked one by one, separately from the hosts' many timers.
 
 use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]
 pub struct Departures {
-    /// By transmitter: its cell, and when.
+    /// For each transmitter: its cell, and its time.
     homes: Vec<u32>,
     due: Vec<Time>,
     cells: Vec<Cell>,
@@ -13,13 +13,13 @@ pub struct Departures {
 
 #[derive(Clone, Debug)]
 struct Cell {
-    /// Those that hold packets, in order.
+    /// Transmitters that hold packets, in order.
     transmitters: Vec<u32>,
     next: Time,
 }
 
 impl Departures {
-    /// Of transmitters in these `homes`, which are cells, of `cells` in all; whether each holds packets.
+    /// For transmitters in the cells `homes`, of `cells` in total; `holds` says which ones hold packets.
     pub fn new(cells: usize, homes: Vec<u32>, holds: impl Iterator<Item = bool>) -> Self {
         let mut found = vec![Cell { transmitters: Vec::new(), next: Time::NEVER }; cells];
         for ((transmitter, &home), _) in (0..).zip(&homes).zip(holds).filter(|(_, holds)| *holds) {
@@ -39,13 +39,13 @@ impl Departures {
         }
     }
 
-    /// When the first in `cell` is.
+    /// When the first departure in `cell` is.
     #[inline]
     pub fn next_due(&self, cell: u32) -> Time {
         self.cells[cell as usize].next
     }
 
-    /// Takes the first in `cell`, of several at one time the one with the lowest index.
+    /// Takes the first in `cell`; among several at one time, the one with the lowest index.
     #[inline]
     pub fn pop(&mut self, cell: u32) -> Option<u32> {
         let cell = &mut self.cells[cell as usize];

@@ -1,4 +1,4 @@
-//! What happens when: cells take their events in order of time, one after the other.
+//! The order of events: cells process their events in order of time, one cell after the other.
 
 pub mod agenda;
 pub mod cells;

@@ -1,10 +1,10 @@
-//! What happens next in a cell: a heap of links (one entry each, by their next arrival) and timers, re-armed lazily.
+//! The next event in a cell: a heap of links (one entry each, by their next arrival), and lazily re-armed timers.
 
 use crate::engine::wheel::Wheel;
 use sawtooth_units::Time;
 
-/// Links with packets on their way, the earliest arrival first; ties go to the lower index. A link's next arrival only
-/// changes while it is on top or when it was idle, so there is no search.
+/// Links with packets on them, the earliest arrival first; ties go to the lower index. A link's next arrival only
+/// changes while it is on top or when it was idle, so no search is needed.
 #[derive(Clone, Debug, Default)]
 pub struct LinkHeap {
     heap: Vec<(Time, u32)>,
@@ -28,7 +28,7 @@ impl LinkHeap {
         }
     }
 
-    /// Gives the top its next arrival, or removes it where that is never.
+    /// Gives the top its next arrival, or removes it if there is none.
     #[inline]
     pub fn replace_top(&mut self, next: Time) {
         if next == Time::NEVER {
@@ -59,14 +59,14 @@ impl LinkHeap {
     }
 }
 
-/// A cell with so many timers keeps them on a wheel.
+/// A cell with this many timers keeps them on a wheel.
 const MANY: usize = 64;
 
-/// Timers by index, each at home in one cell. A timer that moves later costs nothing until its old entry comes up.
+/// Timers by index, each assigned to one cell. A timer that moves later costs nothing until its old entry comes up.
 #[derive(Clone, Debug)]
 pub struct Timers {
     wheels: Vec<Wheel>,
-    /// How many timers each cell has.
+    /// The number of timers in each cell.
     counts: Vec<usize>,
     slots: Vec<Slot>,
 }
@@ -75,12 +75,12 @@ pub struct Timers {
 struct Slot {
     cell: u32,
     due: Time,
-    /// Of its earliest entry on the wheel.
+    /// The time of its earliest entry on the wheel.
     queued: Time,
 }
 
 impl Timers {
-    /// One timer for each of `homes`, which are cells; there are `cells` of them.
+    /// One timer for each entry of `homes`, its cell; there are `cells` of them.
     pub fn new(cells: usize, homes: &[u32]) -> Self {
         let mut counts = vec![0usize; cells];
         homes.iter().for_each(|&cell| counts[cell as usize] += 1);
@@ -91,7 +91,7 @@ impl Timers {
         }
     }
 
-    /// One more, of `cell`.
+    /// Adds a timer to `cell`.
     pub fn add(&mut self, cell: u32) {
         self.slots.push(Slot { cell, due: Time::NEVER, queued: Time::NEVER });
         self.counts[cell as usize] += 1;
@@ -110,12 +110,12 @@ impl Timers {
         }
     }
 
-    /// When a timer of `cell` may be due next.
+    /// When the next timer of `cell` may be due.
     pub fn next_due(&self, cell: u32) -> Time {
         self.wheels[cell as usize].first()
     }
 
-    /// Takes the next entry of `cell`; the timer's index if it is really due then.
+    /// Takes the next entry of `cell`; returns the timer's index if it is really due.
     pub fn pop(&mut self, cell: u32) -> Option<u32> {
         let (time, index) = self.wheels[cell as usize].pop()?;
         let slot = &mut self.slots[index as usize];

@@ -1,7 +1,7 @@
-//! A queue of times: a heap of what is near, and a hierarchical wheel (Varghese and Lauck 1987) of what is further away.
+//! A queue of times: a heap of near times, and a hierarchical wheel (Varghese and Lauck 1987) of distant ones.
 //!
-//! With a thousand flows most timers lie far enough ahead that to sort them among all others would be in vain. The order is
-//! exact: a wheel's slot is emptied into the heap before its time comes.
+//! With a thousand flows, most timers are so far ahead that sorting them among all others would be wasted. The order is
+//! exact: a wheel slot is emptied into the heap before its time comes.
 
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
@@ -20,15 +20,15 @@ pub struct Wheel {
     near: BinaryHeap<Reverse<(Time, u32)>>,
     /// Nanoseconds before which everything is in the heap.
     edge: u64,
-    /// A level after the other. An entry's level is that of the highest digit (of base `SLOTS`) in which it differs from the
-    /// edge, its slot that digit.
+    /// One level after the other. An entry's level is that of the highest digit (base `SLOTS`) in which it differs from
+    /// the edge; its slot is that digit.
     far: Vec<Vec<(Time, u32)>>,
-    /// Which slots hold something.
+    /// Which slots are not empty.
     occupied: [[u64; SLOTS / 64]; LEVELS],
 }
 
 impl Wheel {
-    /// `large`: many entries are expected; otherwise the heap does alone.
+    /// `large`: many entries are expected; otherwise only the heap is used.
     pub fn new(large: bool) -> Self {
         let (edge, slots) = if large { (0, LEVELS * SLOTS) } else { (u64::MAX, 0) };
         Wheel { near: BinaryHeap::new(), edge, far: vec![Vec::new(); slots], occupied: [[0; SLOTS / 64]; LEVELS] }
@@ -52,7 +52,7 @@ impl Wheel {
         }
     }
 
-    /// The earliest time, ties by index; `Time::NEVER` without one.
+    /// The earliest time, ties by index; `Time::NEVER` if empty.
     #[inline]
     pub fn first(&self) -> Time {
         self.near.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
@@ -75,7 +75,7 @@ impl Wheel {
         self.occupied[level][slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Moves the earliest slot's entries into the heap, which is empty; nothing happens if there are none.
+    /// Moves the earliest slot's entries into the heap, which is empty; does nothing if there are none.
     fn bring_near(&mut self) {
         while let Some((level, slot)) = self.first_slot() {
             let shift = GRAIN + SLOT_BITS * level.fit_u32();
@@ -89,7 +89,7 @@ impl Wheel {
             let mut entries = self.empty(level, slot);
             self.near.extend(entries.drain(..).map(Reverse));
             self.far[slot] = entries;
-            // Where the edge has entered a slot of a higher level, that is spread over the lower ones.
+            // When the edge enters a slot of a higher level, that slot is distributed over the lower levels.
             let mut level = 1;
             while slot_at(self.edge, level - 1) == 0 && level < LEVELS {
                 self.spread(level, slot_at(self.edge, level));
@@ -106,7 +106,7 @@ impl Wheel {
         })
     }
 
-    /// Empties a slot; its room is to be given back.
+    /// Empties a slot; the caller returns its buffer.
     fn empty(&mut self, level: usize, slot: usize) -> Vec<(Time, u32)> {
         self.occupied[level][slot / 64] &= !(1 << (slot % 64));
         std::mem::take(&mut self.far[level * SLOTS + slot])

@@ -1,17 +1,17 @@
-//! A bucket of tokens: as many bytes as a rate brings, and at most a burst of them at once (tc-tbf, tc-police).
+//! A token bucket: bytes accumulate at a rate, up to a burst (tc-tbf, tc-police).
 
 use sawtooth_units::width::Fit;
 
-/// Fraction bits of the time a byte takes.
+/// Fraction bits of the time per byte.
 const FRACTION: u32 = 20;
 
-/// The time that bytes of a given rate take, in picoseconds.
+/// The time per byte at a given rate, in picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct PerByte(u64);
 
 impl PerByte {
     pub fn new(rate_bps: u64) -> Self {
-        // The slowest rate, 1 bit/s, makes 2^63 of it.
+        // The slowest rate, 1 bit/s, gives 2^63.
         PerByte(((8_000_000_000_000u128 << FRACTION) / u128::from(rate_bps)).fit_u64())
     }
 
@@ -21,13 +21,13 @@ impl PerByte {
     }
 }
 
-/// Tokens are told as the time that they took to come, in picoseconds. Full at the beginning.
+/// Tokens are measured by the time that they took to accumulate, in picoseconds. Full at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     per_byte: PerByte,
     depth: u64,
     tokens: u64,
-    /// When there were so many.
+    /// The time of this level.
     at: u64,
 }
 
@@ -38,13 +38,13 @@ impl Bucket {
         Bucket { per_byte, depth, tokens: depth, at: 0 }
     }
 
-    /// From when on, `now` or later, there are tokens for so many bytes. More than a burst never has them: it is told when the bucket
-    /// is full and what lacks would have come.
+    /// The earliest time, `now` or later, with tokens for `bytes`. More than a burst is never available; the result is
+    /// then when the bucket is full plus the time for the missing tokens.
     pub fn ready(&self, bytes: u32, now: u64) -> u64 {
         now.saturating_add(self.per_byte.of(u64::from(bytes)).saturating_sub(self.held(now)))
     }
 
-    /// Takes the tokens of so many bytes.
+    /// Takes the tokens for `bytes`.
     pub fn take(&mut self, bytes: u32, now: u64) {
         self.tokens = self.held(now).saturating_sub(self.per_byte.of(u64::from(bytes)));
         self.at = now;

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 
-/// A packet that was held begins to leave over `link`, or was dropped.
+/// A held packet begins to leave over `link`, or was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
     pub packet: Packet,
@@ -54,7 +54,7 @@ impl Network {
         sent
     }
 
-    /// A transmitter that holds packets is free: the next begins to leave. What was dropped before it is in `left`.
+    /// A transmitter that holds packets is free: the next one begins to leave. What was dropped before it is in `left`.
     #[inline]
     pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) -> Option<Left> {
         let mut drops = Drops::default();
@@ -71,21 +71,21 @@ impl Network {
         left
     }
 
-    /// A transmitter whose packets a shaper holds back is asked when that lets the next go.
+    /// Schedules the next attempt for a transmitter whose packets a shaper holds back.
     fn ask_again(&self, transmitter: u32, now: Time, calendar: &mut impl Calendar) {
         if let Some(time) = self.transmitters[transmitter as usize].lets_go(now) {
             calendar.departure(transmitter, time);
         }
     }
 
-    /// A packet takes along what its queue marked.
+    /// Copies the queue's mark into a packet.
     fn marked(&mut self, waiting: &Waiting) {
         if waiting.ecn == Ecn::Ce {
             self.packets.get_mut(waiting.packet).set_ecn(Ecn::Ce);
         }
     }
 
-    /// `told`: its host has been told that it waits.
+    /// `told`: its host knows that it waits.
     fn drop_held(&mut self, waiting: Waiting, told: bool, now: Time) {
         if told {
             let packet = *self.packets.get_mut(waiting.packet);

@@ -1,4 +1,4 @@
-//! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and what is on its way.
+//! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and the packets on it.
 
 use crate::network::loss::Loss;
 use crate::network::ring::Ring;
@@ -9,7 +9,7 @@ use crate::scenario;
 use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
 
-/// A packet on a link: what a host needs to pass it on. Two whole words, which stay in registers.
+/// A packet on a link, as far as a host needs it to pass it on. Two machine words, which stay in registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnWay {
     pub arrival: Time,
@@ -18,7 +18,7 @@ pub struct OnWay {
 
 const NONE: OnWay = OnWay { arrival: Time::NEVER, packet: Handle(0) };
 
-/// A packet that travels: where it is kept, and its frame bytes as Linux counts them.
+/// A travelling packet: where it is kept, and its frame bytes as Linux counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handle(u64);
 
@@ -34,23 +34,23 @@ impl Handle {
     }
 }
 
-/// What became of a packet that was to take a link.
+/// The outcome for a packet that was put on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmitted {
-    /// It is the first on its way.
+    /// It is the first on the link.
     First,
-    /// Others are before it.
+    /// Others are ahead of it.
     Behind,
-    /// Lost, or there was no room.
+    /// Lost, or the queue was full.
     Dropped,
 }
 
-/// The packets on their way.
+/// The packets on a link.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// The first, which arrives at [`Time::NEVER`] where there is none.
+    /// The first, with arrival [`Time::NEVER`] if there is none.
     first: OnWay,
-    /// Those behind it, in order of arrival at the other end.
+    /// The others, in order of arrival at the other end.
     behind: Ring<OnWay>,
 }
 
@@ -67,7 +67,7 @@ impl Way {
         is_first
     }
 
-    /// Adds a packet that may arrive before others. True: before all others.
+    /// Adds a packet that may overtake others. True: it is now the first.
     pub fn put(&mut self, on_way: OnWay) -> bool {
         let is_first = on_way.arrival < self.first.arrival;
         let behind = if is_first { std::mem::replace(&mut self.first, on_way) } else { on_way };
@@ -78,14 +78,14 @@ impl Way {
     }
 }
 
-/// What packets find before a link, so that the usual ones are told from all others at once.
+/// What packets meet before a link, distinguishing the common cases.
 #[derive(Clone, Copy, Debug)]
 pub enum WayIn {
-    /// A transmitter that is steady, then a delay.
+    /// A steady transmitter, then a delay.
     Steady(u32),
-    /// One that holds packets, then a delay.
+    /// A transmitter that holds packets, then a delay.
     Held(u32),
-    /// A delay only.
+    /// Only a delay.
     Open,
     Other,
 }
@@ -103,14 +103,14 @@ pub struct Link {
     pub delay: Span,
     pub overhead: u32,
     loss: Loss,
-    /// Where its packets have more than a delay before them.
+    /// Present if the link does more than a constant delay.
     pub variation: Option<Box<Variation>>,
     pub way: Way,
-    /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
+    /// Where its packets continue: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
-    /// Packets dropped by the loss model since the start.
+    /// Packets lost by the loss model since the start.
     pub lost: u64,
-    /// And by its policer.
+    /// Packets dropped by its policer.
     pub policed: u64,
 }
 
@@ -130,7 +130,7 @@ impl Link {
         }
     }
 
-    /// Whether the loss model drops the next packet.
+    /// Whether the loss model takes the next packet.
     #[inline]
     pub fn loses(&mut self, now: Time) -> bool {
         let lost = self.loss.takes(now);
@@ -140,13 +140,13 @@ impl Link {
         lost
     }
 
-    /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
+    /// Puts a packet that left the transmitter at `departure` on the link. True: the link was empty.
     #[inline]
     pub fn carry(&mut self, packet: Handle, departure: Time) -> bool {
         self.way.push(OnWay { arrival: departure + self.delay, packet })
     }
 
-    /// Puts a packet through the loss model and `transmitter`, that of this link and steady, and on its way.
+    /// Passes a packet through the loss model and `transmitter` (this link's, and steady) onto the link.
     #[inline(always)]
     pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
         if self.loses(now) {
@@ -159,7 +159,7 @@ impl Link {
         }
     }
 
-    /// When the next packet arrives; `Time::NEVER` without one.
+    /// When the next packet arrives; `Time::NEVER` if there is none.
     #[inline]
     pub fn head(&self) -> Time {
         self.way.first.arrival
@@ -177,7 +177,7 @@ impl Link {
         }
         packet
     }
-    /// Packets on their way.
+    /// Packets on the link.
     pub fn in_transit(&self) -> usize {
         self.way.behind.len() + usize::from(self.way.first.arrival != Time::NEVER)
     }

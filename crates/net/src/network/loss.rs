@@ -7,7 +7,7 @@ use sawtooth_units::width::Fit;
 
 const BILLION: u64 = 1_000_000_000;
 
-/// One link direction's loss, with its own randomness.
+/// The loss of one link direction, with its own random generator.
 #[derive(Clone, Debug)]
 pub struct Loss {
     model: Model,
@@ -18,26 +18,26 @@ pub struct Loss {
 enum Model {
     None,
     Independent(Chance),
-    /// A chance that changes: the one that holds, and from when which others do.
+    /// A probability that changes: the current one, and later ones with their times.
     Changing {
         chance: Chance,
         next: usize,
         steps: Vec<(Time, Chance)>,
     },
-    /// Of each `period` packets the last one.
+    /// The last of each `period` packets.
     Every {
         period: u64,
         left: u64,
     },
     GilbertElliott {
         is_bad: bool,
-        /// By state, good first: to leave it, and to lose a packet in it.
+        /// By state, good first: the probability of leaving it, and of losing a packet in it.
         leaves: [Chance; 2],
         loses: [Chance; 2],
     },
 }
 
-/// A probability as the bound that a uniform 64-bit number stays below.
+/// A probability as the bound below which a uniform 64-bit number must be.
 #[derive(Clone, Copy, Debug)]
 struct Chance(u64);
 
@@ -97,7 +97,8 @@ impl Loss {
                 }
                 last
             }
-            // As netem (`loss_gilb_ell`): a packet may change the state, but is lost by the one that it found.
+            // As netem (`loss_gilb_ell`): a packet may change the state, but the state before that change decides its
+            // loss.
             Model::GilbertElliott { is_bad, leaves, loses } => {
                 let found = usize::from(*is_bad);
                 *is_bad ^= leaves[found].hits(self.rng.next());
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_lost_by_the_state_that_it_found() {
-        // It leaves each state at once: the first packet finds the good one.
+        // It leaves each state at once: the first packet meets the good one.
         assert_eq!(taken(&mut bursts(BILLION, BILLION, BILLION, 0), 4), [false, true, false, true]);
     }
 

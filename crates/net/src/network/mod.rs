@@ -1,4 +1,4 @@
-//! Links, transmitters, queues and routes, and the packets on them. What packets say is nothing to them.
+//! Links, transmitters, queues and routes, and the packets on them. The content of packets does not matter here.
 
 pub mod asked;
 pub mod bucket;
@@ -34,12 +34,12 @@ pub struct Network {
     pub packets: Packets,
     pub routes: Routes,
     pub taps: Option<Box<Taps>>,
-    /// What was dropped by transmitters that hold packets, and whose hosts have not learnt of it yet.
+    /// Packets dropped by transmitters that hold packets, whose hosts have not learned of it yet.
     pub left: VecDeque<Left>,
 }
 
 impl Network {
-    /// The scenario's links; packets take `routes`, and are seen by `taps`.
+    /// The scenario's links; packets take `routes` and are seen by `taps`.
     pub fn new(scenario: &Scenario, routes: Routes, taps: Option<Taps>) -> Self {
         let mut links: Vec<Link> =
             scenario.links.iter().enumerate().map(|(i, link)| Link::new(link, scenario.seed, i)).collect();
@@ -85,7 +85,7 @@ impl Network {
     }
 }
 
-/// Of each transmitter: its host. One that no link has is the first host's.
+/// The host of each transmitter; the first host for one that no link uses.
 pub fn transmitter_hosts(scenario: &Scenario) -> Vec<usize> {
     let mut hosts = vec![0; scenario.transmitters.len()];
     for link in &scenario.links {

@@ -1,5 +1,5 @@
-//! When a transmitter whose rate is not constant, or that has a token bucket before it, lets packets leave. All of it is known
-//! before, so that departures still are on arrival.
+//! When packets leave a transmitter with a varying rate or a token bucket. All of it is known in advance, so departures
+//! are still known on arrival.
 
 use crate::network::asked::Asked;
 use crate::network::bucket::{Bucket, PerByte};
@@ -9,10 +9,10 @@ use sawtooth_units::width::Fit;
 const PICOS_PER_MILLI: u64 = 1_000_000_000;
 const PICOS_PER_NANO: u64 = 1_000;
 const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
-/// After a short silence the next opportunity is among so many.
+/// After a short silence the next opportunity is among this many.
 const NEAR: usize = 16;
 
-/// What lets packets leave, and how far it has come.
+/// What lets packets leave, and its progress.
 #[derive(Clone, Debug)]
 pub struct Pace {
     kind: Kind,
@@ -27,16 +27,16 @@ enum Kind {
     Shaper(Shaper),
 }
 
-/// How far it has come. A value, so that what does not fit the queue takes nothing.
+/// Its progress. A value, so that a packet that does not fit the queue changes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
-    /// The step that was last needed, or the opportunity that is next.
+    /// The step that was last needed, or the next opportunity.
     at: usize,
     /// When that is (slots), when its round began (traces), or when the last packet had its tokens (shapers).
     since: u64,
-    /// Bytes that are left of it, or that the last packet had.
+    /// Bytes left of it, or of the last packet.
     left: u32,
-    /// From when on the last packet was the first, and when it began to leave (shapers).
+    /// When the last packet became first, and when it began to leave (shapers).
     first: u64,
     begun: u64,
 }
@@ -58,7 +58,7 @@ impl Pace {
         }
     }
 
-    /// `rate_bps`: until the first step, and of slots.
+    /// `rate_bps`: the rate until the first step, and that of slots.
     fn new(config: &scenario::Pace, rate_bps: u64) -> Self {
         match config {
             scenario::Pace::Steps(steps) => Kind::Steps(Steps::new(steps, rate_bps)).into(),
@@ -72,8 +72,8 @@ impl Pace {
         }
     }
 
-    /// A packet of `size` bytes that may begin at `free`, and is there at `now`. Where it is not [kept](Self::keep) the
-    /// next one finds what this one found.
+    /// For a packet of `size` bytes that may begin at `free` and is present at `now`. Unless it is [kept](Self::keep),
+    /// the next one finds the same state.
     pub fn leave(&self, size: u32, now: u64, free: u64) -> (Leaving, State) {
         let mut state = self.state;
         let leaving = match &self.kind {
@@ -81,7 +81,7 @@ impl Pace {
                 let start = free.max(now);
                 Leaving { start, end: steps.end(size, start, &mut state) }
             }
-            // It is there as a whole until an opportunity has room for its last byte.
+            // It stays complete until an opportunity has room for its last byte.
             Kind::Slots(slots) => at_once(slots.end(size, now, &mut state)),
             Kind::Trace(trace) => at_once(trace.end(size, now, &mut state)),
             Kind::Shaper(shaper) => shaper.leave(size, now, free, &mut state),
@@ -89,19 +89,19 @@ impl Pace {
         (leaving, state)
     }
 
-    /// A packet comes, which may find no room.
+    /// A packet arrives, which may find no room.
     pub fn comes(&mut self, now: u64) {
         if let Kind::Shaper(shaper) = &mut self.kind {
             shaper.asked.comes(now);
         }
     }
 
-    /// Of a token bucket: how often it was asked too early, up to `now`.
+    /// For a token bucket: how often it was asked too early, up to `now`.
     pub fn overlimits(&mut self, now: u64) -> Option<u64> {
         if let Kind::Shaper(shaper) = &mut self.kind { Some(shaper.asked.overlimits(now)) } else { None }
     }
 
-    /// The packet leaves, and none may leave before it any more.
+    /// The packet leaves; none may leave before it any more.
     pub fn keep(&mut self, state: State) {
         if let Kind::Shaper(shaper) = &mut self.kind {
             shaper.take(&state);
@@ -120,7 +120,8 @@ fn at_once(end: u64) -> Leaving {
     Leaving { start: end, end }
 }
 
-/// A token bucket (tc-tbf) before a line: packets go on when there are tokens for them, each once the one before has begun to leave.
+/// A token bucket (tc-tbf) before a line: a packet moves on when there are tokens for it, after the previous one has
+/// begun to leave.
 #[derive(Clone, Debug)]
 struct Shaper {
     rate: Bucket,
@@ -147,7 +148,7 @@ impl Shaper {
         Leaving { start, end: state.begun.saturating_add(self.line.of(u64::from(size))) }
     }
 
-    /// Takes the tokens of the packet that made `state` what it is.
+    /// Takes the tokens of the packet that led to `state`.
     fn take(&mut self, state: &State) {
         self.asked.waits(state.first, state.since);
         self.rate.take(state.left, state.since);
@@ -155,10 +156,10 @@ impl Shaper {
     }
 }
 
-/// A rate that changes at given times; 0 stops it. What is on its way out goes on at the new rate.
+/// A rate that changes at given times; 0 stops it. A packet being sent continues at the new rate.
 #[derive(Clone, Debug)]
 struct Steps {
-    /// From when (picoseconds, the first 0), and bit/s.
+    /// Start time (picoseconds, the first is 0), and bit/s.
     steps: Vec<(u64, u64)>,
 }
 
@@ -173,13 +174,13 @@ impl Steps {
         self.steps.get(at + 1).map_or(u64::MAX, |&(from, _)| from)
     }
 
-    /// The integral of the rate from `start` to then is the packet.
+    /// When the integral of the rate from `start` equals the packet.
     fn end(&self, size: u32, start: u64, state: &mut State) -> u64 {
         while self.change_after(state.at) <= start {
             state.at += 1;
         }
         let mut now = start;
-        // Bits times picoseconds in a second: what a bit/s does in a picosecond is 1. A super-packet's are 5e17.
+        // Bits times picoseconds per second, so that 1 bit/s does 1 per picosecond. A super-packet has 5e17.
         let mut left = u64::from(size) * 8 * PICOS_PER_SECOND;
         loop {
             let (bps, until) = (self.steps[state.at].1, self.change_after(state.at));
@@ -197,7 +198,8 @@ impl Steps {
     }
 }
 
-/// Opportunities at even distances, each of so many bytes and what is left of a packet. After idleness one is a distance away.
+/// Opportunities at even intervals, each for a number of bytes and the rest of a packet. After idleness the next one is
+/// an interval away.
 #[derive(Clone, Debug)]
 struct Slots {
     every: u64,
@@ -218,7 +220,7 @@ impl Slots {
     }
 }
 
-/// Opportunities at recorded times, again and again. One that nobody waits for is lost; a packet that one has no room for goes on
+/// Opportunities at recorded times, repeated. One that nobody waits for is lost; a packet that does not fit continues
 /// in the next.
 #[derive(Clone, Debug)]
 struct Trace {
@@ -237,7 +239,7 @@ impl Trace {
         state.since.saturating_add(u64::from(self.times_ms[state.at])).saturating_mul(PICOS_PER_MILLI)
     }
 
-    /// To the next opportunity.
+    /// Moves to the next opportunity.
     fn step(&self, state: &mut State) {
         state.at += 1;
         if state.at == self.times_ms.len() {
@@ -246,7 +248,7 @@ impl Trace {
         state.left = self.bytes;
     }
 
-    /// To the first opportunity at `now` or later, which is after that of `state`.
+    /// Moves to the first opportunity at `now` or later, which is after that of `state`.
     fn skip(&self, now: u64, state: &mut State) {
         for _ in 0..NEAR {
             self.step(state);
@@ -360,7 +362,7 @@ mod tests {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         assert_eq!(ends(&mut trace, &[(1_000, 0), (500, 0), (28, 0), (3_000, 0)]), [1, 1, 3, 5]);
         assert_eq!(ends(&mut trace, &[(10, 4)]), [5]);
-        // Of the one at 5 ms nobody waited for the rest.
+        // Nobody waited for the rest of the opportunity at 5 ms.
         assert_eq!(ends(&mut trace, &[(1_514, 6)]), [10]);
     }
 
@@ -384,7 +386,7 @@ mod tests {
             };
             now.iter().map(ends_at).collect()
         };
-        // In tenths of a millisecond, of which the line takes one a packet. Tokens come while the burst leaves.
+        // In tenths of a millisecond; the line takes one per packet. Tokens arrive while the burst leaves.
         assert_eq!(ends(&[0; 6]), [1, 2, 3, 11, 21, 31]);
         assert_eq!(ends(&[100; 4]), [1_001, 1_002, 1_003, 1_011]);
     }

@@ -1,4 +1,4 @@
-//! Where packets are kept while they travel: links hold only handles.
+//! Storage of travelling packets: links hold only handles.
 
 use crate::network::link::Handle;
 use crate::network::ring::Ring;
@@ -9,9 +9,9 @@ use sawtooth_units::width::Fit;
 #[derive(Clone, Debug)]
 pub struct Packets {
     slots: Vec<Packet>,
-    /// First in, first out, so that packets that follow each other tend to lie side by side.
+    /// First in, first out, so that consecutive packets tend to be adjacent in memory.
     free: Ring<u32>,
-    /// SACK blocks of those acknowledgements that have some.
+    /// SACK blocks of the acknowledgements that have some.
     sacks: Vec<Sack>,
     free_sacks: Vec<u32>,
 }
@@ -32,7 +32,7 @@ impl Packets {
         Handle::new(self.slots.len().fit_u32() - 1, packet.size)
     }
 
-    /// Where the next packet will be kept.
+    /// Where the next packet will be stored.
     pub fn next_slot(&self) -> u32 {
         self.free.front().copied().unwrap_or(self.slots.len().fit_u32())
     }
@@ -43,14 +43,14 @@ impl Packets {
         self.slots[handle.slot() as usize]
     }
 
-    /// A packet is lost, with what was kept aside for it.
+    /// A packet is lost, with what was stored separately for it.
     #[cold]
     pub fn discard(&mut self, handle: Handle) {
         let packet = self.remove(handle);
         self.release(&packet);
     }
 
-    /// Another packet that says the same.
+    /// Duplicates a packet.
     pub fn copy(&mut self, handle: Handle) -> Handle {
         let mut packet = *self.get_mut(handle);
         if packet.sack != 0 {
@@ -60,7 +60,7 @@ impl Packets {
         self.insert(packet)
     }
 
-    /// So many have travelled at a time.
+    /// The largest number travelling at one time.
     pub fn most(&self) -> u64 {
         self.slots.len() as u64
     }
@@ -69,7 +69,7 @@ impl Packets {
         &mut self.slots[handle.slot() as usize]
     }
 
-    /// Keeps the SACK blocks of `packet`.
+    /// Stores the SACK blocks of `packet`.
     pub fn keep_sack(&mut self, packet: &mut Packet, sack: Sack) {
         let slot = self.free_sacks.pop().unwrap_or_else(|| {
             self.sacks.push(Sack::default());
@@ -88,7 +88,7 @@ impl Packets {
         }
     }
 
-    /// Lets go of what was kept aside for `packet`.
+    /// Releases what was stored separately for `packet`.
     #[inline]
     pub fn release(&mut self, packet: &Packet) {
         if packet.sack != 0 {

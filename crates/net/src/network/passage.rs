@@ -1,4 +1,4 @@
-//! How packets get from link to link.
+//! How packets move from link to link.
 
 use crate::calendar::Calendar;
 use crate::network::Network;
@@ -9,21 +9,21 @@ use crate::observe::trace::{self, Gone};
 use crate::packet::{Kind, Packet};
 use sawtooth_units::{Span, Time};
 
-/// What became of a packet that was put on a link.
+/// The outcome for a packet that was put on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// When it leaves is known: [`Network::begins`] said it.
+    /// Its departure is known: [`Network::begins`] gave it.
     Leaves,
-    /// It waits, who knows how long: [`Network::left`] will tell.
+    /// It waits for an unknown time; [`Network::left`] will report it.
     Held,
-    /// Lost, or there was no room.
+    /// Lost, or the queue was full.
     Dropped,
 }
 
 impl Network {
-    /// Passes on what comes over the links `inputs` before `horizon` to hosts that send nothing themselves, in order of time and
-    /// then of index, and counts it down from `left`; when the next packet comes. `inner`: some of those links lead from one
-    /// of those hosts to another.
+    /// Passes on packets that arrive over the links `inputs` before `horizon` at hosts that send nothing themselves, in
+    /// order of time and then of index, counting down `left`; returns when the next packet arrives. `inner`: some of
+    /// the links connect two of these hosts.
     pub fn pass_through(
         &mut self,
         inputs: &[u32],
@@ -32,7 +32,7 @@ impl Network {
         left: &mut u64,
         calendar: &mut impl Calendar,
     ) -> Time {
-        // Where all packets on their way may pass before the count ends they need not be looked at one by one: none comes
+        // If all packets on the links may pass before the count ends, they need not be checked one by one: none comes
         // back meanwhile.
         if let &[one, other] = inputs
             && !inner
@@ -55,13 +55,13 @@ impl Network {
             if first >= horizon || *left == 0 {
                 return first;
             }
-            // Up to where another link comes first; where a packet may come back to this cell, one at a time.
+            // Up to the next arrival on another link; one at a time if a packet may come back to this cell.
             self.pass(from, if inner { first } else { second }, left, calendar);
         }
     }
 
-    /// As [`Self::pass_through`] for two links of which each leads on to one other with a steady transmitter: most hosts on the way.
-    /// `None`: they are no such links.
+    /// As [`Self::pass_through`] for two links that each lead to one other with a steady transmitter, which covers most
+    /// hosts on a path. `None`: they are not such links.
     fn merge(
         &mut self,
         one: u32,
@@ -95,7 +95,7 @@ impl Network {
         }
     }
 
-    /// Passes on the first packet that comes over link `from`, and those after it that come before `until`, while some are `left`.
+    /// Passes on the first packet on link `from`, and those that follow before `until`, while `left` allows.
     #[inline]
     fn pass(&mut self, from: u32, until: Time, left: &mut u64, calendar: &mut impl Calendar) {
         let next = self.links[from as usize].next;
@@ -128,7 +128,7 @@ impl Network {
         }
     }
 
-    /// A packet meets a link's loss, and if it passes, its transmitter.
+    /// A packet meets a link's loss and, if it survives, its transmitter.
     #[inline]
     pub fn enter(&mut self, packet: Handle, link: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         if self.links[link as usize].loses(now) {
@@ -138,7 +138,7 @@ impl Network {
         self.send(packet, link, now, calendar)
     }
 
-    /// Where a packet that came over `link` goes on, or [`END`].
+    /// Where a packet that came over `link` continues, or [`END`].
     #[inline(always)]
     pub fn next_link(&mut self, handle: Handle, link: u32) -> u32 {
         match self.links[link as usize].next {
@@ -167,7 +167,7 @@ impl Network {
         }
     }
 
-    /// When what is put on a link now would begin to leave, if it does not wait for nobody knows how long.
+    /// When a packet put on a link now would begin to leave, unless its wait is unknown.
     #[inline]
     pub fn begins(&self, link: u32, now: Time) -> Time {
         let transmitter = self.links[link as usize].transmitter;
@@ -197,7 +197,7 @@ impl Network {
         Sent::Leaves
     }
 
-    /// As [`Self::send`] over any link.
+    /// As [`Self::send`], for any kind of link.
     #[inline(never)]
     fn send_otherwise(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         let link = &self.links[index as usize];
@@ -230,7 +230,7 @@ impl Network {
         Sent::Leaves
     }
 
-    /// Puts a packet that leaves its transmitter at `departure` on its way.
+    /// Puts a packet that leaves its transmitter at `departure` on the link.
     #[inline(always)]
     pub(super) fn carry(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
@@ -242,7 +242,7 @@ impl Network {
         }
     }
 
-    /// The same on a link that does more than delay all alike.
+    /// The same on a link that does more than a constant delay.
     #[inline(never)]
     fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
@@ -292,7 +292,7 @@ impl Network {
         self.packets.discard(packet);
     }
 
-    /// The loss of its first link takes a packet, or so many segments in one.
+    /// The loss of its first link takes a packet, or one with `segments`.
     #[cold]
     pub fn lost_first(&mut self, packet: &Packet, link: u32, segments: u32, now: Time) {
         self.tell_gone(None, packet, link, gone(packet, segments, now));
@@ -304,7 +304,7 @@ impl Network {
         }
     }
 
-    /// A packet comes in over `link`: a capture there sees it.
+    /// A packet arrives over `link`: a capture there sees it.
     #[inline]
     pub fn seen(&mut self, packet: Handle, link: u32, now: Time) {
         if let Some(taps) = &mut self.taps {
@@ -314,7 +314,7 @@ impl Network {
     }
 }
 
-/// Lost, as it stands.
+/// A lost packet as an event.
 fn gone(packet: &Packet, segments: u32, time: Time) -> Gone {
     Gone { time, owner: packet.owner, fate: trace::Fate::Lost, is_data: packet.kind == Kind::Data, segments }
 }

@@ -1,4 +1,4 @@
-//! A policer: what comes faster than its rate, beyond a burst, is dropped, and nothing waits (tc-police).
+//! A policer: drops what exceeds its rate by more than a burst; nothing waits (tc-police).
 
 use crate::network::bucket::Bucket;
 use crate::scenario;
@@ -14,7 +14,7 @@ impl Policer {
         Policer(Bucket::new(config.rate_bps, config.burst_bytes))
     }
 
-    /// Whether a packet of so many bytes passes, which takes tokens; one that is dropped takes none.
+    /// Whether a packet of `size` bytes passes, which takes tokens; a dropped one takes none.
     pub fn passes(&mut self, size: u32, now: Time) -> bool {
         let now = now.nanos().saturating_mul(PICOS_PER_NANO);
         let passes = self.0.ready(size, now) == now;

@@ -1,6 +1,6 @@
-//! A queue in a ring of a power of two: what every packet passes on every link, so without anything that it does not need.
+//! A queue in a ring whose size is a power of two. Every packet passes it on every link, so it has only what is needed.
 
-/// `head` and `tail` count on, whatever the size.
+/// `head` and `tail` keep counting, whatever the size.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -29,7 +29,7 @@ impl<T: Copy + Default> Ring<T> {
         (self.head..self.tail).map(|count| &self.slots[self.slot(count)])
     }
 
-    /// Takes the front off. The ring must not be empty.
+    /// Takes the front. The ring must not be empty.
     #[inline]
     pub fn pop(&mut self) -> T {
         debug_assert!(self.len() > 0, "an empty ring has no front");
@@ -38,7 +38,7 @@ impl<T: Copy + Default> Ring<T> {
         item
     }
 
-    /// Moves what is left to the first slots, so that a ring that was once long does not wander through all its memory.
+    /// Moves the rest to the first slots, so that a ring that was once long does not use all its memory in turn.
     #[inline]
     pub fn rewind(&mut self) {
         if self.head == self.tail {
@@ -62,7 +62,7 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
-    /// Puts an item before those at the end that are `after` it.
+    /// Inserts an item before those at the end that are `after` it.
     pub fn insert(&mut self, item: T, after: impl Fn(&T) -> bool) {
         self.push(item);
         let mut at = self.tail - 1;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// No further link: the packet has arrived.
 pub const END: u32 = u32::MAX;
-/// Not all packets that come over the link go on alike: each one's route tells.
+/// Not all packets on the link continue alike: each one's route decides.
 pub const MIXED: u32 = u32::MAX - 1;
 
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds a route; where a packet that takes it begins.
+    /// Adds a route; returns the place where it begins.
     pub fn add(&mut self, route: &[usize]) -> u32 {
         let start = self.links.len().fit_u32();
         self.links.extend(route.iter().map(|&link| link.fit_u32()));
@@ -23,12 +23,12 @@ impl Routes {
         start
     }
 
-    /// The link to take at a place, or [`END`].
+    /// The link at a place, or [`END`].
     pub fn link(&self, at: u32) -> u32 {
         self.links[at as usize]
     }
 
-    /// Where packets go on that come over each of `links` links: a link, [`END`] or [`MIXED`].
+    /// Where packets continue after each of `links` links: a link, [`END`] or [`MIXED`].
     pub fn successors(&self, links: usize) -> Vec<u32> {
         let mut successors = vec![None; links];
         for pair in self.links.windows(2).filter(|pair| pair[0] != END) {
@@ -38,7 +38,7 @@ impl Routes {
         successors.into_iter().map(|link| link.unwrap_or(END)).collect()
     }
 
-    /// By place: the hosts where its route begins and ends.
+    /// For each place, the hosts where its route begins and ends.
     pub fn ends(&self, links: &[scenario::Link]) -> Arc<[[u32; 2]]> {
         let hosts = |route: &[u32]| {
             let way = &route[..route.len() - 1];
@@ -49,8 +49,9 @@ impl Routes {
         self.links.split_inclusive(|&link| link == END).flat_map(hosts).collect()
     }
 
-    /// The place after `link`, for a packet last known at place `at`, which is `link`'s or before it. It must be known only
-    /// where links are [`MIXED`], and there it always is: the two passes over a link that a route takes twice are not confused.
+    /// The place after `link` for a packet last known at place `at`, which is `link`'s or an earlier one. It must be
+    /// known only where links are [`MIXED`], and there it always is: the two passes over a link that a route uses twice
+    /// are not confused.
     #[expect(
         clippy::expect_used,
         reason = "a packet that comes over a link has it on its route, or the simulation is wrong"

@@ -10,22 +10,22 @@ use sawtooth_units::{Span, Time};
 const PICOS_PER_NANO: u64 = 1_000;
 /// Later than any run lasts.
 const NEVER_PS: u64 = u64::MAX - PICOS_PER_NANO;
-/// Fraction bits of the time a byte takes.
+/// Fraction bits of the time per byte.
 const FRACTION: u32 = 20;
 
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    /// Picoseconds a byte, with [`FRACTION`] bits of fraction.
+    /// Picoseconds per byte, with [`FRACTION`] bits of fraction.
     per_byte: u64,
-    /// When the last packet that was given a time will have left, in picoseconds, so that rounding never drifts.
+    /// When the last packet with a known departure will have left, in picoseconds, so that rounding never drifts.
     free_ps: u64,
-    /// The same, rounded up: none that comes yet leaves before.
+    /// The same, rounded up: no later packet leaves before.
     pub free: Time,
-    /// Instead of `per_byte`, where the rate varies or a token bucket is before it.
+    /// Replaces `per_byte` if the rate varies or there is a token bucket.
     pace: Option<Box<Pace>>,
     discipline: Discipline,
     counters: Counters,
-    /// Of packets that were held and have begun to leave, or of all, where the scenario asks.
+    /// Delays of held packets that have begun to leave, or of all packets if the scenario asks for it.
     delays: Option<Delays>,
 }
 
@@ -35,32 +35,33 @@ pub struct Counters {
     pub packets: u64,
     pub bytes: u64,
     pub drops: u64,
-    /// Those of them for which there was room.
+    /// Drops although there was room.
     pub early_drops: u64,
     pub marks: u64,
     pub overlimits: u64,
-    /// Sum of all waiting times, in nanoseconds: with the next, divided by a length of time, it is the mean queue (Little's law). At 1 bit/s a
-    /// thousand packets in a long queue wait longer than 64 bits tell.
+    /// The sum of all waiting times in nanoseconds. Together with the next field, divided by a length of time, it is
+    /// the mean queue (Little's law). At 1 bit/s, a thousand packets in a long queue wait longer than 64 bits can
+    /// count.
     pub waited_ns: u128,
-    /// The same of packets that waited and were dropped, which is part of no packet's delay.
+    /// The same for packets that waited and were dropped, which is part of no packet's delay.
     pub dropped_waited_ns: u128,
 }
 
-/// What waits at a moment, where [`Counters`] has it with all its time to come, or has none of it yet.
+/// Packets waiting at a moment whose time [`Counters`] counts completely in advance, or not at all yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
     pub packets: u64,
     pub bytes: u64,
-    /// Nanoseconds that are counted though they are to come, less those that have passed and are not counted.
+    /// Nanoseconds counted that are still to come, minus those that have passed and are not counted.
     pub waits_ns: i128,
 }
 
 impl Transmitter {
-    /// `tells_delays`: their percentiles, whatever the discipline.
+    /// `tells_delays`: report percentiles whatever the discipline.
     pub fn new(config: &scenario::Transmitter, place: Place, tells_delays: bool) -> Self {
         let discipline = Discipline::new(config, place);
         Transmitter {
-            // The slowest rate, 1 bit/s, makes 2^63 of it.
+            // The slowest rate, 1 bit/s, gives 2^63.
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
@@ -71,8 +72,8 @@ impl Transmitter {
         }
     }
 
-    /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if it was dropped. Only where departures
-    /// are known on arrival: see [`Self::holds`].
+    /// Takes a packet of `size` bytes at `now`; returns when it has left entirely, or `None` if it was dropped. Only if
+    /// departures are known on arrival: see [`Self::holds`].
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let waited = self.counters.waited_ns;
         let left = if self.pace.is_some() { self.send_paced(size, now) } else { self.send_steady(size, now) }?;
@@ -82,12 +83,12 @@ impl Transmitter {
         Some(left)
     }
 
-    /// Whether packets may come by [`Self::send_steady`].
+    /// Whether packets may use [`Self::send_steady`].
     pub fn is_steady(&self) -> bool {
         self.pace.is_none() && self.delays.is_none()
     }
 
-    /// As [`Self::send`], where the rate never varies.
+    /// As [`Self::send`], for a constant rate.
     #[inline(always)]
     pub fn send_steady(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
@@ -98,7 +99,7 @@ impl Transmitter {
         Some(self.leave(size, start))
     }
 
-    /// Whether the queue takes a packet that begins to leave at `start`; it counts what waits, and what is dropped.
+    /// Whether the queue accepts a packet that begins to leave at `start`; counts what waits and what is dropped.
     #[inline(always)]
     fn admits(&mut self, size: u32, start: u64, now_ps: u64) -> bool {
         if start > now_ps {
@@ -115,7 +116,7 @@ impl Transmitter {
         true
     }
 
-    /// As [`Self::leave`], also where the rate varies.
+    /// As [`Self::leave`], also for a varying rate.
     #[inline(always)]
     fn leave_held(&mut self, size: u32, start: u64) -> Time {
         match &mut self.pace {
@@ -128,7 +129,7 @@ impl Transmitter {
         }
     }
 
-    /// As [`Self::send`], where the rate varies.
+    /// As [`Self::send`], for a varying rate.
     #[inline(never)]
     fn send_paced(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
@@ -151,7 +152,7 @@ impl Transmitter {
         self.free
     }
 
-    /// Lets a packet begin to leave at `start` (picoseconds); when it has left entirely.
+    /// Lets a packet begin to leave at `start` (picoseconds); returns when it has left entirely.
     #[inline(always)]
     #[expect(clippy::manual_div_ceil, reason = "half the instructions, and it cannot overflow")]
     fn leave(&mut self, size: u32, start: u64) -> Time {
@@ -163,14 +164,14 @@ impl Transmitter {
         self.free
     }
 
-    /// Whether it holds packets until they leave: then they come by [`Self::put`] and leave by [`Self::next`].
+    /// Whether it holds packets until they leave: then they arrive by [`Self::put`] and leave by [`Self::next`].
     #[inline]
     pub fn holds(&self) -> bool {
         matches!(self.discipline, Discipline::Held(_))
     }
 
-    /// Takes a packet that is held until it leaves. If it begins at once: as it leaves, and when it has left entirely; otherwise it
-    /// waits, or is among the drops.
+    /// Takes a packet that is held until it leaves. If it begins at once, returns it with the time when it has left
+    /// entirely; otherwise it waits or is among the drops.
     pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) -> Option<(Waiting, Time)> {
         let now = waiting.since;
         let idle = self.free <= now;
@@ -183,10 +184,10 @@ impl Transmitter {
         first.map(|first| (first, self.begin(first, now.nanos() * PICOS_PER_NANO)))
     }
 
-    /// The packet that begins to leave at `now`, when the one before has left, and when it will have left. The next one is chosen
-    /// then; what is dropped instead goes to `drops`.
+    /// The packet that begins to leave at `now`, when the previous one has left, and when it will have left. The next
+    /// one is chosen then; what is dropped instead goes to `drops`.
     pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<(Waiting, Time)> {
-        // To the picosecond, unless a shaper held it back.
+        // Exact to the picosecond, unless a shaper held it back.
         let start = if now > self.free { now.nanos() * PICOS_PER_NANO } else { self.free_ps };
         let is_free = now >= self.free;
         let held = self.held()?;
@@ -201,7 +202,7 @@ impl Transmitter {
         next.map(|next| (next, self.begin(next, start)))
     }
 
-    /// When to call [`Self::next`] after `now`, where that is not always when the last packet has left: below a shaper.
+    /// When to call [`Self::next`] after `now`, if that is not always when the last packet has left: under a shaper.
     pub fn lets_go(&self, now: Time) -> Option<Time> {
         match &self.discipline {
             Discipline::TailDrop(_) => None,
@@ -232,13 +233,13 @@ impl Transmitter {
         self.counters.overlimits += drops.overlimits;
     }
 
-    /// What these shares of the packets that left since the last call did not wait longer than; `None` where nobody wrote that
-    /// down, or none left.
+    /// The waits that these shares of the packets did not exceed, for packets that left since the last call; `None` if
+    /// waits are not recorded or none left.
     pub fn take_delays<const N: usize>(&mut self, shares: [f64; N]) -> Option<[Span; N]> {
         self.delays.as_mut()?.take(shares)
     }
 
-    /// Where its discipline tells of them.
+    /// The flows, if its discipline reports them.
     pub fn flows(&self) -> Option<Flows> {
         match &self.discipline {
             Discipline::TailDrop(_) => None,
@@ -246,7 +247,7 @@ impl Transmitter {
         }
     }
 
-    /// Up to `now`.
+    /// The counters up to `now`.
     pub fn counters(&mut self, now: Time) -> Counters {
         if let Some(overlimits) = self.pace.as_mut().and_then(|pace| pace.overlimits(now.nanos() * PICOS_PER_NANO)) {
             self.counters.overlimits = overlimits;
@@ -254,7 +255,7 @@ impl Transmitter {
         self.counters
     }
 
-    /// What its counters have too early, or not yet, at `now`.
+    /// What its counters include too early, or not yet, at `now`.
     pub fn ahead(&mut self, now: Time) -> Ahead {
         match &mut self.discipline {
             Discipline::TailDrop(queue) => {

@@ -1,5 +1,5 @@
-//! What a link does to packets on their way, beyond a constant delay: a delay that changes, jitter, packets that overtake others, come
-//! twice or broken, or together. As tc-netem does it, by the kernel's behaviour. And what a policer makes of them before.
+//! What a link does to packets beyond a constant delay, as tc-netem does: changing delay, jitter, reordering,
+//! duplication, corruption, aggregation. And its policer, which comes before.
 
 use crate::network::policer::Policer;
 use crate::rng::{Purpose, Rng};
@@ -8,19 +8,19 @@ use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
 const BILLION: u64 = 1_000_000_000;
-/// Of a table of deviations: so much is one standard deviation.
+/// Unit of a deviation table: one standard deviation.
 const TABLE_SCALE: i128 = 8_192;
 
 #[derive(Clone, Debug)]
 pub struct Variation {
     policer: Option<Policer>,
-    /// From when, in order.
+    /// Delays with their start times, in order.
     delays: Vec<(Time, Span)>,
-    /// How many of them have come.
+    /// How many of them have begun.
     come: usize,
     delay: Span,
     jitter: Option<Jitter>,
-    /// Nobody overtakes.
+    /// Packets do not overtake.
     ordered: bool,
     reorder: Option<Reorder>,
     duplicate: Correlated,
@@ -46,7 +46,7 @@ struct Reorder {
     chance: Correlated,
 }
 
-/// A chance, or a number, that is drawn near the last one.
+/// A probability or number that is drawn near the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Correlated {
     ppb: u64,
@@ -55,7 +55,7 @@ struct Correlated {
 }
 
 impl Correlated {
-    /// 32 bits.
+    /// Draws 32 bits.
     fn draw(&mut self, rng: &mut Rng) -> u64 {
         let fresh = rng.next() >> 32;
         if self.correlation_ppb == 0 {
@@ -72,18 +72,18 @@ impl Correlated {
     }
 }
 
-/// What becomes of a packet that has left the transmitter.
+/// The outcome for a packet that has left the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Arrives(Time),
-    /// Its checksum is wrong: nobody takes it.
+    /// Its checksum is wrong: the receiver discards it.
     Broken,
-    /// It came too fast.
+    /// It exceeded the policer's rate.
     Policed,
 }
 
 impl Variation {
-    /// `None`: the link has a constant delay only.
+    /// `None`: the link only has a constant delay.
     pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Option<Box<Self>> {
         if !config.varies() {
             return None;
@@ -116,12 +116,13 @@ impl Variation {
         }))
     }
 
-    /// Whether the packet that comes next comes twice.
+    /// Whether the next packet is duplicated.
     pub fn doubles(&mut self) -> bool {
         self.duplicate.hits(&mut self.rng)
     }
 
-    /// Of a packet of `size` bytes that has left the transmitter at `departure`, no earlier than the one before.
+    /// The outcome for a packet of `size` bytes that left the transmitter at `departure`, no earlier than the previous
+    /// one.
     pub fn fate(&mut self, size: u32, departure: Time) -> Fate {
         if let Some(policer) = &mut self.policer
             && !policer.passes(size, departure)
@@ -150,8 +151,9 @@ impl Variation {
         };
         let mut arrival = departure + delay;
         if self.together > Span::ZERO {
-            // Those that are due by the next time that some leave, leave with them. That is as long after the last time as given, or
-            // after the first of them came, if none was there yet (netem's slots). After a longer silence one waits, too.
+            // Packets that are due by the next release leave with it. A release follows the previous one after the
+            // given time or, if there was none, the arrival of the first packet (netem's slots). After a longer
+            // silence, a packet waits too.
             let next = self.last.max(departure) + self.together;
             arrival = match arrival {
                 due if due <= self.last => self.last,
@@ -170,7 +172,7 @@ impl Jitter {
     fn around(&mut self, delay: Span, rng: &mut Rng) -> Span {
         let drawn = self.draw.draw(rng);
         let deviation = if self.table.is_empty() {
-            // Evenly from -jitter up to, but without, +jitter.
+            // Uniform from -jitter up to, but excluding, +jitter.
             let place = (u128::from(drawn) * 2 * u128::from(self.nanos)) >> 32;
             i128::from(place.fit_u64()) - i128::from(self.nanos)
         } else {
@@ -195,7 +197,7 @@ mod tests {
         *Variation::new(&serde_json::from_str(&json).unwrap(), 1, 0).unwrap()
     }
 
-    /// When packets arrive that leave a microsecond after each other.
+    /// The arrival times of packets that leave one microsecond apart.
     fn arrivals(variation: &mut Variation, count: u64) -> Vec<u64> {
         let fate = |n| match variation.fate(1_514, Time::from_nanos(n * 1_000)) {
             Fate::Arrives(time) => time.nanos(),

@@ -1,4 +1,4 @@
-//! What is seen of a run: tables and captures, and what is read at the end of each interval.
+//! What is observed of a run: tables and captures, and the samples at the end of each interval.
 
 pub mod sampling;
 pub mod tables;

@@ -11,19 +11,19 @@ use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
 use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
 
-/// Of each flow only so many connections are sampled.
+/// Connections sampled per flow.
 const SAMPLED_CONNECTIONS: u32 = 16;
 
-/// What the counters said at the end of the last interval.
+/// The counters at the end of the last interval.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     time: Time,
     flows: Vec<(SenderStats, u64)>,
     transmitters: Vec<(Counters, Ahead)>,
-    /// Of each transmitter: the flows that had begun to wait.
+    /// For each transmitter, the number of flows that had begun to wait.
     begun: Vec<u64>,
     links: Vec<[u64; 2]>,
-    /// Whether the link has a loss model, or a policer.
+    /// Whether the link has a loss model or a policer.
     lossy: Vec<bool>,
 }
 

@@ -1,8 +1,8 @@
-//! What is reported: rows in columns, taken away in batches so that memory does not grow with the simulated time.
+//! Reported rows in columns, taken in batches so that memory does not grow with the simulated time.
 
 use sawtooth_units::Time;
 
-/// A column of one of the three types that tables have.
+/// A column of one of the three types in tables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     Float(Vec<f64>),
@@ -75,9 +75,9 @@ table! {
     Queues, Queue {
         t_s: f64, transmitter: i64, packets: i64, bytes: i64, mean_packets: f64, drops: i64, sent_packets: i64, sent_bytes: i64,
         early_drops: i64, marks: i64,
-        /// NaN, as the others: none left, or departures are known on arrival.
+        /// NaN, like the others: none left, or departures are known on arrival.
         delay_mean_s: f64, delay_p50_s: f64, delay_p95_s: f64, delay_p99_s: f64,
-        /// NaN, as the flows: tc tells of none there, or it is not known.
+        /// NaN, like the flows: tc reports none there, or it is unknown.
         overlimits: f64, new_flow_count: f64, new_flows: f64, old_flows: f64,
     }
 }
@@ -93,37 +93,37 @@ table! {
     /// Connections, when they end.
     Flows, FlowEnd {
         flow: i64, connection: i64, generation: i64, start_s: f64, end_s: f64,
-        /// 0: without end.
+        /// 0: endless.
         asked_bytes: i64,
         delivered_bytes: i64, segments_out: i64, retransmits: i64, timeouts: i64, tail_probes: i64, completed: i64,
         window_probes: i64,
     }
 }
 table! {
-    /// What readers asked for, when all of it has come.
+    /// What readers requested, once it is complete.
     Responses, Response {
         t_s: f64, flow: i64, connection: i64, generation: i64, number: i64, bytes: i64, response_s: f64,
     }
 }
 table! {
-    /// Pages, when all of their objects have come.
+    /// Pages, once all of their objects are complete.
     Pages, Page { t_s: f64, flow: i64, reader: i64, number: i64, objects: i64, bytes: i64, load_s: f64 }
 }
 table! {
-    /// Segments of videos, when all of one has come.
+    /// Segments of videos, once complete.
     Segments, Segment {
         t_s: f64, flow: i64, connection: i64, number: i64, rate_bps: i64, bytes: i64, download_s: f64, buffer_s: f64,
-        /// Since the one before; of the first, until the video begins.
+        /// Since the previous one; for the first, until the video begins.
         stalled_s: f64,
     }
 }
 
 table! {
-    /// Datagrams of a flow in each interval, as their receiver counts them (RFC 3550): lost are those whose number was passed by
-    /// less what came, out of order those that came after a higher number.
+    /// Datagrams of a flow in each interval, as their receiver counts them (RFC 3550): lost are sequence numbers passed
+    /// over minus those that arrived; out of order are those that arrived after a higher number.
     DatagramsTable, Datagrams {
         t_s: f64, flow: i64, sent: i64, received: i64, lost: i64, out_of_order: i64,
-        /// One way, of those received; NaN, as the others: none.
+        /// One way, of received datagrams; NaN, like the others: none.
         delay_mean_s: f64, delay_p50_s: f64, delay_p95_s: f64, delay_p99_s: f64, delay_max_s: f64,
         jitter_s: f64,
     }
@@ -133,15 +133,15 @@ table! {
     /// What happened to senders, and to their packets in the network.
     Events, Event {
         t_s: f64, flow: i64, connection: i64,
-        /// Its place in [`crate::event_names`].
+        /// Its index in [`crate::event_names`].
         event: i64,
         /// How many were lost, marked or dropped.
         segments: i64,
-        /// Before it and after; of what happens in the network, 0.
+        /// Before the event and after it; 0 for events in the network.
         cwnd_before_segments: i64, cwnd_segments: i64,
-        /// -1: not set yet, or it happens in the network.
+        /// -1: not set yet, or an event in the network.
         ssthresh_segments: i64,
-        /// NaN: nothing holds packets back, or it happens in the network.
+        /// NaN: not paced, or an event in the network.
         pacing_bps: f64,
     }
 }
@@ -149,18 +149,18 @@ table! {
     /// Packets as their hosts send them.
     SentPackets, Sent {
         t_s: f64, packet: i64, connection: i64, host: i64,
-        /// 0: data, 1: an acknowledgement, 2: another one.
+        /// 0: data, 1: an acknowledgement, 2: another packet.
         kind: i64,
-        /// Of data the first byte, of an acknowledgement the next that is expected.
+        /// For data the first byte, for an acknowledgement the next expected byte.
         seq: i64,
-        /// Of payload.
+        /// Payload bytes.
         bytes: i64,
-        /// Data that was sent before.
+        /// 1 for a retransmission.
         again: i64,
     }
 }
 table! {
-    /// Where they came in, or where they went no further.
+    /// Where packets arrived, or where they were lost or dropped.
     Hops, Hop { t_s: f64, packet: i64, host: i64, fate: i64, marked: i64 }
 }
 
@@ -171,26 +171,26 @@ pub struct Tables {
     pub tcp_info: TcpInfos,
     pub queues: Queues,
     pub links: Losses,
-    /// Where flows send some.
+    /// Present if flows send datagrams.
     pub datagrams: Option<DatagramsTable>,
 }
 
-/// What hosts report, which are not simulated in order of time: each row with its own.
+/// Reports of hosts, which are not simulated in global time order: each row has its time.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
     /// When they were answered or given up.
     pub probes: Vec<(Time, Probe)>,
     /// When they ended.
     pub flows: Vec<(Time, FlowEnd)>,
-    /// What readers have got, where there are such.
+    /// What readers have received, if there are readers.
     pub responses: Option<Vec<(Time, Response)>>,
     pub pages: Option<Vec<(Time, Page)>>,
     pub segments: Option<Vec<(Time, Segment)>>,
-    /// What happened, where that is watched.
+    /// Events, if they are watched.
     pub events: Option<Vec<(Time, Event)>>,
 }
 
-/// A table as it is handed out: its name and its named columns.
+/// A table as handed out: its name and its named columns.
 pub type Table = (&'static str, Vec<(&'static str, Column)>);
 
 impl Tables {
@@ -209,8 +209,8 @@ impl Tables {
 }
 
 impl Reports {
-    /// Takes the rows since the last call, in order of time. Those from `before` on are kept back, because others may still come
-    /// before them.
+    /// Takes the rows since the last call, in order of time. Rows from `before` on are kept, because others may still
+    /// come before them.
     pub fn take(&mut self, before: Option<Time>) -> Vec<Table> {
         let (mut probes, mut flows) = (Probes::default(), Flows::default());
         self.probes.sort_by_key(|&(time, row)| (time, row.probe));
@@ -238,7 +238,7 @@ impl Reports {
         }
         if let Some(rows) = &mut self.events {
             let mut table = Events::default();
-            // Of one instant first what its sender does, as it does it: only that has a window.
+            // At one instant, the sender's actions come first, in their order: only they have a window.
             let place = |row: Event| if row.cwnd_segments > 0 { 0 } else { 1 + row.event };
             rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, place(row)));
             settled(rows, before).for_each(|row| table.push(row));
@@ -248,7 +248,7 @@ impl Reports {
     }
 }
 
-/// Takes the rows before `before` out of `rows`, which are in order of time; all of them without it.
+/// Removes the rows before `before` from `rows`, which are in order of time; without it, all rows.
 fn settled<R>(rows: &mut Vec<(Time, R)>, before: Option<Time>) -> impl Iterator<Item = R> + '_ {
     let count = before.map_or(rows.len(), |before| rows.partition_point(|&(time, _)| time < before));
     rows.drain(..count).map(|(_, row)| row)

@@ -1,7 +1,7 @@
-//! Captures at hosts: each packet as its host hands it to its first link, and as it comes in.
+//! Captures at hosts: each packet as its host hands it to its first link, and as it arrives.
 //!
-//! What a packet says on the wire is worked out once, by the host that sends it, and kept while it travels. Nothing here acts
-//! on what it sees.
+//! Its header fields are computed once, by the sending host, and kept while it travels. Captures do not influence the
+//! simulation.
 
 use crate::observe::trace::{Gone, Trace};
 use crate::packet::Packet;
@@ -11,28 +11,28 @@ use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use std::io::{self, Write};
 
-/// When a run begins: 2026-01-01 00:00:00 UTC, as the clock of the engine `kernel`.
+/// The start of a run: 2026-01-01 00:00:00 UTC, like the clock of the engine `kernel`.
 const EPOCH_NS: u64 = 1_767_225_600 * 1_000_000_000;
-/// Time to live of a packet that is sent.
+/// Time to live of a sent packet.
 pub const TTL: u8 = 64;
 
-/// Where a capture goes. Records are small: buffer it.
+/// The destination of a capture. Records are small, so buffer it.
 pub type Output = Box<dyn Write + Send + Sync>;
 
 /// The captures of a run.
 pub struct Taps {
-    /// Of each host.
+    /// For each host.
     files: Vec<Option<Writer<Output>>>,
-    /// The host that each link leads to.
+    /// The host to which each link leads.
     leads_to: Vec<usize>,
-    /// And the one that it leaves.
+    /// The host that each link leaves.
     leaves: Vec<usize>,
-    /// What travels, by the slot where its packet is kept.
+    /// Travelling frames, by the slot of their packet.
     frames: Vec<Frame>,
     fault: Option<(usize, io::Error)>,
     /// Some host has a capture.
     pub captures: bool,
-    /// Where packets are followed.
+    /// Present if packets are followed.
     pub trace: Option<Trace>,
 }
 
@@ -55,6 +55,7 @@ impl Taps {
     /// Captures at hosts, by their index in `scenario`.
     ///
     /// # Errors
+    ///
     /// Those of the streams.
     pub fn new(scenario: &Scenario, outputs: impl IntoIterator<Item = (usize, Output)>) -> io::Result<Self> {
         let mut files: Vec<_> = scenario.hosts.iter().map(|_| None).collect();
@@ -67,7 +68,7 @@ impl Taps {
         Ok(Taps { files, leads_to, leaves, frames: Vec::new(), fault: None, captures, trace: None })
     }
 
-    /// Nothing is captured, but packets are followed.
+    /// Captures nothing, but follows packets.
     pub fn tracing(scenario: &Scenario) -> Self {
         let files = scenario.hosts.iter().map(|_| None).collect();
         let [leads_to, leaves] =
@@ -76,28 +77,28 @@ impl Taps {
         Taps { files, leads_to, leaves, frames: Vec::new(), fault: None, captures: false, trace }
     }
 
-    /// Hosts where packets are looked at.
+    /// Hosts where packets are recorded.
     pub fn hosts(&self) -> impl Iterator<Item = usize> {
         let all = self.trace.is_some();
         self.files.iter().enumerate().filter(move |(_, file)| all || file.is_some()).map(|(host, _)| host)
     }
 
-    /// The first write that failed, with the host of that capture, which ends there. Told once.
+    /// The first failed write, with the host of the capture; the capture ends there. Reported once.
     pub fn fault(&mut self) -> Option<(usize, io::Error)> {
         self.fault.take()
     }
 
-    /// A host puts a packet on its route, which begins at place `begins`. If it is kept at all, then at `slot`.
+    /// A host puts a packet on its route, which begins at place `begins`. If it is kept at all, it is kept at `slot`.
     pub fn keep(&mut self, slot: u32, begins: u32, what: What) {
         let frame = Frame { begins, what };
         match self.frames.get_mut(slot as usize) {
             Some(place) => *place = frame,
-            // Slots come one after the other; one that nothing was kept in since is filled later.
+            // Slots are used one after the other; a skipped one is filled later.
             None => self.frames.resize(slot as usize + 1, frame),
         }
     }
 
-    /// What is kept at `slot` is kept at `copy`, too.
+    /// What is kept at `slot` is also kept at `copy`.
     pub fn copied(&mut self, slot: u32, copy: u32) {
         if let Some(trace) = &mut self.trace {
             trace.forget(copy);
@@ -108,7 +109,8 @@ impl Taps {
         }
     }
 
-    /// What is kept at `slot` comes in over `link` with `ecn` in its ECN field; the link is so many links from where its route begins as `links` says.
+    /// The packet at `slot` arrives over `link` with `ecn` in its ECN field; `links` gives the link's distance from the
+    /// beginning of its route.
     #[cold]
     #[inline(never)]
     pub fn arrived(&mut self, slot: u32, link: u32, ecn: Ecn, now: Time, links: impl FnOnce(u32) -> u32) {
@@ -127,7 +129,7 @@ impl Taps {
         self.write(host, what, now, TTL.saturating_sub(routers).max(1));
     }
 
-    /// A packet goes no further than where `link` begins.
+    /// A packet ends where `link` begins.
     pub fn gone(&mut self, slot: Option<u32>, packet: &Packet, link: u32, gone: Gone) {
         if let Some(trace) = &mut self.trace {
             trace.gone(slot, packet, self.leaves[link as usize], gone);

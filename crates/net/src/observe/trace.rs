@@ -1,4 +1,4 @@
-//! What became of packets: which were lost or dropped, and, while it is asked for, each one's way from host to host.
+//! The fate of packets: which were lost or dropped, and, while recording is on, each one's path from host to host.
 
 use crate::observe::tables::{Hop, Hops, Sent, SentPackets, Table};
 use crate::packet::{Kind, Packet};
@@ -6,19 +6,19 @@ use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use sawtooth_units::width::{Approx, Fit};
 
-/// So many hops are kept until they are taken; then recording ends.
+/// Hops kept until they are taken; then recording ends.
 const MOST_HOPS: usize = 1 << 20;
 
-/// What became of a packet at a host: it came in, or it went no further.
+/// The fate of a packet at a host: it arrived, or it was lost or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fate {
     Arrived,
-    /// Its queue had no room, or took it out.
+    /// Its queue had no room, or removed it.
     Dropped,
     /// By the link's loss.
     Lost,
-    /// By the link's policer, or damaged on the way.
+    /// By the link's policer, or damaged on the link.
     Refused,
 }
 
@@ -27,7 +27,7 @@ impl Fate {
     pub const NAMES: &[&str] = &["arrived", "dropped", "lost", "refused"];
 }
 
-/// A packet that went no further, as an event.
+/// A lost or dropped packet, as an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Gone {
     pub time: Time,
@@ -41,10 +41,10 @@ pub struct Gone {
 #[derive(Default)]
 pub struct Trace {
     recording: bool,
-    /// Of the packet in each slot its number, from 1 on; 0: it is not recorded.
+    /// The number of the packet in each slot, from 1; 0: it is not recorded.
     numbers: Vec<u64>,
     latest: u64,
-    /// Of each connection: its generation, and up to where data was sent.
+    /// For each connection: its generation, and the number up to which data was sent.
     sent: Vec<(u32, u64)>,
     packets: SentPackets,
     hops: Hops,
@@ -53,7 +53,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// From now on, or no more. What is on its way when it begins is not recorded.
+    /// Starts or stops recording. Packets already on their way are not recorded.
     pub fn record(&mut self, on: bool) {
         self.recording = on;
         self.numbers.clear();
@@ -92,7 +92,7 @@ impl Trace {
         self.numbers[slot] = number;
     }
 
-    /// Whether it was sent before.
+    /// Whether it is a retransmission.
     fn is_again(&mut self, packet: &Packet, length: u32) -> bool {
         let owner = packet.owner as usize;
         if owner >= self.sent.len() {
@@ -107,12 +107,12 @@ impl Trace {
         again
     }
 
-    /// The packet at `slot` comes in at `host`.
+    /// The packet at `slot` arrives at `host`.
     pub fn arrived(&mut self, slot: u32, host: usize, ecn: Ecn, now: Time) {
         self.hop(slot, host, Fate::Arrived, ecn == Ecn::Ce, now);
     }
 
-    /// The packet at `slot` goes no further than `host`.
+    /// The packet at `slot` is lost or dropped at `host`.
     pub fn gone(&mut self, slot: Option<u32>, packet: &Packet, host: usize, gone: Gone) {
         if !matches!(packet.kind, Kind::ProbeRequest | Kind::ProbeReply | Kind::Datagram) {
             self.gone.push(gone);

@@ -1,5 +1,5 @@
-//! A reader's end of a connection, and what the sending end does with its requests: who reads opens it, asks for one answer at a
-//! time, and closes it. What is lost of that is sent again.
+//! A reader's end of a connection, and the sending end's handling of requests. The reader opens the connection,
+//! requests one answer at a time, and closes it. Lost packets of this are sent again.
 
 use crate::calendar::Calendar;
 use crate::ends::connection::{Connection, Handshake, Phase};
@@ -23,7 +23,7 @@ const RTO_MAX_US: u64 = 120_000_000;
 enum State {
     #[default]
     Closed,
-    /// A SYN is out.
+    /// A SYN was sent.
     Calling,
     Open,
 }
@@ -34,21 +34,22 @@ pub struct Line {
     pub connection: u32,
     pub reader: u32,
     state: State,
-    /// Which of the connections that used this place it is at, or will open next.
+    /// Which of the connections in this place it is at, or will open next.
     generation: u32,
     opened: Time,
-    /// Of this connection: bytes asked for, and by how many requests; how many of them the sending end has taken.
+    /// For this connection: bytes requested, the number of requests, and how many of them the sending end has taken.
     asked: u64,
     requests: u64,
     taken: u64,
     /// The sending end has agreed on ECN.
     ecn: bool,
-    /// Of all: answers asked for; what the last one is to be, since when it is waited for, and whether it still is.
+    /// For all connections: answers requested, the size of the last one, since when it is awaited, and whether it still
+    /// is.
     number: u64,
     bytes: u64,
     since: Time,
     waits: bool,
-    /// When the SYN or the request was sent last, how often, and whether something came back.
+    /// When the SYN or the request was last sent, how often, and whether something came back.
     sent: Time,
     tries: u32,
     heard: bool,
@@ -56,7 +57,7 @@ pub struct Line {
     rtt_us: Option<(u64, u64)>,
 }
 
-/// All that was asked for has come.
+/// A complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub number: u64,
@@ -69,23 +70,23 @@ impl Line {
         Line { connection, reader, ..Line::default() }
     }
 
-    /// Requests of the connection: those that the reader has sent, and those that the sending end has taken.
+    /// Requests of the connection: how many the reader has sent, and how many the sending end has taken.
     pub fn requests(&self) -> [u64; 2] {
         [self.requests, self.taken]
     }
 
-    /// Whether so many bytes, of the connection's in all, are everything that is waited for.
+    /// Whether `delivered` bytes in total complete everything that is awaited.
     pub fn has_all(&self, delivered: u64) -> bool {
         self.waits && self.state == State::Open && delivered >= self.asked
     }
 
-    /// What was waited for is there.
+    /// Takes the complete answer.
     pub fn take_answer(&mut self, now: Time) -> Answer {
         self.waits = false;
         Answer { number: self.number - 1, bytes: self.bytes, took: now.since(self.since) }
     }
 
-    /// Something came back. True: for the first time since it was asked.
+    /// Something came back. True: for the first time since the request.
     fn hears(&mut self, now: Time) -> bool {
         if self.heard {
             return false;
@@ -104,8 +105,8 @@ impl Line {
         });
     }
 
-    /// How long a request is waited for after it was sent for the `tries`-th time. The first repetition is a tail loss probe, which
-    /// comes as soon, so that the timeout is doubled from the third on.
+    /// How long to wait for an answer after the `tries`-th transmission. The first repetition is a tail loss probe with
+    /// the same delay, so the timeout doubles from the third on.
     fn timeout_us(&self) -> u64 {
         let rto = self.rtt_us.map_or(RTO_FIRST_US, |(mean, deviation)| mean + (4 * deviation).max(RTO_MIN_US));
         (rto << self.tries.saturating_sub(2).min(20)).min(RTO_MAX_US)
@@ -113,7 +114,7 @@ impl Line {
 }
 
 impl Ends {
-    /// Asks for `bytes` over a line, which is opened if it is not.
+    /// Requests `bytes` over a line, opening it first if needed.
     pub(super) fn ask<C: Calendar>(&mut self, index: u32, bytes: u64, outside: &mut Outside<C>) {
         let line = &mut self.readers.lines[index as usize];
         line.bytes = bytes;
@@ -132,7 +133,7 @@ impl Ends {
         self.call(index, outside);
     }
 
-    /// Sends the SYN, again if it must be.
+    /// Sends the SYN, or repeats it.
     fn call<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let line = &mut self.readers.lines[index as usize];
         let connection = &self.connections[line.connection as usize];
@@ -165,7 +166,7 @@ impl Ends {
             Phase::Connecting { tries, .. } if is_same => tries,
             Phase::Established(_) if is_same => return,
             _ if packet.generation < connection.generation => return,
-            // That the reader closed it was not heard.
+            // It did not learn that the reader closed.
             Phase::Connecting { .. } | Phase::Established(_) => {
                 self.end(index, false, outside);
                 0
@@ -195,7 +196,7 @@ impl Ends {
         self.forward(reply, outside);
     }
 
-    /// The reader's connection is open, and it asks for what it opened it for.
+    /// The reader's connection is open, and it sends the request for which it opened it.
     #[cold]
     pub(in crate::ends) fn take_call_taken<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let connection = &mut self.connections[packet.owner as usize];
@@ -232,7 +233,7 @@ impl Ends {
         self.send_request(index, outside);
     }
 
-    /// The handshake is over for the sending end.
+    /// The handshake is complete for the sending end.
     #[cold]
     pub(in crate::ends) fn take_call_confirmed(&mut self, packet: Packet, now: Time) {
         let connection = &self.connections[packet.owner as usize];
@@ -259,7 +260,7 @@ impl Ends {
         }
     }
 
-    /// A packet with so much of the reader's own data, which acknowledges all that has come.
+    /// A packet with `bytes` of the reader's own data, which acknowledges everything received.
     fn acknowledging<C: Calendar>(
         &mut self,
         index: u32,
@@ -289,7 +290,7 @@ impl Ends {
         Some(packet)
     }
 
-    /// The sending application gets a request, and writes the answer.
+    /// The sending application receives a request and writes the answer.
     #[cold]
     pub(in crate::ends) fn take_request<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
@@ -302,15 +303,15 @@ impl Ends {
         let Some(sender) = connection.sender() else { return };
         let before = sender.total();
         if packet.seq <= before {
-            // It had come before.
+            // It had already arrived.
             return;
         }
         let Connection { flow, number, .. } = *connection;
         if let Some(line) = self.readers.line(flow, number) {
-            // All up to this one: the reader waits for the answer to each.
+            // All requests up to this one: the reader waits for each answer.
             self.readers.lines[line as usize].taken += 1;
         }
-        // Who asks has everything.
+        // A reader that requests has received everything before.
         let ack = Ack { next: before, ..told(&packet) };
         self.with_sender(index, outside, |sender, clock, out| {
             sender.on_ack(&ack, clock, out);
@@ -318,7 +319,7 @@ impl Ends {
         });
     }
 
-    /// Data up to the byte `end` has come over a connection that readers open; so many bytes are `delivered`.
+    /// Data up to the byte `end` has arrived over a reader's connection; `delivered` bytes are complete.
     #[inline(never)]
     pub(in crate::ends) fn take_answer<C: Calendar>(
         &mut self,
@@ -329,7 +330,7 @@ impl Ends {
         let Connection { flow, number, .. } = self.connections[connection as usize];
         let Some(index) = self.readers.line(flow, number) else { return };
         let line = &mut self.readers.lines[index as usize];
-        // What was sent again of an answer before says nothing of the request.
+        // A retransmission of an earlier answer says nothing about the request.
         if line.waits && end > line.asked - line.bytes && line.hears(outside.now) {
             outside.calendar.timer(self.line_timer(index), Time::NEVER);
         }
@@ -348,7 +349,7 @@ impl Ends {
         }
     }
 
-    /// The reader closes, whatever is on its way.
+    /// The reader closes, whatever is under way.
     pub(super) fn hang_up<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let Line { connection: owner, generation, state, .. } = self.readers.lines[index as usize];
         if state == State::Closed {
@@ -384,7 +385,7 @@ impl Ends {
     }
 }
 
-/// What a packet of the reader's acknowledges, up to its number.
+/// What a packet of the reader acknowledges, up to its number.
 fn told(packet: &Packet) -> Ack {
     let Packet { seq: next, tsval, tsecr, .. } = *packet;
     let (window, ece, ace, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ace(), packet.ecn());

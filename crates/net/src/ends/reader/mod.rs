@@ -1,4 +1,4 @@
-//! Readers: applications at the receiving host that ask for what they get, each over lines of its own.
+//! Readers: applications at the receiving host that request data, each over separate lines.
 
 pub mod line;
 mod page;
@@ -21,27 +21,27 @@ use sawtooth_units::{Span, Time};
 pub struct Readers {
     all: Vec<Reader>,
     pub lines: Vec<Line>,
-    /// Of each flow the first line; none where nobody asks.
+    /// The first line of each flow; None without readers.
     first: Vec<Option<u32>>,
 }
 
 #[derive(Debug)]
 struct Reader {
     flow: u32,
-    /// Among those of its flow.
+    /// Its number among those of its flow.
     number: u32,
-    /// Its lines.
+    /// Its first line, and the number of lines.
     first: u32,
     count: u32,
     start: Time,
-    /// When it closes its connections, whatever has come.
+    /// When it closes its connections, whatever has arrived.
     until: Time,
     sizes: Rng,
     thinks: Rng,
     doing: Doing,
 }
 
-/// What it is at.
+/// Its current activity.
 #[derive(Debug)]
 enum Doing {
     Requests,
@@ -50,7 +50,7 @@ enum Doing {
 }
 
 impl Readers {
-    /// Those of the scenario, whose flows have connections from the first of `connections` on.
+    /// The scenario's readers; each flow's connections begin at its entry in `connections`.
     pub fn new(scenario: &Scenario, connections: &[u32]) -> Self {
         let mut readers = Readers::default();
         for (flow, config) in scenario.flows.iter().enumerate() {
@@ -89,22 +89,22 @@ impl Readers {
         readers
     }
 
-    /// The line of the `number`-th connection of a flow whose connections readers open.
+    /// The line of the `number`-th connection of a flow whose connections are opened by readers.
     pub fn line(&self, flow: u32, number: u32) -> Option<u32> {
         self.first[flow as usize].map(|first| first + number)
     }
 
-    /// Of a connection that a reader opens: requests sent, and taken.
+    /// For a connection opened by a reader: requests sent, and requests taken.
     pub fn requests(&self, flow: u32, number: u32) -> Option<[u64; 2]> {
         self.line(flow, number).map(|line| self.lines[line as usize].requests())
     }
 
-    /// How many timers there are.
+    /// The number of timers.
     pub fn timers(&self) -> usize {
         self.lines.len() + self.all.len()
     }
 
-    /// Which connection each belongs to: one a line, then one a reader.
+    /// The connection of each timer: one per line, then one per reader.
     pub fn timed(&self) -> impl Iterator<Item = u32> + '_ {
         let of_reader = |reader: &Reader| self.lines[reader.first as usize].connection;
         self.lines.iter().map(|line| line.connection).chain(self.all.iter().map(of_reader))
@@ -116,7 +116,7 @@ impl Readers {
     }
 }
 
-/// Of an exponential time, in means: one of 10^17 is longer.
+/// Longest exponential time, in means; only one in 10^17 is longer.
 const LONGEST_MEANS: f64 = 40.0;
 
 /// How long a reader thinks.
@@ -131,7 +131,7 @@ fn wait(think: Think, rng: &mut Rng) -> Span {
 }
 
 impl Ends {
-    /// A reader begins, has thought, has room again, or its time is over.
+    /// A reader begins, has finished thinking, has room again, or reaches its end.
     #[cold]
     pub(super) fn reader_wakes<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let reader = &mut self.readers.all[index as usize];
@@ -152,7 +152,7 @@ impl Ends {
         }
     }
 
-    /// A reader asks for what is next over one of its lines, if there is something.
+    /// A reader sends its next request over one of its lines, if there is one.
     fn ask_next<C: Calendar>(&mut self, index: u32, line: u32, outside: &mut Outside<C>) {
         let reader = &mut self.readers.all[index as usize];
         let Some(asks) = &self.scenario.flows[reader.flow as usize].asks else { return };
@@ -172,7 +172,7 @@ impl Ends {
         self.ask(line, bytes, outside);
     }
 
-    /// All has come that was asked for over a line.
+    /// Everything requested over a line has arrived.
     #[cold]
     pub(super) fn answered<C: Calendar>(&mut self, line: u32, outside: &mut Outside<C>) {
         let now = outside.now;

@@ -1,15 +1,15 @@
-//! A page: objects that are asked for as lines become free.
+//! A page: objects that are requested as lines become free.
 
 use sawtooth_units::Time;
 
-/// The page that a reader is at.
+/// The page that a reader is loading.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
-    /// How many were begun.
+    /// How many pages were begun.
     pub number: u64,
     pub began: Time,
     pub objects: u64,
-    /// Of them, still to be asked for; and come, with their bytes.
+    /// Objects still to be requested; objects received, and their bytes.
     left: u64,
     come: u64,
     pub bytes: u64,
@@ -20,14 +20,14 @@ impl Visit {
         *self = Visit { number: self.number + 1, began: now, objects, left: objects, come: 0, bytes: 0 };
     }
 
-    /// Whether there is an object to ask for, which then is.
+    /// Whether there is an object to request; it then counts as requested.
     pub fn takes_one(&mut self) -> bool {
         let is_left = self.left > 0;
         self.left -= u64::from(is_left);
         is_left
     }
 
-    /// An object has come. True: it was the last.
+    /// An object has arrived. True: it was the last.
     pub fn has_come(&mut self, bytes: u64) -> bool {
         self.come += 1;
         self.bytes += bytes;

@@ -1,25 +1,25 @@
-//! A video's playback buffer, and the rate of the next segment.
+//! A video's playback buffer, and the choice of the next segment's rate.
 //!
-//! `Rule::Buffer` is BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation" (SIGCOMM
-//! 2014, algorithm 1), whose reservoir of 90 s and upper end of 216 s of a buffer of 240 s are kept as shares of it.
-//! `Rule::Throughput` takes the mean of the last four segments and 90% of it, as dash.js does for videos that are not live.
+//! `Rule::Buffer` is BBA-0 of Huang, Johari, McKeown, Trunnell and Watson, "A Buffer-Based Approach to Rate Adaptation"
+//! (SIGCOMM 2014, algorithm 1). Its reservoir of 90 s and upper end of 216 s, of a buffer of 240 s, are kept as shares.
+//! `Rule::Throughput` uses 90% of the mean of the last four segments, as dash.js does for videos that are not live.
 
 use crate::scenario::Rule;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
-/// Shares of the buffer below which the lowest rate is taken, and above which the highest.
+/// Shares of the buffer: below the first the lowest rate is chosen, above the second the highest.
 const RESERVOIR: (u64, u64) = (3, 8);
 const UPPER: (u64, u64) = (9, 10);
-/// Bytes of a segment at most: a petabyte.
+/// Most bytes of a segment: a petabyte.
 const LARGEST: u128 = 1_000_000_000_000_000;
-/// Of the rule by throughput.
+/// Segments averaged by the throughput rule.
 const SAMPLES: usize = 4;
 const SAFE_PERCENT: u128 = 90;
 
 #[derive(Clone, Debug, Default)]
 pub struct Playback {
-    /// What there is to play, in nanoseconds of video, at `at`; it plays from the first segment on.
+    /// Video left to play at `at`, in nanoseconds; it plays from the first segment on.
     level_ns: u64,
     at: Time,
     plays: bool,
@@ -28,11 +28,11 @@ pub struct Playback {
     measured: Vec<u64>,
 }
 
-/// What a segment found when it had come.
+/// The state when a segment had arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Had {
     pub rate_bps: u64,
-    /// With it.
+    /// Including it.
     pub buffer: Span,
     pub stalled: Span,
 }
@@ -47,7 +47,7 @@ impl Playback {
         self.level_ns.saturating_sub(played)
     }
 
-    /// The bytes of the segment that is asked for now. `rates` in order.
+    /// The bytes of the segment to request now. `rates` are in order.
     pub fn chooses(&mut self, rates: &[u64], [segment, buffer]: [u64; 2], rule: Rule, now: Time) -> u64 {
         self.rate_bps = match rule {
             Rule::Buffer => self.by_buffer(rates, buffer, now),
@@ -88,7 +88,7 @@ impl Playback {
         rates.iter().copied().rev().find(|&rate| u128::from(rate) <= safe).unwrap_or(rates[0])
     }
 
-    /// A segment has come, of so many bytes in such a time.
+    /// A segment of `bytes` has arrived after the time `took`.
     pub fn takes(&mut self, segment: u64, bytes: u64, took: Span, now: Time) -> Had {
         let stalled =
             if self.plays { Span::from_nanos(now.since(self.at).nanos().saturating_sub(self.level_ns)) } else { took };
@@ -103,7 +103,7 @@ impl Playback {
         Had { rate_bps: self.rate_bps, buffer: Span::from_nanos(self.level_ns), stalled }
     }
 
-    /// How long until the buffer has room for one more, from when the last one came.
+    /// The time from the last arrival until the buffer has room for one more.
     pub fn until_room(&self, segment: u64, buffer: u64) -> Span {
         Span::from_nanos((self.level_ns + segment).saturating_sub(buffer))
     }
@@ -120,7 +120,7 @@ mod tests {
         Time::from_nanos(seconds * SECOND)
     }
 
-    /// Playing, with so many seconds in the buffer now.
+    /// Playing, with this level in the buffer now.
     fn with(level: u64, rate_bps: u64) -> Playback {
         Playback { level_ns: level * SECOND, plays: true, rate_bps, ..Playback::default() }
     }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_rate_stays_until_the_map_reaches_a_neighbour() {
-        // From 30 s to 72 s the map rises from 1 to 8 Mbit/s: 6 s for each.
+        // From 30 s to 72 s the mapping rises from 1 to 8 Mbit/s: 6 s for each.
         let rate = |level, before| with(level, before).by_buffer(&RATES, 80 * SECOND, at(0));
         assert_eq!(rate(36, RATES[0]), RATES[0], "the map is at a neighbour: the highest below it");
         assert_eq!([37, 49].map(|level| rate(level, RATES[0])), [RATES[1], RATES[2]]);

@@ -1,4 +1,5 @@
-//! Which of a number of queues a packet's flow has: a hash with a secret of the run's, so that flows meet as they may on Linux.
+//! Which of several queues a packet's flow uses: a hash with a secret per run, so that flows collide as they may on
+//! Linux.
 
 use crate::rng::Rng;
 use sawtooth_units::width::Fit;

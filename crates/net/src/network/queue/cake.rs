@@ -1,7 +1,7 @@
-//! CAKE (Høiland-Jørgensen et al. 2018), as Linux has it: a shaper by a virtual clock, queues of flows by turns that are fair to
-//! hosts, too, and COBALT on each.
+//! CAKE (Høiland-Jørgensen et al. 2018) as in Linux: a shaper with a virtual clock, flow queues served in turn with
+//! fairness between hosts, and COBALT on each.
 //!
-//! All packets here are best effort, so that of the tins one is used; hosts are told apart exactly, not by a hash.
+//! All packets are best effort here, so only one tin is used. Hosts are distinguished exactly, not by a hash.
 
 use crate::network::queue::cobalt::{Cobalt, Law};
 use crate::network::queue::fifo::Fifo;
@@ -14,7 +14,8 @@ use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bytes of a flow's turn: of a shaper what it lets through in a 4096th of a second, within these bounds; else the larger.
+/// Bytes of a flow's turn: with a shaper, what it passes in a 4096th of a second, within these bounds; otherwise the
+/// larger bound.
 const QUANTUM: [u64; 2] = [300, 1_514];
 /// Kernel memory that a packet takes beyond its frame.
 const PACKET_MEMORY: u64 = 790;
@@ -27,13 +28,13 @@ pub struct Cake {
     shares: Shares,
     ways: Ways,
     flows: Vec<Flow>,
-    /// Of each: what is looked at a hundred times a packet where a host has a hundred queues.
+    /// Per queue, the data that is checked a hundred times per packet if a host has a hundred queues.
     turns: Box<[Turn; Ways::QUEUES]>,
-    /// Queues that begin to wait; those that go on; and empty ones whose COBALT does not rest yet.
+    /// Queues that begin to wait; those that continue; and empty ones whose COBALT is still active.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     decaying: VecDeque<u32>,
-    /// By place on a route: the hosts at its ends.
+    /// For each place on a route, the hosts at its ends.
     ends: Arc<[[u32; 2]]>,
     memory_limit: u64,
     packets: u64,
@@ -44,23 +45,23 @@ pub struct Cake {
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     credit: i64,
-    /// Its first packet's, from and to.
+    /// The source and destination host of its first packet.
     hosts: [u32; 2],
 }
 
 /// What queues may send in a turn.
 #[derive(Clone, Debug)]
 struct Shares {
-    /// Bytes of a turn, of 65536, by the load of a queue's host.
+    /// Bytes of a turn, in 65536ths, by the load of a queue's host.
     quanta: Vec<u32>,
-    /// By host: how many queues with more than it may send at once have packets from it, and to it; 0 where that does not count.
+    /// For each host, the number of queues with more than one turn's data from it, and to it; 0 if that does not count.
     loads: [Vec<u32>; 2],
     counts: [bool; 2],
     rng: Rng,
 }
 
 impl Shares {
-    /// Of a turn, of 65536: the busier of a queue's hosts shares one among its queues.
+    /// The quantum of a turn, in 65536ths: the busier of a queue's hosts divides it among its queues.
     fn quantum(&self, [from, to]: [u32; 2]) -> u32 {
         let load = self.loads[0][from as usize].max(self.loads[1][to as usize]);
         self.quanta[load as usize]
@@ -71,9 +72,9 @@ impl Shares {
         turn.credit += whole(self.quantum(turn.hosts), &mut self.rng);
     }
 
-    /// Gives another turn to those of `queues` that come before the first that may send; how many they are.
+    /// Gives another turn to each of `queues` before the first one that may send; returns how many there are.
     fn give_until(&mut self, turns: &mut [Turn; Ways::QUEUES], queues: &[u32]) -> usize {
-        // What stays in registers, and what is looked up only where other hosts come.
+        // Values that stay in registers, and a lookup that happens only when the hosts change.
         let (mut rng, mut hosts, mut quantum) = (self.rng.clone(), [u32::MAX; 2], 0);
         let mut passed = 0;
         for &queue in queues {
@@ -98,19 +99,19 @@ impl Shares {
     }
 }
 
-/// Whole ones of so many 65536ths: fractions by chance.
+/// The integer part of this many 65536ths; the fraction is rounded at random.
 #[inline(always)]
 fn whole(parts: u32, rng: &mut Rng) -> i64 {
     i64::from((parts + u32::from(rng.next().low_u16())) >> 16)
 }
 
-/// Where a queue is among the turns.
+/// A queue's position among the turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     #[default]
     None,
     Sparse,
-    /// It was found empty with nothing left of its turn: among the old, and still sparse.
+    /// It was found empty with nothing left of its turn: in the old list, and still sparse.
     SparseWait,
     Bulk,
     Decaying,
@@ -123,7 +124,7 @@ struct Flow {
     set: Set,
 }
 
-/// Packets leave as on a line of the rate: the clock goes on by each packet's time, from now only after a pause.
+/// Packets leave as on a line of this rate: the clock advances by each packet's time, and restarts only after a pause.
 #[derive(Clone, Copy, Debug)]
 struct Shaper {
     bps: u64,
@@ -189,7 +190,7 @@ impl Cake {
         }
     }
 
-    /// The queue of a packet's flow, which may be a new one's.
+    /// The queue of a packet's flow, which may be a new one.
     fn queue_of(&mut self, waiting: &Waiting) -> usize {
         let hosts = self.ends[waiting.at as usize];
         let Some(key) = self.isolation.key(waiting.flow, hosts) else { return 0 };
@@ -222,13 +223,13 @@ impl Cake {
         self.new.push_back(index.fit_u32());
     }
 
-    /// A queue is one with more than it may send at once.
+    /// A queue now has more than one turn's data.
     fn load(&mut self, index: usize) {
         self.flows[index].set = Set::Bulk;
         self.shares.count(self.turns[index].hosts, |load| load + 1);
     }
 
-    /// It is no more; the caller says what it is then.
+    /// It no longer has; the caller sets its new state.
     fn unload(&mut self, index: usize) {
         self.shares.count(self.turns[index].hosts, |load| load - 1);
     }
@@ -256,7 +257,7 @@ impl Cake {
             drops.overlimits += 1;
             return None;
         }
-        // Of the empty queues one is looked at each time.
+        // One of the empty queues is checked each time.
         let mut decays = true;
         loop {
             let index = self.whose_turn(decays)?;
@@ -278,14 +279,15 @@ impl Cake {
         }
     }
 
-    /// Takes the queue whose turn it is out of its list.
+    /// Removes the queue whose turn it is from its list.
     fn whose_turn(&mut self, decays: bool) -> Option<usize> {
         let decayed = if decays { self.decaying.pop_front() } else { None };
         let next = decayed.or_else(|| self.new.pop_front()).or_else(|| self.next_old());
         next.or_else(|| self.decaying.pop_front()).map(|index| index as usize)
     }
 
-    /// The first of the old that may send; those before it get another turn. With many queues of a host a turn is a few bytes.
+    /// The first old queue that may send; those before it get another turn. If a host has many queues, a turn is a few
+    /// bytes.
     fn next_old(&mut self) -> Option<u32> {
         let Cake { old, turns, shares, .. } = self;
         while !old.is_empty() {
@@ -302,7 +304,7 @@ impl Cake {
         None
     }
 
-    /// A new queue has sent what it may: it goes on among the old.
+    /// A new queue has used up its turn: it moves to the old list.
     fn ages(&mut self, index: usize) {
         if self.flows[index].queue.waiting().0 > 0 {
             self.load(index);
@@ -313,8 +315,8 @@ impl Cake {
         self.old.push_back(index.fit_u32());
     }
 
-    /// A packet of the queue, less those that COBALT drops before it; the last of all is let go. Then the queue goes on being the
-    /// first of its list.
+    /// A packet of the queue, without those that COBALT drops before it; the very last one is not dropped. The queue
+    /// then returns to the head of its list.
     fn take(&mut self, index: usize, now: Time, drops: &mut Drops) -> Option<Waiting> {
         let flow = &mut self.flows[index];
         loop {
@@ -333,7 +335,7 @@ impl Cake {
         }
     }
 
-    /// It was a queue's turn, and it held nothing.
+    /// It was this queue's turn, and it was empty.
     fn is_empty(&mut self, index: usize, now: Time) {
         if self.flows[index].set == Set::Bulk {
             self.unload(index);
@@ -346,7 +348,7 @@ impl Cake {
         }
     }
 
-    /// Until when the shaper lets nothing leave; `None`: there is none.
+    /// Until when the shaper releases nothing; `None`: there is no shaper.
     pub fn ready(&self) -> Option<Time> {
         self.shaper.map(|shaper| shaper.next)
     }

@@ -1,7 +1,8 @@
-//! COBALT: CoDel and BLUE at once (Høiland-Jørgensen et al. 2018, section 3.2; Palmei et al. 2019), as Linux's CAKE has it.
+//! COBALT: CoDel and BLUE combined (Høiland-Jørgensen et al. 2018, section 3.2; Palmei et al. 2019), as in Linux's
+//! CAKE.
 //!
-//! Unlike [`super::codel`] it leaves dropping as it came: the count falls at the rate at which it rose. A queue that has never
-//! had a count has no first interval either: its second late packet in a row is dropped.
+//! Unlike [`super::codel`], it leaves the dropping state gradually: the count falls at the rate at which it rose. A
+//! queue that never had a count has no first interval either: its second consecutive late packet is dropped.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::rng::Rng;
@@ -9,16 +10,16 @@ use crate::scenario;
 use sawtooth_units::width::{Approx, Low, Whole};
 use sawtooth_units::{Span, Time};
 
-/// What BLUE's probability rises by for a queue that is full, and falls by for an empty one: 1/256 and 1/4096 of 2^32.
+/// By how much BLUE's probability rises for a full queue and falls for an empty one: 1/256 and 1/4096 of 2^32.
 const RISE: u32 = 1 << 24;
 const FALL: u32 = 1 << 20;
 
-/// What COBALT is set to.
+/// COBALT's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     target: Span,
     interval: Span,
-    /// What a packet may wait whatever the target is: four full frames at the shaper's rate.
+    /// What a packet may wait regardless of the target: four full frames at the shaper's rate.
     least: Span,
 }
 
@@ -26,19 +27,19 @@ pub struct Law {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// 1/√count, as it was when the count last changed.
+    /// 1/√count, as of the last change of the count.
     pace: f64,
-    /// When to drop next; with a count of 0 until when the queue is not at rest.
+    /// When to drop next; with a count of 0, until when the queue is active.
     drop_next: Time,
     dropping: bool,
-    /// BLUE's probability, of 2^32.
+    /// BLUE's probability, in units of 2^-32.
     probability: u32,
     probability_since: Time,
 }
 
 impl Law {
-    /// `frame_time`: what a full frame takes at the shaper's rate, if there is one. The target is no shorter than one and a half,
-    /// and the interval longer by as much.
+    /// `frame_time`: a full frame's time at the shaper's rate, if there is one. The target is at least one and a half
+    /// of it, and the interval grows by the same amount.
     pub fn new(config: &scenario::Cake, frame_time: Span) -> Self {
         let target = config.target_ns.max(frame_time.nanos() * 3 / 2);
         let interval = (config.interval_ns + target - config.target_ns).max(2 * target);
@@ -52,8 +53,8 @@ impl Law {
 }
 
 impl Cobalt {
-    /// Whether a packet that leaves at `now` is to be dropped; it may yet be let go. What can be marked is marked instead, except by
-    /// BLUE.
+    /// Whether a packet that leaves at `now` should be dropped; the caller may still let it go. Packets that can be
+    /// marked are marked instead, except by BLUE.
     pub fn drops(&mut self, law: &Law, now: Time, waiting: &mut Waiting, rng: &mut Rng, drops: &mut Drops) -> bool {
         let waited = now.since(waiting.since);
         let late = waited > law.target && waited > law.least;
@@ -83,7 +84,7 @@ impl Cobalt {
         drop
     }
 
-    /// The count falls by all that was due; whether the next is overdue, too.
+    /// Decreases the count by everything that was due; returns whether the next step is also overdue.
     fn settle(&mut self, law: &Law, now: Time) -> bool {
         while self.count > 0 && now >= self.drop_next {
             self.recount(self.count - 1);
@@ -97,7 +98,7 @@ impl Cobalt {
         self.pace = 1.0 / f64::from(count.max(1)).sqrt();
     }
 
-    /// There was no room, and a packet of this queue had to go.
+    /// The queue was full, and a packet of this flow had to go.
     pub fn full(&mut self, law: &Law, now: Time) {
         if now.since(self.probability_since) > law.target {
             self.probability = self.probability.saturating_add(RISE);
@@ -121,7 +122,7 @@ impl Cobalt {
         }
     }
 
-    /// Whether nothing is left of what it has seen.
+    /// Whether no state is left.
     pub fn rests(&self, now: Time) -> bool {
         self.probability == 0 && self.count == 0 && now >= self.drop_next
     }

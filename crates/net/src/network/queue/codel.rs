@@ -1,9 +1,9 @@
 //! CoDel, RFC 8289.
 //!
-//! Where Linux differs, and this file follows it: a queue found empty ends the dropping, and the time that a packet has to wait
-//! too long for is passed, not reached. What can be marked is marked and sent, and counts as a drop. The root of the count is
-//! approached by a step of Newton's method for each change of the count, in 16 bits: it is 1/2 for two drops, not 0.71, and lags behind a
-//! count that falls.
+//! This file follows Linux where it differs: an empty queue ends the dropping state, and a packet is late if its wait
+//! exceeds the limit, not if it reaches it. Packets that can be marked are marked and sent, and count as drops. The
+//! inverse square root of the count is approximated by one Newton step per change of the count, in 16 bits: it is 1/2
+//! for two drops, not 0.71, and lags behind a falling count.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::scenario;
@@ -13,19 +13,19 @@ use sawtooth_units::{Span, Time};
 /// Bits of the root's fraction.
 const FRACTION: u32 = 16;
 
-/// What CoDel is set to.
+/// CoDel's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     target: Span,
     interval: Span,
-    /// Bytes: with no more behind a packet nothing is dropped (section 5.4, MAXPACKET).
+    /// Bytes: with no more than this behind a packet, nothing is dropped (section 5.4, MAXPACKET).
     frame: u64,
     ecn: bool,
-    /// Packets that waited longer are marked, whatever else.
+    /// Packets that waited longer are marked, independently of the rest.
     ce_threshold: Option<Span>,
 }
 
-/// What packets are taken from, one after the other.
+/// The queue from which packets are taken one after the other.
 pub trait Store {
     fn pop(&mut self) -> Option<Waiting>;
     /// Bytes that wait.
@@ -35,7 +35,7 @@ pub trait Store {
 /// One queue's state (section 5.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Codel {
-    /// From when on a delay above the target is one too long; `None`: it is below.
+    /// When the delay will have been above the target for too long; `None`: it is below.
     first_above: Option<Time>,
     drop_next: Time,
     count: u32,
@@ -90,7 +90,7 @@ impl Codel {
                 (first, _) = self.pop(law, now, store);
             }
             self.dropping = first.is_some();
-            // Dropping that ended a short time ago goes on near the rate at which it controlled the queue.
+            // A dropping state that ended a short time ago resumes near the rate at which it controlled the queue.
             let gained = self.count.saturating_sub(self.last_count);
             let recent = now.nanos().saturating_sub(self.drop_next.nanos()) < 16 * law.interval.nanos();
             if recent && gained > 1 {
@@ -116,8 +116,8 @@ impl Codel {
         time + Span::from_nanos(span.fit_u64())
     }
 
-    /// A step of Newton's method towards 1 / sqrt(count). Far from it, as after many packets that were dropped at once, the step overflows, and
-    /// goes on from the bits that are left (`codel_Newton_step`).
+    /// One Newton step towards 1 / sqrt(count). Far from it, as after many simultaneous drops, the step overflows and
+    /// continues with the remaining bits (`codel_Newton_step`).
     fn approach(&mut self) {
         let root = u64::from(self.root) << FRACTION;
         let square = (root * root) >> 32;
@@ -125,12 +125,12 @@ impl Codel {
         self.root = (rest.wrapping_mul(root) >> (31 + FRACTION)).low_u16();
     }
 
-    /// Packets were dropped though CoDel did not ask for it: so many more it is taken to have dropped.
+    /// Counts packets that were dropped for another reason as CoDel's drops.
     pub fn blame(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// The first packet, and whether packets have waited too long for too long (section 5.5, `dodequeue`).
+    /// The first packet, and whether packets have been late for too long (section 5.5, `dodequeue`).
     fn pop(&mut self, law: &Law, now: Time, store: &mut impl Store) -> (Option<Waiting>, bool) {
         let first = store.pop();
         let Some(waiting) = first else {
@@ -150,7 +150,7 @@ impl Codel {
 mod tests {
     use super::*;
 
-    /// Roots in units of 2^-16, step by step, while the count grows by so many a step.
+    /// The root in units of 2^-16 after each step, while the count grows by `by` per step.
     fn roots(mut codel: Codel, by: u32, steps: usize) -> Vec<u16> {
         let step = |_| {
             codel.count += by;
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_step_that_overflows_goes_on_from_the_bits_that_are_left() {
-        // 3 - 65 (1 - 2^-16)^2 is below 0: worked out by hand in 64 bits.
+        // 3 - 65 (1 - 2^-16)^2 is negative: computed by hand in 64 bits.
         let mut codel = Codel { count: 64, ..Codel::default() };
         codel.count += 1;
         codel.approach();

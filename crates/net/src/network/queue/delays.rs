@@ -1,11 +1,11 @@
-//! How long packets waited, as a histogram whose bins are 1/32 of their value wide: quantiles without a list.
+//! A histogram of packets' waiting times with bins 1/32 of their value wide: quantiles without a list.
 
 use sawtooth_units::Span;
 use sawtooth_units::width::{Approx, Fit};
 
-/// Bins an octave, as a power of two.
+/// Bins per octave, as a power of two.
 const FINE: u32 = 5;
-/// Longer delays, from 2^42 ns (73 minutes), count as that.
+/// Delays from 2^42 ns (73 minutes) count as that.
 const OCTAVES: u32 = 42 - FINE;
 const BINS: usize = ((OCTAVES + 1) << FINE) as usize;
 
@@ -39,7 +39,8 @@ impl Delays {
         self.count += 1;
     }
 
-    /// The delays that these shares of packets (ascending) did not exceed; `None` where there were none. Begins anew.
+    /// The delays that these shares of packets (ascending) did not exceed; `None` without packets. Starts again
+    /// afterwards.
     pub fn take<const N: usize>(&mut self, shares: [f64; N]) -> Option<[Span; N]> {
         if self.count == 0 {
             return None;

@@ -1,7 +1,7 @@
-//! DualPI2, RFC 9332: a queue for what can be marked early and often, beside one for all else, and one controller of both.
+//! DualPI2, RFC 9332: a low-latency queue marked early and often, beside a classic one, with a common controller.
 //!
-//! As Linux: probabilities in 1/2^32, the controller sees when the first of each queue came, credit decides by weights whose
-//! turn it is, and below two full frames nothing is marked but by the step.
+//! As in Linux: probabilities are in 1/2^32; the controller uses the arrival times of the first packet of each queue;
+//! weighted credit decides whose turn it is; below two full frames only the step marks.
 
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::{Drops, Waiting};
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 const CERTAIN: u64 = u32::MAX as u64;
 /// Nanoseconds times a gain are in 1/2^6 of a probability's unit.
 const GAIN_FRACTION: u32 = 6;
-/// Of the two weights together.
+/// The sum of the two weights.
 const WEIGHTS: i64 = 100;
 
 #[derive(Clone, Debug)]
@@ -23,24 +23,24 @@ pub struct DualPi2 {
     given: scenario::DualPi2,
     /// Bytes of a full frame.
     frame: u32,
-    /// What a nanosecond of delay beyond the target, and of its change, adds to the probability.
+    /// The change of probability per nanosecond of delay above the target, and per nanosecond of its change.
     alpha: i128,
     beta: i128,
     low_latency: Fifo,
-    /// Of its packets, whether they found so many before them that the step may mark them.
+    /// For each of its packets, whether enough packets were ahead of it for the step to mark it.
     may_step: VecDeque<bool>,
     classic: Fifo,
-    /// Of the controller: squared for classic packets, times the coupling factor for low latency.
+    /// The controller's probability: squared for classic packets, times the coupling factor for low latency.
     probability: u64,
     delay: Span,
     next_update: Time,
-    /// Positive: the classic queue's turn.
+    /// Positive: it is the classic queue's turn.
     credit: i64,
     rng: Rng,
 }
 
 impl DualPi2 {
-    /// Of a queue that was there long before the run.
+    /// A queue that existed long before the run.
     pub fn new(given: scenario::DualPi2, frame: u32, rng: Rng) -> Self {
         let gain = |hertz_256: u32| i128::from((u64::from(hertz_256) << (32 - 8 + GAIN_FRACTION)) / 1_000_000_000);
         DualPi2 {
@@ -59,7 +59,7 @@ impl DualPi2 {
         }
     }
 
-    /// Takes a packet that finds so many bytes waiting, or drops it; `full`: there is no room.
+    /// Takes a packet with `waiting_bytes` ahead of it, or drops it; `full`: there is no room.
     pub fn put(&mut self, mut waiting: Waiting, full: bool, waiting_bytes: u64, drops: &mut Drops) {
         self.update(waiting.since);
         if full {
@@ -88,7 +88,7 @@ impl DualPi2 {
                 self.credit = start_credit(&self.given, self.frame);
                 return None;
             };
-            // Whose turn it is matters only where both wait.
+            // The turn only matters if both queues wait.
             let weight = i64::from(self.given.classic_protection);
             let change = match (is_low, low > 0, classic > 0) {
                 (true, _, true) => weight,
@@ -115,7 +115,7 @@ impl DualPi2 {
         (low.0 + classic.0, low.1 + classic.1)
     }
 
-    /// RFC 9331: ECT(1) and CE are of low latency.
+    /// RFC 9331: ECT(1) and CE belong to the low-latency queue.
     fn is_low(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::NotEct => false,
@@ -124,7 +124,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether a packet beside so many bytes is dropped though there is room, and not marked.
+    /// Whether a packet is dropped (not marked) although there is room, with this many bytes waiting.
     fn chooses(&mut self, is_low: bool, waiting: &mut Waiting, waiting_bytes: u64, drops: &mut Drops) -> bool {
         if waiting_bytes < 2 * u64::from(self.frame) {
             return false;
@@ -153,14 +153,14 @@ impl DualPi2 {
         self.rng.next() >> 32 <= probability
     }
 
-    /// Whether a packet that has just left the low latency queue waited too long for the step.
+    /// Whether a packet that has just left the low-latency queue waited too long for the step.
     fn beyond_step(&self, waiting: &Waiting, now: Time) -> bool {
         let waited = now.since(waiting.since).nanos();
         self.given.step_thresh_ns.is_some_and(|most| waited > most)
             || self.given.step_thresh_packets.is_some_and(|most| self.low_latency.waiting().0 > most)
     }
 
-    /// All updates since the last packet came or left.
+    /// Performs all updates since the last packet arrived or left.
     fn update(&mut self, now: Time) {
         let update = Span::from_nanos(self.given.tupdate_ns);
         while self.next_update <= now {
@@ -168,7 +168,7 @@ impl DualPi2 {
             self.step(self.next_update);
             self.next_update += update;
             if self.delay == Span::ZERO && before == (self.probability, self.delay) {
-                // Nothing changes any more: nothing waits.
+                // Nothing changes any more: the queue is empty.
                 let rest = now.nanos().saturating_sub(self.next_update.nanos()) / update.nanos();
                 self.next_update += Span::from_nanos(rest * update.nanos());
             }
@@ -188,7 +188,7 @@ impl DualPi2 {
     }
 }
 
-/// Of bytes times a weight.
+/// In bytes times a weight.
 fn start_credit(given: &scenario::DualPi2, frame: u32) -> i64 {
     i64::from(frame) * (2 * i64::from(given.classic_protection) - WEIGHTS)
 }
@@ -222,7 +222,7 @@ mod tests {
         Waiting { packet: Handle::new(0, 1000), link: 0, size: 1000, ecn, since, flow: 1, at: 0 }
     }
 
-    /// A queue to which so many packets of each kind came at once, at 0 ms.
+    /// A queue that received this many packets of each kind at 0 ms.
     fn filled(given: scenario::DualPi2, of: &[(Ecn, usize)]) -> DualPi2 {
         let mut queue = DualPi2::new(given, 1000, Rng::new(1, Purpose::Queue, 0));
         for &(ecn, count) in of {
@@ -283,7 +283,7 @@ mod tests {
             expected += alpha * (delay - 0.015) + beta * (delay - before);
             before = delay;
             let found = queue.probability as f64 / f64::from(u32::MAX);
-            // The gains are told in whole units, one of which is 0.1% of them.
+            // The gains are whole units, one of which is 0.1% of them.
             assert!((found / expected - 1.0).abs() < 2e-3, "{update}: {found} {expected}");
         }
     }
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(queue.next_update, at(3_600_000 + 16));
     }
 
-    /// Of 10,000 packets at a probability, marked and dropped in parts of 1.
+    /// The shares of 10,000 packets that are marked and dropped at a probability.
     fn fate(given: scenario::DualPi2, probability: f64, ecn: Ecn) -> [f64; 2] {
         let mut queue = DualPi2::new(given, 1000, Rng::new(1, Purpose::Queue, 0));
         queue.probability = (probability * f64::from(u32::MAX)) as u64;
@@ -310,7 +310,7 @@ mod tests {
         [drops.marks as f64 / 1e4, dropped as f64 / 1e4]
     }
 
-    /// RFC 9332, sections 2.1 and 2.5.1.1: `p_C = p'^2`, `p_CL = k p'`; beyond a `p_CL` of 1 all are dropped by `p_C`.
+    /// RFC 9332, sections 2.1 and 2.5.1.1: `p_C = p'^2`, `p_CL = k p'`; above a `p_CL` of 1 all are dropped with `p_C`.
     #[test]
     fn classic_packets_meet_the_square_and_low_latency_the_coupled_probability() {
         let close = |found: [f64; 2], expected: [f64; 2]| {

@@ -25,7 +25,7 @@ impl Fifo {
         self.waiting.front()
     }
 
-    /// Takes the packet that came last.
+    /// Takes the last packet.
     pub fn pop_last(&mut self) -> Option<Waiting> {
         let last = self.waiting.pop_back()?;
         self.bytes -= u64::from(last.size);

@@ -1,7 +1,7 @@
-//! Flow queueing as Linux's `fq`: a queue for each flow, by turns of a quantum, each no longer than a limit.
+//! Flow queueing as in Linux's `fq`: one queue per flow, served in turns of a quantum, each with a length limit.
 //!
-//! A queue that begins to wait comes before those that go on. While no flow waits, packets take a short queue of all flows, and pay no
-//! credit. What the kernel's does besides is pacing of its own host's sockets; here senders pace themselves before.
+//! A queue that begins to wait comes before those that continue. While no flow waits, packets use a short common queue
+//! and pay no credit. Linux's fq also paces sockets of its host; here senders pace themselves before.
 
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::fifo::Fifo;
@@ -12,7 +12,7 @@ use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Packets that the queue of all flows holds at most.
+/// Most packets in the common queue.
 const FAST: u64 = 8;
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Fq {
     fast: Fifo,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that hold packets, and the packets that they hold.
+    /// Flows with packets, and the number of their packets.
     active: u64,
     packets: u64,
 }
@@ -65,7 +65,7 @@ impl Fq {
     fn flow(&mut self, waiting: &Waiting) -> usize {
         let index = match &self.buckets {
             Some(buckets) => buckets.of(waiting.flow),
-            // A connection, a probe or datagrams, whichever of the connections that had its place.
+            // A connection, a probe or datagrams; successive connections in one place count as one flow.
             None => {
                 let (place, what) = (waiting.flow >> 32, waiting.flow & u64::from(u32::MAX));
                 let kind = if what == Packet::DATAGRAMS { 2 } else { what & 1 };
@@ -126,7 +126,8 @@ impl Fq {
                 list.pop_front();
                 continue;
             }
-            // Also a new flow that has nothing more: it passes the old ones once, so that it is not new again at once.
+            // This also holds for a new flow without more packets: it moves behind the old ones once, so that it is not
+            // new again at once.
             list.pop_front();
             self.old.push_back(index);
         }

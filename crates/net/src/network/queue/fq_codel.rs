@@ -1,6 +1,7 @@
-//! FQ-CoDel, RFC 8290: a queue for each of many hashed flows, by turns, and CoDel on each.
+//! FQ-CoDel, RFC 8290: many hashed flow queues served in turn, with CoDel on each.
 //!
-//! As Linux, and unlike the RFC's section 4.1: a full queue drops up to 64 packets, half of what the fattest flow holds.
+//! As in Linux, and unlike the RFC's section 4.1: a full queue drops up to 64 packets, at most half of the longest
+//! flow's.
 
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::codel::{Codel, Law, Store};
@@ -11,7 +12,7 @@ use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::Time;
 
-/// Dropped at once when there is no room.
+/// Packets dropped at once when there is no room.
 const BATCH: u32 = 64;
 
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ struct Flow {
     codel: Codel,
 }
 
-/// A flow's queue; what CoDel asks for is what all hold.
+/// One flow's queue; the number of bytes that CoDel asks for is that of all queues.
 struct One<'a> {
     queue: &'a mut Fifo,
     bytes: &'a mut u64,

@@ -1,4 +1,5 @@
-//! FQ-PIE: flows by turns as FQ-CoDel's, and PIE on each. The kernel's documentation describes it; there is no RFC of it.
+//! FQ-PIE: flows served in turn as in FQ-CoDel, with PIE on each. The kernel's documentation describes it; it has no
+//! RFC.
 
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::fifo::Fifo;

@@ -1,4 +1,4 @@
-//! What waits for a transmitter, and what is dropped: a file each discipline.
+//! What waits for a transmitter, and what is dropped: one file per discipline.
 
 pub mod buckets;
 pub mod cake;
@@ -35,24 +35,24 @@ use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use std::sync::Arc;
 
-/// A transmitter's queue. One that decides only when a packet comes knows at once when that will leave: no event is spent on it.
-/// One that decides when packets leave as well holds them, and is asked for the next whenever the transmitter is free.
+/// A transmitter's queue. A discipline that decides only on arrival knows the departure at once, so no event is needed.
+/// One that also decides on departure holds its packets and is asked for the next one whenever the transmitter is free.
 #[derive(Clone, Debug)]
 pub enum Discipline {
     TailDrop(TailDrop),
     Held(Box<Held>),
 }
 
-/// A queue that holds its packets. The packet that leaves next is chosen when the one before begins to leave, as below Linux's
-/// token bucket, which looks whether its tokens are enough for it; until then it still counts.
+/// A queue that holds its packets. The next packet is chosen when the previous one begins to leave, as under Linux's
+/// token bucket, which checks whether it has enough tokens for it; until then it still counts as waiting.
 #[derive(Clone, Debug)]
 pub struct Held {
     kind: Kind,
     chosen: Option<Waiting>,
-    /// Packets and bytes that wait, the chosen one included.
+    /// Packets and bytes that wait, including the chosen one.
     packets: u64,
     bytes: u64,
-    /// The sum of the times since when they wait, in nanoseconds; it wraps.
+    /// The sum of the arrival times of waiting packets in nanoseconds; it wraps.
     since_ns: u64,
     limit_packets: u64,
     limit_bytes: u64,
@@ -73,36 +73,36 @@ enum Kind {
     DualPi2(DualPi2),
 }
 
-/// A packet that is held, and the link that it is to take.
+/// A held packet, and the link that it will take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub packet: Handle,
     pub link: u32,
-    /// Bytes, the link's overhead included.
+    /// Bytes, including the link's overhead.
     pub size: u32,
     pub ecn: Ecn,
     pub since: Time,
-    /// Of the flow that it belongs to.
+    /// The key of its flow.
     pub flow: u64,
     /// Its place on its route.
     pub at: u32,
 }
 
-/// What a discipline needs to know of where it is.
+/// What a discipline needs to know about its location.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Bytes of the largest frame that is sent.
+    /// Bytes of the largest frame sent.
     pub frame: u32,
-    /// Timer tick of its host.
+    /// The timer tick of its host.
     pub hz: u32,
-    /// Its host sends flows of its own over it.
+    /// Its host sends flows over it.
     pub sends: bool,
     pub rng: Rng,
-    /// By place on a route: the hosts where that begins and ends. Empty where no queue asks.
+    /// For each place on a route, the hosts where the route begins and ends. Empty if no queue needs it.
     pub ends: Arc<[[u32; 2]]>,
 }
 
-/// Flows that began to wait since the start, and those that wait now: new ones, and those that go on.
+/// Flows that began to wait since the start, and those waiting now: new ones, and those that continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flows {
     pub begun: u64,
@@ -110,11 +110,11 @@ pub struct Flows {
     pub old: u64,
 }
 
-/// Packets that are dropped, and how many are marked instead.
+/// Dropped packets, and the number marked instead.
 #[derive(Debug, Default)]
 pub struct Drops {
     pub packets: Vec<Waiting>,
-    /// How many of them though there was room.
+    /// How many were dropped although there was room.
     pub early: u64,
     pub marks: u64,
     /// How often RED chose a packet, a shaper was asked too early, or DualPI2 had no room.
@@ -127,7 +127,8 @@ impl Drops {
         self.packets.push(waiting);
     }
 
-    /// Marks a packet, where its ends agreed on ECN; whether they did. One that came marked counts again, as in Linux.
+    /// Marks a packet if its ends agreed on ECN; returns whether they did. An already marked packet counts again, as in
+    /// Linux.
     pub fn marks(&mut self, waiting: &mut Waiting) -> bool {
         let may = waiting.ecn != Ecn::NotEct;
         if may {
@@ -186,7 +187,7 @@ impl Discipline {
 }
 
 impl Held {
-    /// Takes a packet. What is dropped for that, itself perhaps, goes to `drops`.
+    /// Takes a packet. What is dropped because of it (perhaps itself) goes to `drops`.
     #[inline(always)]
     pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {
         let before = drops.packets.len();
@@ -199,7 +200,7 @@ impl Held {
         self.forget(&drops.packets[before..]);
     }
 
-    /// They wait no more.
+    /// Removes dropped packets from the counts.
     #[inline(always)]
     fn forget(&mut self, dropped: &[Waiting]) {
         for waiting in dropped {
@@ -209,7 +210,7 @@ impl Held {
         }
     }
 
-    /// Chooses what leaves next, at `now`. What is dropped before it goes to `drops`.
+    /// Chooses the packet that leaves next, at `now`. What is dropped before it goes to `drops`.
     #[inline(always)]
     pub fn choose(&mut self, now: Time, drops: &mut Drops) {
         if self.chosen.is_none() {
@@ -223,7 +224,7 @@ impl Held {
         self.forget(&drops.packets[before..]);
     }
 
-    /// Where tc tells of them.
+    /// The flows, if tc reports them.
     pub fn flows(&self) -> Option<Flows> {
         match &self.kind {
             Kind::FqCodel(queue) => Some(queue.flows()),
@@ -232,12 +233,13 @@ impl Held {
         }
     }
 
-    /// Whether packets may have to wait though the transmitter is free.
+    /// Whether packets may have to wait although the transmitter is free.
     pub fn shapes(&self) -> bool {
         matches!(&self.kind, Kind::Cake(queue) if queue.ready().is_some())
     }
 
-    /// When the next packet may leave a transmitter that is free from `free` on; `None`: none waits, or this does not shape.
+    /// When the next packet may leave a transmitter that is free from `free` on; `None`: none waits, or this is not a
+    /// shaper.
     pub fn lets_go(&self, free: Time) -> Option<Time> {
         match &self.kind {
             Kind::Cake(queue) if self.chosen.is_none() && self.packets > 0 => queue.ready(),
@@ -246,7 +248,7 @@ impl Held {
         }
     }
 
-    /// Takes what was chosen.
+    /// Takes the chosen packet.
     #[inline(always)]
     pub fn take(&mut self) -> Option<Waiting> {
         let chosen = self.chosen.take();
@@ -259,14 +261,14 @@ impl Held {
         (self.packets, self.bytes)
     }
 
-    /// How long those have waited by `now`, in nanoseconds in all.
+    /// How long the waiting packets have waited by `now`, in nanoseconds in total.
     pub fn waited_ns(&self, now: Time) -> u64 {
         self.packets.wrapping_mul(now.nanos()).wrapping_sub(self.since_ns)
     }
 }
 
 impl Kind {
-    /// Takes a packet, where so many packets and bytes waited; `full`: they leave no room for it.
+    /// Takes a packet while this many packets and bytes wait; `full`: they leave no room for it.
     fn put(&mut self, mut waiting: Waiting, full: bool, [packets, bytes]: [u64; 2], drops: &mut Drops) {
         let (early, queue) = match self {
             Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
@@ -292,7 +294,7 @@ impl Kind {
         }
     }
 
-    /// What leaves next, at `now`.
+    /// The packet that leaves next, at `now`.
     fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
         match self {
             Kind::Fifo(queue) | Kind::Red(_, queue) => queue.pop(),
@@ -347,7 +349,8 @@ mod tests {
         memory_bytes: 15 << 20,
     };
 
-    /// What becomes of packets of 1000 bytes, where `loads[n]` of them come in the n-th 500 ms and one leaves each millisecond.
+    /// The fate of packets of 1000 bytes, if `loads[n]` of them arrive in the n-th 500 ms and one leaves each
+    /// millisecond.
     fn overload(discipline: scenario::Discipline, ecn: Ecn, loads: &[u64]) -> (Drops, Vec<Waiting>) {
         let config = scenario::Transmitter {
             name: "t".into(),
@@ -396,8 +399,8 @@ mod tests {
 
     #[test]
     fn codel_marks_by_the_law_by_which_it_drops() {
-        // The queue grows to 50 ms: above the target after 50 ms, the first mark an interval later, and the others an interval over
-        // the root of their number apart for what is left of the second.
+        // The queue grows to 50 ms: it is above the target after 50 ms, the first mark follows an interval later, and
+        // for the rest of the second the distance between marks is the interval divided by the root of their number.
         let (drops, _) = overload(scenario::Discipline::Codel(CODEL), Ecn::Ect0, &[550, 500]);
         let intervals = |marks: u64| (1..marks).map(|n| 0.1 / (n as f64).sqrt()).sum::<f64>();
         let expected = (1..).find(|&marks| intervals(marks + 1) > 0.85).unwrap_or(0);

@@ -1,7 +1,7 @@
-//! PIE, RFC 8033: a probability of drops at the tail, from the delay and how it changes.
+//! PIE, RFC 8033: a drop probability at the tail, from the delay and its change.
 //!
-//! As Linux: the delay is that of the last packet that left, by its time of arrival, and the clock of updates ticks with the
-//! kernel's.
+//! As in Linux: the delay is that of the last packet that left, from its arrival time, and updates follow the kernel's
+//! clock.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::rng::Rng;
@@ -9,22 +9,22 @@ use crate::scenario;
 use sawtooth_units::width::Approx;
 use sawtooth_units::{Span, Time};
 
-/// After being idle so long nothing is dropped (MAX_BURST).
+/// Nothing is dropped for this time after idleness (MAX_BURST).
 const BURST: Span = Span::from_millis(150);
 const HIGH_DELAY: Span = Span::from_millis(250);
-/// What an update adds at most.
+/// The most that an update adds.
 const STEP: f64 = 0.02;
 /// Sums of probabilities between which chance decides (section 5.4).
 const SURE_NOT: f64 = 0.85;
 const SURE: f64 = 8.5;
-/// Up to this probability what can be marked is marked (section 5.1).
+/// Up to this probability, packets that can be marked are marked (section 5.1).
 const MARKED: f64 = 0.1;
 
-/// What PIE is set to.
+/// PIE's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     target: Span,
-    /// A second of delay beyond the target, and of its change, adds so much to the probability.
+    /// The change of probability per second of delay above the target, and per second of its change.
     alpha: f64,
     beta: f64,
     update: Span,
@@ -66,7 +66,7 @@ impl Law {
 }
 
 impl Pie {
-    /// Of a queue that was there long before the run.
+    /// A queue that existed long before the run.
     pub fn new(law: &Law) -> Self {
         Pie {
             probability: 0.0,
@@ -79,7 +79,7 @@ impl Pie {
         }
     }
 
-    /// Whether a packet that finds so many bytes waiting is dropped though there is room, and not marked.
+    /// Whether a packet with this many bytes ahead of it is dropped (not marked) although there is room.
     pub fn drops(
         &mut self,
         law: &Law,
@@ -118,7 +118,7 @@ impl Pie {
             return false;
         }
         if self.sum >= SURE {
-            // As in Linux, where a mark that is sure begins no new sum.
+            // As in Linux, where a certain mark does not reset the sum.
             return true;
         }
         let chosen = (rng.next() >> 11).approx() < chance * (1u64 << 53).approx();
@@ -128,12 +128,12 @@ impl Pie {
         chosen
     }
 
-    /// A packet was dropped, of whatever cause.
+    /// A packet was dropped, for any reason.
     pub fn dropped(&mut self) {
         self.sum = 0.0;
     }
 
-    /// A packet leaves; so many bytes wait behind it.
+    /// A packet leaves, with this many bytes behind it.
     pub fn leaves(&mut self, law: &Law, now: Time, waiting: &Waiting, bytes_behind: u64) {
         self.update(law, now, bytes_behind + u64::from(waiting.size));
         self.delay = if bytes_behind == 0 { Span::ZERO } else { now.since(waiting.since) };
@@ -143,7 +143,7 @@ impl Pie {
         }
     }
 
-    /// All updates since the last packet came or left: neither the delay nor the queue has changed since.
+    /// Performs all updates since the last packet arrived or left: neither the delay nor the queue has changed since.
     fn update(&mut self, law: &Law, now: Time, waiting_bytes: u64) {
         while self.next_update <= now {
             self.next_update += law.update;
@@ -159,7 +159,7 @@ impl Pie {
     /// Section 4.2.
     fn step(&mut self, law: &Law, waiting_bytes: u64) {
         let [delay, before, target] = [self.delay, self.delay_before, law.target].map(Span::secs_f64);
-        // A delay of nothing with packets waiting is one that was not measured.
+        // A delay of zero with packets waiting means that it was not measured.
         let known = self.delay > Span::ZERO || waiting_bytes == 0;
         let mut change = law.alpha * (delay - target) + law.beta * (delay - before);
         // The smaller the probability, the smaller the steps.

@@ -1,8 +1,8 @@
-//! Random early detection (Floyd and Jacobson 1993), on bytes, and its probability adapted to the load (Floyd, Gummadi and Shenker
-//! 2001).
+//! Random early detection (Floyd and Jacobson 1993), in bytes, with a probability adapted to the load (Floyd, Gummadi
+//! and Shenker 2001).
 //!
-//! As Linux below a token bucket: nobody asks an empty queue for packets, so that it is not known to be idle, and the average
-//! falls with the packets that come.
+//! As in Linux under a token bucket: an empty queue is not asked for packets, so it does not count as idle, and the
+//! average falls only with arriving packets.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::rng::Rng;
@@ -10,7 +10,7 @@ use crate::scenario;
 use sawtooth_units::width::Approx;
 use sawtooth_units::{Span, Time};
 
-/// Between two looks at the average, where the probability adapts.
+/// Time between two checks of the average if the probability adapts.
 const ADAPTED: Span = Span::from_millis(500);
 const LEAST: f64 = 0.01;
 const MOST: f64 = 0.5;
@@ -25,9 +25,9 @@ pub struct Red {
     ecn: bool,
     harddrop: bool,
     average: f64,
-    /// Packets since the last that was dropped; `None`: the average was not between the thresholds.
+    /// Packets since the last drop; `None`: the average was not between the thresholds.
     since: Option<u32>,
-    /// Of the next to drop: uniform from 0 to 1.
+    /// Random number for the next drop: uniform from 0 to 1.
     draw: f64,
     adapts: Time,
     rng: Rng,
@@ -51,7 +51,7 @@ impl Red {
         }
     }
 
-    /// Whether a packet that finds so many bytes waiting is dropped though there may be room, and not marked.
+    /// Whether a packet with this many bytes ahead of it is dropped (not marked), although there may be room.
     pub fn drops(&mut self, waiting: &mut Waiting, waiting_bytes: u64, drops: &mut Drops) -> bool {
         if self.adaptive {
             self.adapt(waiting.since);
@@ -85,13 +85,13 @@ impl Red {
         true
     }
 
-    /// Between two drops packets are spread evenly (Floyd and Jacobson, section 7, method 2).
+    /// Draws the next drop: drops are spread evenly (Floyd and Jacobson, section 7, method 2).
     fn again(&mut self) {
         self.since = Some(0);
         self.draw = (self.rng.next() >> 11).approx() / (1u64 << 53).approx();
     }
 
-    /// The average stays what it is between packets, so that all looks since the last can be had at once.
+    /// The average does not change between packets, so all checks since the last one can be done at once.
     fn adapt(&mut self, now: Time) {
         let fifth = (self.max - self.min) / 5.0;
         while self.adapts <= now {

@@ -1,5 +1,5 @@
-//! Whose turn it is among flows' queues: deficit round robin, where a flow that begins to wait comes before those that go on (RFC
-//! 8290 section 4.2).
+//! Whose turn it is among flow queues: deficit round robin, where a flow that begins to wait comes before those that
+//! continue (RFC 8290 section 4.2).
 
 use crate::network::queue::{Flows, Waiting};
 use crate::network::ring::Ring;
@@ -7,7 +7,7 @@ use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
 pub struct Rounds {
-    /// Bytes a turn.
+    /// Bytes per turn.
     quantum: i64,
     flows: Vec<Turn>,
     new: Ring<u32>,
@@ -41,7 +41,7 @@ impl Rounds {
         Flows { begun: self.begun, new: self.new.len() as u64, old: self.old.len() as u64 }
     }
 
-    /// The next packet: `take` has one from a flow's queue, if it holds any.
+    /// The next packet; `take` takes one from a flow's queue, if it holds any.
     pub fn next(&mut self, mut take: impl FnMut(usize) -> Option<Waiting>) -> Option<Waiting> {
         loop {
             let (is_new, is_last) = (self.new.len() > 0, self.old.len() == 0);
@@ -58,7 +58,7 @@ impl Rounds {
                 list.pop();
                 continue;
             }
-            // A new flow that has nothing more passes the old ones once, so that it is not new again at once.
+            // A new flow without more packets moves behind the old ones once, so that it is not new again at once.
             list.pop();
             self.old.push(flow);
         }

@@ -1,5 +1,5 @@
-//! Stochastic fairness queueing (McKenney 1990) as Linux's `sfq`: flows hashed to queues by turns, and where there is no room the
-//! longest queue loses its last packet.
+//! Stochastic fairness queueing (McKenney 1990) as in Linux's `sfq`: flows are hashed to queues served in turn. Without
+//! room, the longest queue loses its last packet.
 
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::fifo::Fifo;
@@ -17,15 +17,15 @@ pub struct Sfq {
     depth: u64,
     headdrop: bool,
     buckets: Buckets,
-    /// Hashed anew so often.
+    /// Interval at which flows are hashed anew.
     perturb: Option<Span>,
     perturbs: Time,
-    /// By bucket: its queue.
+    /// The queue of each bucket.
     taken: Vec<Option<u32>>,
     queues: Vec<Queue>,
     free: Vec<u32>,
     turns: VecDeque<u32>,
-    /// Counts packets that came or left: of queues alike the one that changed last is taken for the longest.
+    /// Counts arrivals and departures: among equally long queues, the one that changed last counts as the longest.
     changes: u64,
     rng: Rng,
 }
@@ -61,7 +61,7 @@ impl Sfq {
         }
     }
 
-    /// Takes a packet; so many wait already, with the one that leaves next.
+    /// Takes a packet while `packets` wait, including the one that leaves next.
     pub fn put(&mut self, waiting: Waiting, packets: u64, drops: &mut Drops) {
         self.perturb(waiting.since, drops);
         let Some(index) = self.queue(waiting.flow) else { return drops.full(waiting) };
@@ -110,7 +110,7 @@ impl Sfq {
         };
         let Some(longest) = self.turns.iter().copied().max_by_key(rank) else { return };
         let is_one = self.queues[longest as usize].held.waiting().0 == 1;
-        // Where each has one packet, it is that of the next.
+        // If each has one packet, the victim is the next queue's.
         let victim = if is_one { self.turns[0] } else { longest };
         let queue = &mut self.queues[victim as usize];
         let dropped = if self.headdrop { queue.held.pop() } else { queue.held.pop_last() };
@@ -156,7 +156,7 @@ impl Sfq {
         }
     }
 
-    /// Hashes anew what waits, where it is time: other flows meet, and a flow's packets stay in order.
+    /// Hashes waiting packets anew when it is time: other flows collide, and a flow's packets stay in order.
     fn perturb(&mut self, now: Time, drops: &mut Drops) {
         let Some(every) = self.perturb else { return };
         if now < self.perturbs {
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn where_each_has_one_packet_the_next_loses_its() {
         let (mut sfq, mut drops) = (sfq(SFQ, 3), Drops::default());
-        // One more has left these queues and waits to leave.
+        // One more packet has left these queues and waits to leave.
         for (number, flow) in (0..).zip([1, 2, 3]) {
             let packets = waiting(&sfq) + 1;
             sfq.put(packet(number, flow, 0), packets, &mut drops);

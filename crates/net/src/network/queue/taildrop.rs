@@ -1,5 +1,5 @@
-//! Tail drop: first in, first out, and what comes to a full queue is dropped. So departures are known on arrival, and only
-//! those that wait are counted.
+//! Tail drop: first in, first out, and packets that arrive at a full queue are dropped. So departures are known on
+//! arrival, and only waiting packets are counted.
 
 use crate::network::ring::Ring;
 use crate::scenario;
@@ -12,8 +12,9 @@ const PICOS_PER_NANO: u64 = 1_000;
 pub struct TailDrop {
     limit_packets: u64,
     limit_bytes: u64,
-    /// Of each packet that had to wait: when it begins to leave (picoseconds), and its size. Those that have begun are taken
-    /// out seldom and many at once: when the limit seems reached, or `look_at` of them have gathered.
+    /// For each packet that had to wait: when it begins to leave (picoseconds), and its size. Packets that have begun
+    /// to leave are removed rarely and many at once: when the limit seems reached, or when `look_at` of them have
+    /// accumulated.
     waiting: Ring<(u64, u32)>,
     bytes: u64,
     look_at: usize,
@@ -46,8 +47,9 @@ impl TailDrop {
         self.waiting.len() as u64 >= self.limit_packets || self.bytes + u64::from(size) > self.limit_bytes
     }
 
-    /// What begins to leave within this nanosecond makes room first. Arrivals are rounded up to whole ones, and where an idle
-    /// transmitter was woken by the acknowledgement of what it had sent, each next one comes just when the one before has left.
+    /// Packets that begin to leave within this nanosecond make room first. Arrivals are rounded up to whole
+    /// nanoseconds, and after an acknowledgement woke an idle transmitter, each next one arrives exactly when the
+    /// previous packet has left.
     fn settle(&mut self, now_ps: u64) {
         while let Some(&(start, size)) = self.waiting.front()
             && start < now_ps + PICOS_PER_NANO
@@ -57,7 +59,7 @@ impl TailDrop {
         }
     }
 
-    /// Whether a packet of `size` bytes fits once those that have begun to leave are taken out.
+    /// Whether a packet of `size` bytes fits after removing those that have begun to leave.
     #[inline(never)]
     fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
         self.settle(now_ps);
@@ -74,7 +76,7 @@ impl TailDrop {
         (self.waiting.len() as u64, self.bytes)
     }
 
-    /// How long those will still wait, in nanoseconds in all.
+    /// How long the waiting packets will still wait, in nanoseconds in total.
     pub fn will_wait_ns(&self, now_ps: u64) -> u128 {
         let left = self.waiting.iter().map(|&(start, _)| u128::from(start.saturating_sub(now_ps)));
         left.sum::<u128>() / u128::from(PICOS_PER_NANO)

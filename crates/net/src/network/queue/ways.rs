@@ -1,5 +1,5 @@
-//! Which queue a flow has, set-associatively: of the eight of its set the one that it hashes to, or another that is free, so that
-//! two flows share one only where all eight are taken.
+//! Set-associative choice of a flow's queue: the one it hashes to among the eight of its set, or another free one, so
+//! that two flows share one only if all eight are taken.
 
 use sawtooth_units::width::Fit;
 
@@ -8,7 +8,7 @@ const WAYS: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Ways {
     secret: u64,
-    /// Of each queue: the flow that had it last.
+    /// For each queue, the flow that used it last.
     flows: Vec<Option<u64>>,
 }
 
@@ -19,7 +19,7 @@ impl Ways {
         Ways { secret, flows: vec![None; Self::QUEUES] }
     }
 
-    /// The queue of the flow with this key, and whether it has only now become its own.
+    /// The queue of the flow with this key, and whether it is newly assigned.
     #[inline]
     pub fn find(&mut self, flow: u64, in_use: impl Fn(usize) -> bool) -> (usize, bool) {
         let mixed = (flow ^ self.secret).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -57,7 +57,7 @@ mod tests {
             let flows: u32 = set.iter().sum();
             assert!(set.iter().all(|&shared| shared <= 1) || flows > 8, "{set:?}");
         }
-        // A hash alone would leave 1024 / e of them empty.
+        // A plain hash would leave 1024 / e of them empty.
         assert!(taken.iter().filter(|&&flows| flows == 0).count() < 200);
     }
 
