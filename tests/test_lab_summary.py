@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sawtooth import Scenario, _core
+from sawtooth.engines.sim import Sim
 from test_lab_language import ask
 
 Question = dict[str, Any]
@@ -115,9 +116,53 @@ def test_what_is_too_heavy_for_the_page_has_a_lighter_question(lab: Path) -> Non
     answers = ask(lab, "heavy", questions)
     most = 1448 / 1514 / 8 / 1448
     assert [one["packets"] for one in answers] == [
-        pytest.approx(packets) for packets in (10e9 * 60 * most, *[500e6 * 60 * 4 * most] * 2, 100e6 * 10 * 2 * most)
+        pytest.approx(seconds * most) for seconds in (10e9 * 60, 500e6 * 60 * 4, 500e6 * (60 * 3 + 30), 100e6 * 10 * 2)
     ]
     assert [(one.get("duration"), one.get("flows")) for one in answers[:3]] == [("6 s", None), ("30 s", 2), (None, 2)]
+
+
+RENO = {"cc": "reno"}
+HEAVY: dict[str, tuple[str, dict[str, str | dict[str, str]], list[dict[str, Any]]]] = {
+    "a hundred on 10 Mbit/s": ("1000 s", {"rate": "10 Mbit/s"}, [CUBIC | {"count": 50}, BBR | {"count": 50}]),
+    "2% of loss": ("3000 s", {"rate": "100 Mbit/s", "loss": "2%"}, [CUBIC]),
+    "two controls that loss parts": ("300 s", {"rate": "100 Mbit/s", "rtt": "40 ms", "loss": "0.1%"}, [RENO, BBR]),
+    "forty on 200 Mbit/s": (
+        "60 s",
+        {"rate": "200 Mbit/s", "rtt": "30 ms"},
+        [CUBIC | {"count": 20}, BBR | {"count": 20}],
+    ),
+    "1% of loss on 1 Gbit/s": ("900 s", {"rate": "1 Gbit/s", "loss": "1%"}, [CUBIC]),
+    "two on 1 Gbit/s": ("20 s", {"rate": "1 Gbit/s"}, [CUBIC, BBR]),
+    "ten in FQ-CoDel": ("20 s", {"rate": "1 Gbit/s", "queue": {"kind": "fq_codel"}}, [CUBIC | {"count": 10}]),
+    "a hundred with loss": ("30 s", {"rate": "1 Gbit/s", "rtt": "50 ms", "loss": "0.1%"}, [RENO | {"count": 100}]),
+    "a receive window": ("20 s", {"rate": "10 Gbit/s", "rtt": "140 ms"}, [BBR]),
+    "a start that is faster than what comes": (
+        "60 s",
+        {"rate": "10 Gbit/s", "rtt": "100 ms", "loss": "0.001%"},
+        [RENO],
+    ),
+    "1% of loss on 10 Gbit/s": ("4 s", {"rate": "10 Gbit/s", "loss": "1%"}, [CUBIC, BBR]),
+    "one that comes late": ("240 s", {"rate": "500 Mbit/s", "loss": "0.5%"}, [CUBIC, BBR | {"start": "200 s"}]),
+    "a hundred on 10 Gbit/s": ("3 s", {"rate": "10 Gbit/s"}, [CUBIC | {"count": 100}]),
+    "BBR version 3 and 3% of loss": ("600 s", {"rate": "500 Mbit/s", "loss": "3%"}, [{"cc": "bbr3"}]),
+    "slow acknowledgements": ("200 s", {"rate": "100 Mbit/s", "reverse_rate": "1 Mbit/s"}, [CUBIC]),
+    "one that is soon done": ("60 s", {"rate": "1 Gbit/s"}, [CUBIC | {"bytes": "100 MB"}]),
+}
+
+
+def test_the_packets_of_a_heavy_question_are_known_before_it_runs_within_a_factor_of_2(
+    lab: Path, patience: None
+) -> None:
+    given = [
+        {"duration": duration, "path": {"rtt": "20 ms"} | path, "flows": flows}
+        for duration, path, flows in HEAVY.values()
+    ]
+    said = ask(lab, "heavy", [{"scenario": one, "alone": False} for one in given])
+    off = {}
+    for name, one, heavy in zip(HEAVY, given, said, strict=True):
+        simulated = Sim().run(Scenario.from_dict(one)).tables["intervals"]["segments_out"].sum()
+        off[name] = round(float(heavy["packets"] / simulated), 2)
+    assert all(0.5 < ratio < 2 for ratio in off.values()), off
 
 
 def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) -> None:

@@ -4,15 +4,51 @@ import { milliseconds, significant, stretch } from "./amount";
 import type { Asked, Question } from "./asked";
 import { made } from "./fields";
 import { command } from "./file";
+import type { Compiled } from "./language";
 
 /** More packets than this are not simulated without a word. */
 const MOST_PACKETS = 5e6;
+/** Of a full frame, and its payload: bytes. */
+const [FRAME, PAYLOAD] = [1514, 1448];
+const LEAST_RTT_S = 1e-4;
+/** Above, probes at 1.25 times the rate no longer make up for it, and BBR3 takes it for congestion. */
+const [BBR_LOSS, BBR3_LOSS] = [0.2, 0.015];
+/** Of packets between two losses: so many times as many before slow start's window has come down. */
+const START = 8;
 /** A second of the page's simulator, before it has been measured. */
 const PACKETS_A_SECOND = 1e6;
+const LEAST_MS = 100;
 
-/** At most so many data packets: as many as the rate lets pass. */
-export function packets({ compiled, alone, mostMbps, durationS }: Asked): number {
-  return ((mostMbps * 1e6) / 8 / 1448) * durationS * (alone ? compiled.length : 1);
+/** About so many data packets: what the rate lets pass, or the windows, where loss or the receiver keeps them smaller. */
+export function packets({ compiled }: Asked): number {
+  return compiled.reduce((sum, one) => sum + ofRun(one), 0);
+}
+
+function ofRun({ durationNs, rateBps, rttNs, lossPpb, receiveBuffer, flows }: Compiled): number {
+  const [endS, loss, rtt] = [durationNs / 1e9, lossPpb / 1e9, Math.max(rttNs / 1e9, LEAST_RTT_S)];
+  const most = rateBps / 8 / FRAME;
+  // What is behind a hole waits a round trip for it in the receiver's buffer.
+  const received = receiveBuffer / 2 / PAYLOAD / (loss > 0 ? 2 : 1);
+  let [sum, begunS, endedS] = [0, endS, 0];
+  for (const { cc, count, startNs, durationNs: lastsNs, bytes } of flows) {
+    const startS = Math.min(endS, startNs / 1e9);
+    const lastS = Math.min(endS, startS + (lastsNs ?? Infinity) / 1e9);
+    [begunS, endedS] = [Math.min(begunS, startS), Math.max(endedS, lastS)];
+    const kept = lossWindow(cc, loss, rtt);
+    const rate = Math.min(most, (count * Math.min(kept, received)) / rtt);
+    const first = Number.isFinite(kept) ? (count * START) / loss : 0;
+    sum += Math.min(rate * (lastS - startS) + first, ((bytes ?? Infinity) / PAYLOAD) * count);
+  }
+  return Math.min(sum, most * Math.max(0, endedS - begunS));
+}
+
+/** The mean window that loss leaves a control, in segments. */
+function lossWindow(cc: string, loss: number, rtt: number): number {
+  if (loss === 0 || (cc === "bbr" && loss < BBR_LOSS)) return Infinity;
+  // Fitted to the simulator, as START is.
+  if (cc === "bbr3") return loss < BBR3_LOSS ? Infinity : 0.37 / loss;
+  // RFC 9438, sections 5.1 and 4.3.
+  return Math.max(1.2 / Math.sqrt(loss), cc === "cubic" ? 1.0547 * (rtt / loss) ** 0.75 : 0);
 }
 
 /** The longest duration of one digit that fits, and the most flows that fit where each has a run of its own. */
@@ -36,9 +72,9 @@ export class Heavy {
     private readonly ask: (question: Question) => void,
   ) {}
 
-  /** So many packets took so long. */
+  /** So many packets took so long. Shorter runs measure how the browser begins. */
   measured(count: number, ms: number): void {
-    if (count > 10_000 && ms > 0) this.perSecond = (count / ms) * 1e3;
+    if (ms > LEAST_MS) this.perSecond = (count / ms) * 1e3;
   }
 
   /** In words how heavy it is, where that is too much; then less is offered. `elsewhere`: it is not for the page. */
@@ -75,5 +111,5 @@ export class Heavy {
 }
 
 function told(count: number, seconds: number): string {
-  return `This is heavy for a page: up to ${significant(count / 1e6, 2)} million packets, which take about ${stretch(Math.max(1, seconds), 1)} here.`;
+  return `This is heavy for a page: about ${significant(count / 1e6, 2)} million packets, which take about ${stretch(Math.max(1, seconds), 1)} here.`;
 }

@@ -19,17 +19,20 @@ export interface Compiled {
   rateBps: number;
   rttNs: number;
   lossPpb: number;
-  /** `durationNs`: undefined where nothing but the run ends it. */
-  flows: { name: string; cc: string; count: number; startNs: number; durationNs: number | undefined }[];
+  /** Half of it is window, as Linux splits it. */
+  receiveBuffer: number;
+  /** `durationNs`, `bytes`: undefined where nothing but the run ends it. */
+  flows: { name: string; cc: string; count: number; startNs: number; durationNs: number | undefined; bytes: number | undefined }[];
 }
 
 /** As crates/net has it. */
 interface Told {
   duration_ns: number;
   interval_ns: number;
+  hosts: { receive_buffer: number }[];
   transmitters: { rate_bps: number; discipline?: { tbf?: { rate_bps: number }; cake?: { bandwidth_bps: number | null } } }[];
   links: { delay_ns: number; loss_ppb: number }[];
-  flows: { name: string; cc: string; count: number; start_ns: number; duration_ns: number | null }[];
+  flows: { name: string; cc: string; count: number; start_ns: number; duration_ns: number | null; bytes: number | null }[];
 }
 
 export class Language {
@@ -50,7 +53,7 @@ export class Language {
   /** Of topology "path". Raises InputError. */
   compile(scenario: Scenario): Compiled {
     const json = refused(this.core.compile(JSON.stringify(scenario)));
-    const { duration_ns, interval_ns, transmitters, links, flows } = JSON.parse(json) as Told;
+    const { duration_ns, interval_ns, hosts, transmitters, links, flows } = JSON.parse(json) as Told;
     const { rate_bps, discipline } = transmitters[0]!;
     return {
       json,
@@ -59,7 +62,9 @@ export class Language {
       rateBps: Math.min(rate_bps, discipline?.tbf?.rate_bps ?? discipline?.cake?.bandwidth_bps ?? rate_bps),
       rttNs: links.reduce((sum, { delay_ns }) => sum + delay_ns, 0),
       lossPpb: links[2]!.loss_ppb,
-      flows: flows.map(({ name, cc, count, start_ns, duration_ns }) => ({ name, cc, count, startNs: start_ns, durationNs: duration_ns ?? undefined })),
+      receiveBuffer: hosts.at(-1)!.receive_buffer,
+      flows: flows.map(({ name, cc, count, start_ns, duration_ns, bytes }) =>
+        ({ name, cc, count, startNs: start_ns, durationNs: duration_ns ?? undefined, bytes: bytes ?? undefined })),
     };
   }
 
