@@ -3,7 +3,7 @@
 use sawtooth_units::Time;
 use sawtooth_units::width::{Fit, Low};
 
-/// Now, and how often the kernel's tick comes (`CONFIG_HZ`). Passed to everything that asks for the time.
+/// The time, and the frequency of the kernel's tick (`CONFIG_HZ`). Passed to everything that needs the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     pub now: Time,
@@ -21,7 +21,7 @@ impl Clock {
     /// Whole ticks since the start.
     pub fn jiffies64(self) -> u64 {
         let now = self.now.nanos();
-        // Asked several times a packet: a division by a constant is a multiplication.
+        // Used several times per packet: division by a constant becomes a multiplication.
         match self.hz {
             100 => now / (NANOS_PER_SEC / 100),
             250 => now / (NANOS_PER_SEC / 250),
@@ -38,7 +38,7 @@ impl Clock {
         (self.now.nanos() / 1_000_000).low_u32() + 1
     }
 
-    /// Microseconds since the timestamp that `echo` is of, at least a millisecond (`tcp_rtt_tsopt_us`).
+    /// Microseconds since the timestamp `echo`, at least one millisecond (`tcp_rtt_tsopt_us`).
     pub fn echoed_us(self, echo: u32) -> u32 {
         self.timestamp().wrapping_sub(echo).max(1).saturating_mul(1_000)
     }
@@ -57,8 +57,9 @@ impl Clock {
         }
     }
 
-    /// When a timer set to expire at tick `expires` really fires: the wheel (kernel/time/timer.c) rounds up to the grain of
-    /// the level that the distance falls in, 64 ticks at grain 1, then 8 times coarser a level, and never fires early.
+    /// When a timer that expires at tick `expires` really fires. The wheel (kernel/time/timer.c) rounds up to the
+    /// granularity of the level for the distance: 64 ticks at granularity 1, then 8 times coarser per level. It never
+    /// fires early.
     pub fn wheel_time(self, expires: u64) -> Time {
         let mut shift = 0;
         let delta = expires.saturating_sub(self.jiffies64());

@@ -1,6 +1,6 @@
-//! What an algorithm may read of its sender and never writes: what is in flight, what was delivered, how long it took.
+//! What an algorithm may read of its sender but never writes: flight, deliveries, round-trip times.
 
-/// Where the sender is in loss recovery (`icsk_ca_state`).
+/// The sender's loss-recovery state (`icsk_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
     #[default]
@@ -11,7 +11,7 @@ pub enum CaState {
     Loss,
 }
 
-/// The sender's own state, as Linux's `tcp_sock` shows it to congestion control. Counts are in segments; sequence numbers
+/// The sender's state as Linux's `tcp_sock` exposes it to congestion control. Counts are in segments; sequence numbers
 /// count bytes from 0 and never wrap. Names are the kernel's without their prefix.
 #[derive(Clone, Debug)]
 pub struct Flight {
@@ -41,14 +41,14 @@ pub struct Flight {
     pub lost: u64,
     /// Both ends agreed on ECN.
     pub ecn: bool,
-    /// Of the delivered segments those whose acknowledgement echoed a mark (`delivered_ce`).
+    /// Delivered segments whose acknowledgement echoed a mark (`delivered_ce`).
     pub delivered_ce: u64,
     /// Departure time of the next paced packet in nanoseconds (`tcp_wstamp_ns`).
     pub wstamp_ns: u64,
 }
 
 impl Flight {
-    /// The flight of a connection that was established at `now_ns`: the handshake counts as one delivery.
+    /// The flight of a connection established at `now_ns`: the handshake counts as one delivery.
     pub fn new(mss: u32, now_ns: u64) -> Self {
         Flight {
             mss,

@@ -1,4 +1,4 @@
-//! What an administrator sets on a host: the knobs of both ends of a connection.
+//! The settings of a host for both ends of a connection.
 
 /// One end's settings. Defaults are those of Linux 6.12 unless a field says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl Default for HostOptions {
 }
 
 impl HostOptions {
-    /// The scale of the windows that this end offers: as large as its largest buffer needs (`tcp_select_initial_window`).
+    /// The scale of this end's windows, large enough for its largest buffer (`tcp_select_initial_window`).
     pub fn window_scale(&self) -> u32 {
         self.receive_buffer.max(65_535).ilog2().saturating_sub(15).min(14)
     }
 
-    /// The window in bytes that a SYN offers, in whole segments of `mss` bytes as far as they fit
+    /// The window in bytes that a SYN offers, in whole segments of `mss` bytes if they fit
     /// (`tcp_select_initial_window`).
     pub fn first_window(&self, mss: u32) -> u64 {
         let mss = u64::from(mss);

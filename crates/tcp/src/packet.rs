@@ -1,4 +1,4 @@
-//! What crosses the wire, as far as TCP is concerned. Sequence numbers count bytes from 0 and never wrap.
+//! What TCP sends over the wire. Sequence numbers count bytes from 0 and never wrap.
 
 /// The ECN field of an IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// By the lowest two bits.
+    /// From the lowest two bits.
     #[inline]
     pub fn from_bits(bits: u8) -> Self {
         match bits & 3 {
@@ -62,7 +62,8 @@ impl Sack {
 }
 
 impl Burst {
-    /// What asks for an acknowledgement while the window is closed: no segments, one byte before `start`, which is known to be there.
+    /// A packet that asks for an acknowledgement while the window is closed: no segments, one byte before `start`,
+    /// which the receiver already has.
     pub fn window_probe(start: u64, tsval: u32, tsecr: u32) -> Self {
         Burst { start, bytes: 0, count: 0, push: false, cwr: false, ecn: Ecn::NotEct, tsval, tsecr }
     }
@@ -76,7 +77,7 @@ impl Burst {
     }
 }
 
-/// What ACE counts from, which is no answer of a SYN-ACK's (RFC 9768 section 3.2.1).
+/// The initial value of ACE, which differs from every SYN-ACK answer (RFC 9768 section 3.2.1).
 pub const ACE_START: u8 = 5;
 
 /// An acknowledgement.
@@ -92,26 +93,26 @@ pub struct Ack {
     pub sack: Sack,
     /// It echoes a mark (ECE).
     pub ece: bool,
-    /// Of accurate ECN: three bits of how many packets came marked, from [`ACE_START`] on.
+    /// With accurate ECN: three bits of the number of marked packets, starting at [`ACE_START`].
     pub ace: u8,
-    /// Its own packet's.
+    /// The ECN field of its own packet.
     pub ecn: Ecn,
 }
 
-/// Data handed to the network at once: a super-packet that segmentation offload would cut, into segments that are full but the
-/// last.
+/// Data given to the network at once: a super-packet that segmentation offload would split into segments, all full
+/// except the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Its first byte, and how many it has.
+    /// Its first byte, and its length.
     pub start: u64,
     pub bytes: u32,
     /// Segments.
     pub count: u32,
-    /// The last segment asks the receiver to acknowledge once it was read (PSH).
+    /// The last segment asks the receiver to acknowledge after reading (PSH).
     pub push: bool,
-    /// The first segment tells that the window came down for a mark, or a loss (CWR).
+    /// The first segment reports that the window was reduced for a mark or a loss (CWR).
     pub cwr: bool,
-    /// Each packet's.
+    /// The ECN field of each packet.
     pub ecn: Ecn,
     pub tsval: u32,
     pub tsecr: u32,

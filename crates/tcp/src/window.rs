@@ -1,4 +1,4 @@
-//! What an algorithm answers with: the little of its sender that congestion control may write.
+//! What an algorithm returns: the part of its sender's state that congestion control may write.
 
 /// An unset slow-start threshold (`TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -18,18 +18,19 @@ pub struct Window {
     pub pacing: bool,
     /// Bytes per second, [`UNPACED`] when not limited (`sk_pacing_rate`).
     pub pacing_rate: u64,
-    /// 0, or the delivered count at which the application-limited bubble ends (`app_limited`).
+    /// 0, or the delivered count at which the application-limited period ends (`app_limited`).
     pub app_limited: u64,
-    /// The algorithm wants to come down by itself (`tcp_enter_cwr`); the sender takes it out and does its part.
+    /// The algorithm wants to reduce the window itself (`tcp_enter_cwr`); the sender takes this request and does its
+    /// part.
     pub reduces: Option<Reduction>,
 }
 
 /// A reduction that an algorithm begins without a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// One went on already.
+    /// One was already in progress.
     GoesOn,
-    /// The threshold is set and the state Cwr.
+    /// The threshold is set and the state is Cwr.
     Begun { prior_cwnd: u32 },
 }
 

@@ -1,7 +1,7 @@
-//! The largest or smallest of a stream within a sliding window, in constant space (Kathleen Nichols' three candidates).
+//! The maximum or minimum of a stream within a sliding window, in constant space (Kathleen Nichols' three candidates).
 //!
-//! A sample that is as good as an older one outlives it, so those that may still become the extreme are worse the younger they
-//! are. Three of them are kept, apart in time: the extreme itself and what takes its place when it leaves the window.
+//! A sample as good as an older one outlives it, so candidates for the extreme get worse the younger they are. Three
+//! are kept, apart in time: the extreme itself, and its successors when it leaves the window.
 
 const CANDIDATES: usize = 3;
 
@@ -11,10 +11,10 @@ struct Candidate {
     value: u32,
 }
 
-/// The largest sample no older than a window. Time is any count that may wrap: ticks, rounds.
+/// The largest sample within a window. Time is any count that may wrap: ticks, rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMax {
-    /// From the best and oldest to the youngest.
+    /// From the oldest and best to the youngest.
     candidates: [Candidate; CANDIDATES],
 }
 
@@ -44,7 +44,7 @@ impl WindowedMax {
         self.get()
     }
 
-    /// Those that left the window make room for the newest.
+    /// Candidates that left the window are replaced by the newest.
     #[cold]
     fn expire(&mut self, window: u32, newest: Candidate) {
         while newest.at.wrapping_sub(self.candidates[0].at) > window {
@@ -53,8 +53,8 @@ impl WindowedMax {
         }
     }
 
-    /// Two candidates of the same time are worth one. The second is wanted from after the window's first quarter, the third from
-    /// its second half: the first sample that comes then is taken.
+    /// Two candidates of the same time are worth one. The second is needed after the window's first quarter, the third
+    /// from its second half: the first sample at that time is taken.
     fn spread(&mut self, window: u32, age: u32, newest: Candidate) {
         for (place, wanted_from) in [(1, window / 4), (2, window / 2)] {
             if age > wanted_from && self.candidates[place].at == self.candidates[place - 1].at {
@@ -64,7 +64,7 @@ impl WindowedMax {
     }
 }
 
-/// The smallest sample no older than a window: the largest, of complements.
+/// The smallest sample within a window: the largest of complements.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMin(WindowedMax);
 
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(seen, [10, 10, 20, 5]);
     }
 
-    /// Against the whole history: never above the true maximum, never below the newest sample.
+    /// Compared with the whole history: never above the true maximum, never below the newest sample.
     #[test]
     fn the_estimate_lies_between_the_newest_sample_and_the_true_maximum() {
         let mut random = Random::new(7);

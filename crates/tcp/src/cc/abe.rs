@@ -1,5 +1,5 @@
-//! Alternative backoff with ECN (RFC 8511): an echoed mark takes less of the window than a loss, since whoever marks early has a
-//! short queue, and halving would leave it empty. No part of Linux 6.12; what it has for losses and everything else stays.
+//! Alternative backoff with ECN (RFC 8511): an echoed mark reduces the window less than a loss does. A queue that marks
+//! early is short, and halving would leave it empty. Linux 6.12 does not have this; everything else is as in Linux.
 
 use super::cubic::Cubic;
 use super::reno::Reno;
@@ -9,9 +9,9 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 use sawtooth_units::width::Fit;
 
-/// An algorithm for which RFC 8511, section 3.1, has a factor.
+/// An algorithm for which RFC 8511, section 3.1, gives a factor.
 pub trait Marked: Control {
-    /// Percent of the window that a mark leaves.
+    /// Percent of the window that remains after a mark.
     const BETA_ECN: u64;
 }
 
@@ -23,7 +23,7 @@ impl Marked for Cubic {
     const BETA_ECN: u64 = 85;
 }
 
-/// The algorithm, with that answer to marks.
+/// The algorithm with that response to marks.
 #[derive(Debug)]
 pub struct Abe<C>(C);
 
@@ -40,7 +40,7 @@ impl<C: Marked> Control for Abe<C> {
         self.0.ssthresh(flight, window)
     }
 
-    /// The algorithm notes a reduction as it does at a loss; then the window is larger, at least 2 segments.
+    /// The algorithm records a reduction as for a loss; then the window is set larger, at least 2 segments.
     fn ssthresh_marked(&mut self, flight: &Flight, window: &Window) -> u32 {
         self.0.ssthresh(flight, window);
         (u64::from(window.cwnd) * C::BETA_ECN / 100).max(2).fit_u32()

@@ -1,15 +1,15 @@
-//! DCTCP, Linux 6.12 (`tcp_dctcp.c`) and RFC 8257: the window comes down by half the share of segments that came marked.
+//! DCTCP, Linux 6.12 (`tcp_dctcp.c`) and RFC 8257: reduces the window by half the share of marked segments.
 //!
-//! Its receiver tells each change of that (section 3.2): see [`crate::receiver::Echo::Exact`].
+//! Its receiver reports each change (section 3.2): see [`crate::receiver::Echo::Exact`].
 //!
 //! # Where Linux differs
 //!
 //! From RFC 8257; this file follows Linux, with its integers.
 //!
-//! - The share is of segments, as far as acknowledgements with an echo tell, not of bytes.
-//! - A window of data ends with the acknowledgement that reaches it, not with the one that passes it.
-//! - It grows as Reno, and is Reno where ECN was not agreed on.
-//! - After a loss the window is halved by the state that begins, even where a mark had brought it down already.
+//! - The share is of segments acknowledged with an echo, not of bytes.
+//! - A window of data ends with the acknowledgement that reaches its end, not with the one that passes it.
+//! - It grows like Reno, and is Reno without ECN.
+//! - A loss halves the window on entering recovery, even if a mark had already reduced it.
 
 use super::growth::{additive_increase, beyond_slow_start};
 use super::{Control, Event, MIN_TSO_SEGS, SNDBUF_EXPAND, reno};
@@ -18,9 +18,9 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 use sawtooth_units::width::Fit;
 
-/// The share 1, in 1024ths (`DCTCP_MAX_ALPHA`), where it begins.
+/// The share 1, in 1024ths (`DCTCP_MAX_ALPHA`), which is the initial value.
 const ONE: u32 = 1024;
-/// g, the weight of a window's share, as a power of a half (`dctcp_shift_g`).
+/// g, the weight of a window's share, as a power of one half (`dctcp_shift_g`).
 const WEIGHT: u32 = 4;
 
 /// One connection's DCTCP.
@@ -30,7 +30,7 @@ pub struct Dctcp {
     hears: bool,
     /// DCTCP.Alpha, in 1024ths.
     alpha: u32,
-    /// DCTCP.WindowEnd, and what was delivered when this window began: in all, and marked.
+    /// DCTCP.WindowEnd, and the delivered and marked counts when this window began.
     window_end: u64,
     delivered: u64,
     delivered_ce: u64,
@@ -64,7 +64,7 @@ impl Control for Dctcp {
         dctcp
     }
 
-    /// The window less half its marked share (section 3.4), at least 2 segments.
+    /// The window reduced by half its marked share (section 3.4), at least 2 segments.
     fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         if !self.hears {
             return (window.cwnd / 2).max(2);
@@ -86,14 +86,14 @@ impl Control for Dctcp {
         SNDBUF_EXPAND
     }
 
-    /// At the end of a window its share goes into the average (section 3.3).
+    /// At the end of a window its share is averaged (section 3.3).
     fn in_ack_event(&mut self, flight: &Flight) {
         if flight.snd_una < self.window_end || !self.hears {
             return;
         }
         let delivered = (flight.delivered - self.delivered).max(1);
         let marked = flight.delivered_ce - self.delivered_ce;
-        // Below 16 it falls by what there is, at once to nothing.
+        // Below 16 it falls directly to zero.
         let fall = match self.alpha >> WEIGHT {
             0 => self.alpha,
             fall => fall,
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::cc::testing::{clock, flight, window};
 
-    /// After windows of 100 segments, so many of which came marked.
+    /// After windows of 100 segments with this many marked.
     fn after(shares: &[u64]) -> (Dctcp, Flight, Window) {
         let mut f = Flight { ecn: true, ..flight() };
         let mut w = window();

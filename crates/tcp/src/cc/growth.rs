@@ -3,13 +3,13 @@
 use crate::flight::Flight;
 use crate::window::Window;
 
-/// Whether the window, not the application, held the sender back. In slow start it is enough
-/// that more than half of the window was in flight, so that the window may reach twice what was used.
+/// Whether the window, not the application, limited the sender. In slow start it suffices that more than half of the
+/// window was in flight, so that the window may reach twice what was used.
 pub(super) fn is_cwnd_limited(flight: &Flight, window: &Window) -> bool {
     flight.is_cwnd_limited || (window.in_slow_start() && window.cwnd < flight.max_packets_out.wrapping_mul(2))
 }
 
-/// What of `acked` segments is left for congestion avoidance, where the window may grow at all: slow start takes the others.
+/// The part of `acked` segments for congestion avoidance, if the window may grow at all; slow start uses the rest.
 pub(super) fn beyond_slow_start(flight: &Flight, window: &mut Window, acked: u32) -> Option<u32> {
     if !is_cwnd_limited(flight, window) {
         None
@@ -28,9 +28,9 @@ pub(super) fn slow_start(window: &mut Window, acked: u32) -> u32 {
     acked - used
 }
 
-/// Additive increase: one segment for every `per_increase` (at least 1) segments acknowledged.
+/// Additive increase: one segment per `per_increase` (at least 1) acknowledged segments.
 ///
-/// Credit that was gathered under a larger `per_increase` counts as one increase at most.
+/// Credit accumulated under a larger `per_increase` counts as at most one increase.
 pub(super) fn additive_increase(window: &mut Window, per_increase: u32, acked: u32) {
     let mut increases = 0;
     if window.cwnd_cnt >= per_increase {

@@ -1,4 +1,4 @@
-//! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
+//! The list of all algorithms. Dispatch is by enum, so a call costs one branch.
 
 use super::module::{Connected, Module};
 use super::{AckSample, Control, Event, Loss, Phase, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
@@ -8,7 +8,7 @@ use crate::packet::Ack;
 use crate::window::Window;
 use std::sync::Arc;
 
-/// A line an algorithm: its variant, its type, and how a connection holds it (boxed, where it is large).
+/// One line per algorithm: its variant, its type, and how a connection holds it (boxed if it is large).
 macro_rules! controls {
     ($($variant:ident: $control:ty as $held:ty,)+) => {
         /// An algorithm by name.
@@ -44,7 +44,7 @@ macro_rules! controls {
                 }
             }
 
-            /// `None`: it is what Linux has under its name.
+            /// `None`: it is Linux's version under this name.
             pub fn variant(self) -> Option<&'static str> {
                 match self {
                     $(Algorithm::$variant => <$control>::VARIANT,)+
@@ -227,7 +227,7 @@ controls! {
     Bbr3Ecn: bbr3::Bbr3<bbr3::LowLatency> as Box<bbr3::Bbr3<bbr3::LowLatency>>,
 }
 
-/// What a connection is to have: one of the list, or a module.
+/// The control chosen for a connection: one of the list, or a module.
 #[derive(Clone, Debug)]
 pub enum Chosen {
     Listed(Algorithm),
@@ -247,7 +247,7 @@ impl From<Arc<dyn Module>> for Chosen {
 }
 
 impl Chosen {
-    /// A connection that has it asks for ECN.
+    /// Whether a connection with it requests ECN.
     pub fn needs_ecn(&self) -> bool {
         match self {
             Chosen::Listed(algorithm) => algorithm.needs_ecn(),
@@ -263,13 +263,13 @@ impl Chosen {
         }
     }
 
-    /// And that for accurate ECN.
+    /// Whether it requests accurate ECN.
     pub fn needs_accurate_ecn(&self) -> bool {
         matches!(self, Chosen::Listed(algorithm) if algorithm.needs_accurate_ecn())
     }
 }
 
-/// What only modules hear; algorithms of the list have no use for it.
+/// Calls that only modules use.
 impl Congestion {
     pub fn ack_arrives(&mut self, ack: &Ack, send_window: u64) {
         if let Congestion::Module(module) = self {
@@ -284,7 +284,7 @@ impl Algorithm {
         Self::ALL.iter().filter(|one| one.variant().is_none()).map(|one| one.name())
     }
 
-    /// What Linux has under that name.
+    /// Linux's version under that name.
     pub fn from_name(name: &str) -> Option<Algorithm> {
         Self::from_variant(name, None)
     }

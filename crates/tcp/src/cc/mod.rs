@@ -1,8 +1,8 @@
-//! Congestion control: the seam between the sender and its algorithm.
+//! Congestion control: the interface between the sender and its algorithm.
 //!
-//! The sender owns the flight, loss detection, recovery and the pacer; an algorithm reads its [`Flight`] and answers with a
-//! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder beside these and one
-//! line in [`list`], which the core, the Python side, the documentation and their tests read.
+//! The sender owns the flight, loss detection, recovery and the pacer. An algorithm reads its [`Flight`] and returns a
+//! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder here and one
+//! line in [`list`], which the core, Python, the documentation and their tests read.
 
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
@@ -29,7 +29,7 @@ mod testing;
 pub(crate) use bbr::random::Random;
 pub use list::{Algorithm, Chosen, Congestion};
 
-/// What one ACK told about delivery (`struct rate_sample`).
+/// The delivery facts from one ACK (`struct rate_sample`).
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
     /// Segments delivered over the interval; -1 when there is no valid sample.
@@ -42,7 +42,7 @@ pub struct RateSample {
     pub rtt_us: i64,
     /// Segments newly marked lost on this ACK.
     pub losses: u32,
-    /// Segments lost since the sampled segment was sent, and those in flight when it and its buffer had been.
+    /// Segments lost since the sampled segment was sent, and those in flight after its buffer was sent.
     pub lost: u32,
     pub tx_in_flight: u32,
     /// Segments newly acknowledged or SACKed by this ACK.
@@ -51,21 +51,21 @@ pub struct RateSample {
     pub is_app_limited: bool,
     pub is_retrans: bool,
     pub is_ack_delayed: bool,
-    /// It acknowledges up to what a tail loss probe sent again: whether original or copy arrived is not known yet.
+    /// It acknowledges up to a tail loss probe's retransmission: it is not known yet whether original or copy arrived.
     pub is_acking_tlp_retrans_seq: bool,
-    /// Of those delivered over the interval, segments that came marked; and whether this ACK echoes a mark.
+    /// Marked segments among those delivered over the interval; and whether this ACK echoes a mark.
     pub delivered_ce: u32,
     pub is_ece: bool,
 }
 
-/// Where an algorithm is, as far as it has such parts. Nothing but an onlooker asks.
+/// The phase of an algorithm, if it has such phases. Used only by observers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     #[default]
     Other,
     /// HyStart has ended slow start.
     HyStartFound,
-    /// BBR's states; those of PROBE_BW by what they do to the rate.
+    /// BBR's states; those of PROBE_BW by their effect on the rate.
     Startup,
     Drain,
     Cruise,
@@ -75,39 +75,40 @@ pub enum Phase {
     ProbeRtt,
 }
 
-/// What `skb_marked_lost` is told: some segments of one buffer are marked lost.
+/// The argument of `skb_marked_lost`: segments of one buffer that are marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     pub segments: u32,
-    /// Segments lost since they were sent, themselves included.
+    /// Segments lost since they were sent, including themselves.
     pub lost: u32,
-    /// Segments in flight when they had been sent.
+    /// Segments in flight after they were sent.
     pub tx_in_flight: u32,
     pub is_app_limited: bool,
 }
 
-/// What `pkts_acked` is told (`struct ack_sample`).
+/// The argument of `pkts_acked` (`struct ack_sample`).
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     pub pkts_acked: u32,
-    /// Microseconds; -1 when this ACK gave no sample.
+    /// Microseconds; -1 without a sample.
     pub rtt_us: i64,
     pub in_flight: u32,
 }
 
-/// `enum tcp_ca_event`, those that some algorithm here listens to.
+/// `enum tcp_ca_event`: the events that an algorithm here uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// First transmission after the network was idle (`CA_EVENT_TX_START`); with the idle time's start in jiffies (`lsndtime`).
+    /// First transmission after idle time (`CA_EVENT_TX_START`), with the start of the idle time in jiffies
+    /// (`lsndtime`).
     TxStart { last_send_jiffies: u32 },
-    /// The window is about to come down since nothing was sent for a timeout (`CA_EVENT_CWND_RESTART`).
+    /// The window is about to be reduced because nothing was sent for a timeout (`CA_EVENT_CWND_RESTART`).
     CwndRestart,
     /// A retransmission timeout entered Loss (`CA_EVENT_LOSS`).
     Loss,
     /// A recovery by window reduction ended (`CA_EVENT_COMPLETE_CWR`).
     CompleteCwr,
-    /// A tail loss probe repaired a loss (`CA_EVENT_TLP_RECOVERY`, which BBR v3 adds), of a segment that had left while the
-    /// application was the limit or not.
+    /// A tail loss probe repaired a loss (`CA_EVENT_TLP_RECOVERY`, added by BBR v3), of a segment that was
+    /// application-limited when sent, or not.
     TlpRecovery { is_app_limited: bool },
 }
 
@@ -116,38 +117,39 @@ pub const MIN_TSO_SEGS: u32 = 2;
 /// Windows that the send buffer holds (`tcp_sndbuf_expand`).
 pub const SNDBUF_EXPAND: u32 = 2;
 
-/// What an algorithm does. Each method names the hook of Linux's `struct tcp_congestion_ops` that it mirrors. What answers a
-/// question every algorithm has to say; what is only told may be left out, as in Linux.
+/// The hooks of an algorithm. Each method mirrors the named hook of Linux's `struct tcp_congestion_ops`. Hooks that
+/// return a value are required; pure notifications are optional, as in Linux.
 pub trait Control: Sized {
-    /// As Linux's `net.ipv4.tcp_congestion_control` takes it.
+    /// The name in Linux's `net.ipv4.tcp_congestion_control`.
     const NAME: &'static str;
-    /// Where it is not what Linux has under that name.
+    /// Set if it differs from Linux's version under that name.
     const VARIANT: Option<&'static str> = None;
-    /// Whether it sets window and pacing rate by itself on each ACK (`cong_control` is set): then neither proportional rate
-    /// reduction nor [`Self::cong_avoid`] nor the generic pacing rate apply.
+    /// Whether it sets window and pacing rate itself on each ACK (`cong_control` is set). Then proportional rate
+    /// reduction, [`Self::cong_avoid`] and the generic pacing rate do not apply.
     const HAS_CONG_CONTROL: bool;
     /// Whether [`Self::skb_marked_lost`] is set.
     const HEARS_OF_LOSSES: bool = false;
     /// Whether [`Self::in_ack_event`] is set.
     const HEARS_OF_ACKS: bool = false;
-    /// `TCP_CONG_NEEDS_ECN`: a connection that has it asks for ECN, and sends nothing that can't be marked.
+    /// `TCP_CONG_NEEDS_ECN`: a connection with it requests ECN, and all its packets can be marked.
     const NEEDS_ECN: bool = false;
-    /// `TCP_CONG_NEEDS_ACCECN`, of newer kernels: it asks for accurate ECN (RFC 9768), without which it is Reno, and sends ECT(1).
+    /// `TCP_CONG_NEEDS_ACCECN` of newer kernels: it requests accurate ECN (RFC 9768), without which it is Reno, and
+    /// sends ECT(1).
     const NEEDS_ACCURATE_ECN: bool = false;
-    /// Where ECN was agreed on all its packets but the handshake's may be marked, and its receiver tells each change of marked and
-    /// unmarked.
+    /// If ECN was agreed on, all its packets except the handshake's can be marked, and its receiver reports each change
+    /// between marked and unmarked.
     const HEEDS_EACH_MARK: bool = Self::NEEDS_ECN;
-    /// Whether each ACK and timer looks for the application being the limit, as Linux with BBR v3 does; else only it does as it
-    /// writes.
+    /// Whether each ACK and timer checks if the application is the limit, as Linux with BBR v3 does; otherwise this
+    /// happens only on writes.
     const NOTES_APP_LIMIT_ON_ACK: bool = false;
 
-    /// `init`: called once the connection is established. `seed` is the only randomness an algorithm gets.
+    /// `init`: called when the connection is established. `seed` is an algorithm's only source of randomness.
     fn new(flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self;
 
     /// `ssthresh`: the slow-start threshold after a loss, in segments.
     fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32;
 
-    /// The same after an echoed mark. Linux has no other hook for it.
+    /// The same after an echoed mark. Linux has no separate hook for it.
     fn ssthresh_marked(&mut self, flight: &Flight, window: &Window) -> u32 {
         self.ssthresh(flight, window)
     }
@@ -158,8 +160,8 @@ pub trait Control: Sized {
     /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`MIN_TSO_SEGS`] where Linux's hook is not set.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
 
-    /// `tso_segs`, which BBR v3 has in the place of `min_tso_segs`: how many segments a super-packet may have. `None`: the
-    /// sender's own auto-sizing.
+    /// `tso_segs`, which replaces `min_tso_segs` in BBR v3: the segments of a super-packet. `None`: the sender's own
+    /// auto-sizing.
     fn tso_segs(&self, _flight: &Flight, _window: &Window) -> Option<u32> {
         None
     }
@@ -172,19 +174,20 @@ pub trait Control: Sized {
         Phase::Other
     }
 
-    /// `in_ack_event`: what the ACK takes out is taken out, and what it delivers counted. Called only where [`Self::HEARS_OF_ACKS`].
+    /// `in_ack_event`: acknowledged segments are removed and deliveries counted. Called only if
+    /// [`Self::HEARS_OF_ACKS`].
     fn in_ack_event(&mut self, _flight: &Flight) {}
 
-    /// `cong_avoid`: grow the window by `acked` newly delivered segments. Not called where [`Self::HAS_CONG_CONTROL`].
+    /// `cong_avoid`: grow the window by `acked` newly delivered segments. Not called if [`Self::HAS_CONG_CONTROL`].
     fn cong_avoid(&mut self, _flight: &Flight, _window: &mut Window, _acked: u32, _clock: Clock) {}
 
-    /// `cong_control`. Called only where [`Self::HAS_CONG_CONTROL`].
+    /// `cong_control`. Called only if [`Self::HAS_CONG_CONTROL`].
     fn cong_control(&mut self, _flight: &Flight, _window: &mut Window, _sample: &RateSample, _clock: Clock) {}
 
     /// `pkts_acked`.
     fn pkts_acked(&mut self, _flight: &Flight, _window: &mut Window, _sample: AckSample, _clock: Clock) {}
 
-    /// `skb_marked_lost`, which BBR v3 adds. Called only where [`Self::HEARS_OF_LOSSES`].
+    /// `skb_marked_lost`, added by BBR v3. Called only if [`Self::HEARS_OF_LOSSES`].
     fn skb_marked_lost(&mut self, _flight: &Flight, _window: &Window, _loss: &Loss, _clock: Clock) {}
 
     /// `set_state`: called *before* `flight.ca_state` changes to `new`.

@@ -1,4 +1,4 @@
-//! Every algorithm under random operations: what a sender may rely on whatever happens.
+//! Every algorithm under random operations: the invariants that a sender relies on.
 
 use super::Random;
 use super::testing::{clock, flight, window};
@@ -38,7 +38,7 @@ fn operation(random: &mut Random) -> Operation {
     }
 }
 
-/// A sender without a network: keeps the counters of the window consistent with what it is told.
+/// A sender without a network, which keeps the counters of the window consistent.
 struct Model {
     cc: Congestion,
     f: Flight,
@@ -54,7 +54,7 @@ impl Model {
         let mut random = Random::new(seed);
         let hz = [100, 250, 300, 1_000][random.below(4) as usize];
         let (mut f, mut w) = (flight(), window());
-        // More than a path holds, and little enough for the counters of a whole run.
+        // More than a path holds, and small enough for the counters of a whole run.
         w.clamp = 100_000;
         f.mss = [100, 536, 1_448, 8_960][random.below(4) as usize];
         let cc = Congestion::new(&algorithm.into(), &f, &mut w, clock(0, hz), seed);
@@ -79,7 +79,7 @@ impl Model {
                 self.w.cwnd = self.f.in_flight() + 1;
                 self.cc.event(&self.f, &mut self.w, Event::Loss, now);
             }
-            // There is something to undo only after a reduction.
+            // A reduction must come before an undo.
             Operation::Undo if self.f.prior_cwnd == 0 => {}
             Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&self.f, &mut self.w, now),
             Operation::Recover => {
@@ -111,7 +111,7 @@ impl Model {
         f.wstamp_ns = (self.now_us + u64::from(self.random.below(5_000))) * 1_000;
     }
 
-    /// What a sender does around `ssthresh` when it reduces its window.
+    /// A sender's steps around `ssthresh` when it reduces its window.
     fn reduce(&mut self, to: CaState) {
         let now = clock(self.now_us, self.hz);
         self.f.prior_cwnd = self.w.cwnd;

@@ -1,7 +1,7 @@
-//! The seam to a control that was not compiled with this crate: a module of Linux, by the crate that loads it.
+//! The interface to a control that is not compiled with this crate: a Linux module, loaded by another crate.
 //!
-//! [`super::Control`] is for algorithms that are known here, and costs a branch; this is for one that isn't, and costs a call
-//! through a pointer. It has what a module may have beside it: `in_ack_event`, and the timestamps of each acknowledgement.
+//! [`super::Control`] is for built-in algorithms and costs a branch; this costs a call through a pointer. It has
+//! additional hooks for modules: `in_ack_event`, and the timestamps of each acknowledgement.
 
 use super::{AckSample, Event, RateSample};
 use crate::clock::Clock;
@@ -10,19 +10,20 @@ use crate::packet::Ack;
 use crate::window::Window;
 use std::fmt::Debug;
 
-/// A control that connections can have.
+/// A loaded control that connections can use.
 pub trait Module: Debug + Send + Sync {
-    /// As it calls itself.
+    /// Its own name.
     fn name(&self) -> &str;
 
     /// `TCP_CONG_NEEDS_ECN`.
     fn needs_ecn(&self) -> bool;
 
-    /// `init`: a connection was established that has it. `seed` is the only randomness it gets.
+    /// `init`: a connection with it was established. `seed` is its only source of randomness.
     fn connect(&self, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Box<dyn Connected>;
 }
 
-/// One connection's; dropped when the connection ends (`release`). Its methods are those of [`super::Control`], where they are told.
+/// The state for one connection; dropped when the connection ends (`release`). Its methods are those of
+/// [`super::Control`] unless documented.
 pub trait Connected: Debug + Send + Sync {
     fn has_cong_control(&self) -> bool;
     fn needs_ecn(&self) -> bool;
@@ -34,14 +35,14 @@ pub trait Connected: Debug + Send + Sync {
     fn set_state(&mut self, flight: &Flight, window: &mut Window, new: CaState, clock: Clock);
     fn event(&mut self, flight: &Flight, window: &mut Window, event: Event, clock: Clock);
 
-    /// An acknowledgement comes that will be looked into. `repeats_window`: it offers the window that the last one did.
+    /// An acknowledgement arrives that will be processed. `repeats_window`: it offers the same window as the last one.
     fn ack_arrives(&mut self, ack: &Ack, repeats_window: bool);
 
-    /// `in_ack_event`: what the acknowledgement takes out is taken out, what is lost is not judged yet. `told_window`: it is no
+    /// `in_ack_event`: acknowledged segments are removed, losses not yet detected. `told_window`: it is not a
     /// duplicate.
     fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock);
 
-    /// Of these two the time is that of the call before.
+    /// These two use the time of the previous call.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
     fn sndbuf_expand(&self, flight: &Flight, window: &Window) -> u32;
 }

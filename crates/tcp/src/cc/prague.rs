@@ -1,13 +1,14 @@
-//! Prague, draft-briscoe-iccrg-prague-congestion-control and the public Linux version (`tcp_prague.c` 0.7): DCTCP's answer to marks,
-//! for the internet: it grows on what was not marked, smoothly, as if round trips were 25 ms or longer, and paces.
+//! Prague, draft-briscoe-iccrg-prague-congestion-control and the public Linux version (`tcp_prague.c` 0.7): DCTCP's
+//! response to marks, for the internet. It grows smoothly on unmarked segments, as if round trips were at least 25 ms,
+//! and paces.
 //!
 //! # Where Linux differs
 //!
 //! From the draft; this file follows Linux, with its integers.
 //!
-//! - Below windows of four segments Linux moves a rate, not the window, and below two cuts smaller segments. Neither is here: the
-//!   window is two segments or more.
-//! - Neither has the draft's fall-back to a classic answer where a classic queue marks (section 2.4.1 leaves it open).
+//! - Below windows of four segments Linux moves a rate instead of the window, and below two sends smaller segments.
+//!   Neither is implemented: the window is at least two segments.
+//! - Neither has the draft's fall-back to a classic response when a classic queue marks (section 2.4.1 leaves it open).
 
 use super::growth::{is_cwnd_limited, slow_start};
 use super::{Control, Event, MIN_TSO_SEGS, RateSample, SNDBUF_EXPAND};
@@ -19,20 +20,20 @@ use sawtooth_units::width::Fit;
 /// Shares are in 2^-24 (`PRAGUE_ALPHA_BITS`); windows in 2^-20 of a segment (`CWND_UNIT`).
 const SHARE_BITS: u32 = 24;
 const SEGMENT: u64 = 1 << 20;
-/// g, the weight of a round trip's share, as a power of a half.
+/// g, the weight of a round trip's share, as a power of one half.
 const WEIGHT: u32 = 4;
-/// The round trip, in microseconds times eight, as if which shorter ones are (section 2.4.4, `RTT_TARGET`), and beyond which nothing is
-/// scaled.
+/// Shorter round trips behave like this one, in microseconds times eight (section 2.4.4, `RTT_TARGET`); longer ones are
+/// not scaled.
 const TARGET: u64 = 25_000 << 3;
 const LONGEST_SCALED: u64 = 100_000 << 3;
-/// So many round trips after slow start it begins to be (`DEFAULT_RTT_TRANSITION`).
+/// Round trips after slow start before scaling begins (`DEFAULT_RTT_TRANSITION`).
 const TRANSITION: u32 = 4;
 const LEAST_WINDOW: u32 = 2;
-/// Bytes a second.
+/// Bytes per second.
 const LEAST_RATE: u64 = 12_500;
 /// A super-packet is what leaves within 2^-12 s (`prague_burst_shift`).
 const BURST_SHIFT: u32 = 12;
-/// IP and TCP headers, of which Linux counts these in rates.
+/// IP and TCP headers, which Linux includes in rates.
 const HEADERS: u64 = 40;
 
 /// One connection's Prague.
@@ -42,9 +43,9 @@ pub struct Prague {
     alpha: u64,
     /// The window.
     fraction: u64,
-    /// What it grows by in a window of one segment, for each that came unmarked.
+    /// Growth in a window of one segment, per unmarked segment.
     increase: u64,
-    /// The round trip that goes on: where it ends, and what was delivered, in all and marked, when it began.
+    /// The current round trip: where it ends, and the delivered and marked counts when it began.
     round_end: u64,
     delivered: u64,
     delivered_ce: u64,
@@ -53,7 +54,7 @@ pub struct Prague {
     /// Marks at the last acknowledgement; whether there has been one.
     seen_ce: u64,
     is_marked: bool,
-    /// When the average was moved, and the window came down.
+    /// When the average was last updated, and when the window was last reduced.
     averaged_us: u64,
     reduced_us: u64,
     in_loss: bool,
@@ -71,7 +72,8 @@ impl Prague {
         self.fraction.div_ceil(SEGMENT).min(u64::from(u32::MAX)).fit_u32().max(LEAST_WINDOW).min(window.clamp)
     }
 
-    /// A short round trip adds (RTT / 25 ms)² segments, so that flows of different ones grow by the same rate in the same time.
+    /// Short round trips add (RTT / 25 ms)² segments, so that flows with different round trips grow at the same rate
+    /// per time.
     fn scale(&mut self, flight: &Flight) {
         let rtt = u64::from(flight.srtt_us);
         let as_is = self.rounds < TRANSITION || rtt == 0 || rtt > LONGEST_SCALED || rtt >= TARGET;
@@ -87,7 +89,7 @@ impl Prague {
         self.scale(flight);
     }
 
-    /// At the end of a round trip, and not before 25 ms, its share of marks goes into the average (section 2.4.2).
+    /// At the end of a round trip, and at most every 25 ms, its share of marks is averaged (section 2.4.2).
     fn average(&mut self, flight: &Flight, window: &Window, clock: Clock) {
         let now = clock.micros();
         let soon = self.acts_as_if_longer(window) && now < self.averaged_us + (TARGET >> 3);
@@ -103,11 +105,12 @@ impl Prague {
         self.begin_round(flight, window);
     }
 
-    /// What came unmarked lets the window grow, also while it comes down for marks; so many came marked (section 2.4.3).
+    /// Unmarked segments let the window grow, even while marks reduce it; `marked` segments were marked (section
+    /// 2.4.3).
     fn grow(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, marked: u64) {
         let mut acked = u64::from(sample.acked_sacked).saturating_sub(marked);
         if marked > 0 && !self.is_marked {
-            // The first one ends slow start's guess: the average knows nothing yet.
+            // The first mark ends slow start, when the average is still meaningless.
             self.fraction = self.fraction.div_ceil(2);
             self.is_marked = true;
         }
@@ -121,7 +124,7 @@ impl Prague {
             }
             self.fraction += (acked * self.increase * SEGMENT / self.fraction.max(1)).max(acked);
         }
-        // A segment an acknowledgement, either way.
+        // At most one segment per acknowledgement, up or down.
         let wanted = self.cwnd(window);
         if window.cwnd > wanted {
             window.cwnd -= 1;
@@ -149,7 +152,7 @@ impl Prague {
         self.in_loss = true;
     }
 
-    /// Half the average share, as DCTCP, but at most once in 25 ms.
+    /// Reduces by half the average share, as DCTCP, but at most once in 25 ms.
     fn react_to_marks(&mut self, window: &Window, clock: Clock) {
         let now = clock.micros();
         if self.acts_as_if_longer(window) && now < self.reduced_us + (TARGET >> 3) {
@@ -191,7 +194,7 @@ impl Control for Prague {
         prague
     }
 
-    /// The window comes down by the steps of [`Self::cong_control`].
+    /// The window is reduced by the steps of [`Self::cong_control`].
     fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         window.ssthresh
     }
@@ -266,7 +269,7 @@ mod tests {
         };
         assert_eq!(round(&mut prague, 0), 0);
         prague.is_marked = true;
-        // The average is kept times 16.
+        // The average is stored times 16.
         let quarter = 1 << (SHARE_BITS - 2);
         assert_eq!(round(&mut prague, 25), quarter);
         assert_eq!(round(&mut prague, 0), quarter - quarter / 16);

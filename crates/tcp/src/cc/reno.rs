@@ -20,7 +20,7 @@ use crate::window::Window;
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 
-/// Back to the window before the reduction, which may have grown since.
+/// The window before the reduction, unless it has grown larger since.
 pub(super) fn undo_cwnd(flight: &Flight, window: &Window) -> u32 {
     window.cwnd.max(flight.prior_cwnd)
 }

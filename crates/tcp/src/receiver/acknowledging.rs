@@ -1,12 +1,12 @@
-//! When a receiver acknowledges, and what it then says (RFC 9293 section 3.8.6.3; `__tcp_ack_snd_check`, `tcp_send_delayed_ack`,
-//! SACK compression, `tcp_select_window`).
+//! When a receiver acknowledges, and the contents of its acknowledgement (RFC 9293 section 3.8.6.3;
+//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, SACK compression, `tcp_select_window`).
 
 use super::{ALL, READ, Receiver, Unread, longest_delay, shortest_delay};
 use crate::clock::Clock;
 use crate::packet::Ack;
 use sawtooth_units::{Span, Time};
 
-/// `TCP_FASTRETRANS_THRESH`: so many duplicate ACKs are never compressed.
+/// `TCP_FASTRETRANS_THRESH`: this many duplicate ACKs are never compressed.
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// `sysctl_tcp_comp_sack_nr`.
 const COMPRESSED_MAX: u32 = 44;
@@ -16,8 +16,8 @@ const COMPRESS_DELAY_NS: u64 = 1_000_000;
 const COMPRESS_SLACK_NS: u64 = 100_000;
 
 impl Receiver {
-    /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). What is `unread` has just come in
-    /// order; it still takes memory, which may keep the window from being offered again in full.
+    /// Decides whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). `unread` data has
+    /// just arrived in order and still takes memory, which may keep the window from being offered in full.
     #[inline(always)]
     pub(super) fn decide(&mut self, unread: Unread, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let is_due = self.is_second_segment(unread)
@@ -32,13 +32,14 @@ impl Receiver {
         }
     }
 
-    /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
+    /// Two segments need an acknowledgement, and the whole window could be offered again; otherwise reading will send
+    /// it.
     fn is_second_segment(&mut self, unread: Unread) -> bool {
         self.next - self.acked > self.full && self.window(unread) >= self.right_edge - self.acked
     }
 
-    /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK
-    /// compression). True: this one is.
+    /// Next to a gap every segment is acknowledged; but after three duplicates a timer sends one for several (SACK
+    /// compression). True: this one is left to the timer.
     fn compresses(&mut self, clock: Clock) -> bool {
         if !self.sack || self.compressed >= COMPRESSED_MAX {
             return false;
@@ -57,14 +58,14 @@ impl Receiver {
         true
     }
 
-    /// 5% of the round trip, which is kept times eight.
+    /// 5% of the round trip, which is stored times eight.
     fn compress_delay_ns(&self) -> u64 {
         let handshake_us = if self.handshake_us > 0 { 8 * self.handshake_us } else { u64::MAX };
         let rtt_us = self.buffer.rtt_us().min(handshake_us);
         (rtt_us * 125 / 20).min(COMPRESS_DELAY_NS)
     }
 
-    /// Acknowledges later, unless it would be soon that what was delayed before is due.
+    /// Acknowledges later, unless an already delayed acknowledgement is due soon.
     fn delay(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();
         let delay = self.delay_ticks(clock);
@@ -78,7 +79,7 @@ impl Receiver {
         }
     }
 
-    /// A delay that is longer than the shortest is no longer than half a second, and a round trip.
+    /// The delay in ticks: above the shortest delay it is at most half a second and at most one round trip.
     fn delay_ticks(&self, clock: Clock) -> u64 {
         let (delay, least) = (self.ato.min(longest_delay(clock)), shortest_delay(clock));
         if self.ato <= least {
@@ -91,7 +92,7 @@ impl Receiver {
         delay.min(round_trip).min(u64::from(clock.hz / 2))
     }
 
-    /// To be called when [`Self::timer`] is reached.
+    /// Call when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if self.closes_at <= clock.now {
             return self.close_again(clock, emit);
@@ -106,7 +107,7 @@ impl Receiver {
         match self.delayed_until {
             Some(until) if until > clock.jiffies64() => self.timer = clock.wheel_time(until),
             Some(_) => {
-                // No answer came in time; or the delay was too short for the sender's pace: stretch it.
+                // No answer came in time; or the delay was too short for the sender's rate: stretch it.
                 let stretched = if self.answers { shortest_delay(clock) } else { self.bounded(self.ato * 2, clock) };
                 self.ato = stretched;
                 self.answers = false;
@@ -116,21 +117,21 @@ impl Receiver {
         }
     }
 
-    /// The application sends, and `emit` gets what its segment says: all that has come is acknowledged. If it does so soon after it
-    /// received something, acknowledgements wait for it from now on.
+    /// The application sends; `emit` gets its segment's acknowledgement, which covers everything received. If it sends
+    /// soon after it received data, acknowledgements wait for it from now on.
     pub fn answer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         self.send(READ, clock, emit);
         self.answers |= clock.jiffies64() - self.last_received < self.ato;
     }
 
-    /// Acknowledges, where what is `unread` still takes memory.
+    /// Acknowledges while `unread` data still takes memory.
     #[inline(never)]
     pub(super) fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         self.emit_ack(self.next, unread, clock, emit);
         self.pushed = false;
         self.pushed_again = false;
         self.marks.at_once = false;
-        // The last of those that are sent at once: the delay begins small.
+        // The last of those that are sent at once: the delay starts small.
         if self.quick == 1 {
             self.ato = shortest_delay(clock);
         }

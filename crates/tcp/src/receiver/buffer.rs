@@ -1,14 +1,16 @@
-//! The receive window (RFC 9293 section 3.8.6.2) and its auto-tuning, as in Linux 6.12.
-//! What came out of order takes memory, and what the application has not read.
+//! The receive window (RFC 9293 section 3.8.6.2) and its auto-tuning, as in Linux 6.12. Out-of-order data takes memory,
+//! and so does data that the application has not read.
 
 use crate::clock::Clock;
 use crate::options::{HostOptions, RECEIVE_BUFFER_START};
 use sawtooth_units::width::Fit;
 
-/// Kernel memory of a received buffer beyond its payload, for frames that arrive alone (no GRO): `sk_buff` and small head.
-/// From the share of a full buffer that Linux 6.12 offers behind a veth pair: 162/256 at 1448 bytes, 234/256 at 8948.
+/// Kernel memory of a received buffer beyond its payload, for frames that arrive singly (no GRO): `sk_buff` and small
+/// head. It follows from the share of a full buffer that Linux 6.12 offers behind a veth pair: 162/256 at 1448 bytes,
+/// 234/256 at 8948.
 const BUFFER_OVERHEAD: u64 = 832;
-/// `TCP_MSS_DEFAULT`: what a receiver takes a segment to be until it has seen a larger one (`tcp_initialize_rcv_mss`).
+/// `TCP_MSS_DEFAULT`: the segment size that a receiver assumes until it has seen a larger one
+/// (`tcp_initialize_rcv_mss`).
 const ASSUMED_MSS: u64 = 536;
 /// `TCP_DEFAULT_SCALING_RATIO`.
 const ASSUMED_RATIO: u64 = 128;
@@ -19,12 +21,12 @@ const SHORTEST_TO_GROW: u64 = 128;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u64 = 10;
 
-/// What follows from the sizes alone while nothing is out of order: worked out when they change, not for each segment.
+/// Values that depend only on the sizes while nothing is out of order: computed when they change, not for each segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
-    /// [`Buffer::select`] with all read, and with one full segment unread.
+    /// [`Buffer::select`] with everything read, and with one full segment unread.
     windows: [u64; 2],
-    /// [`Buffer::grow`] offers no more with one full segment unread.
+    /// [`Buffer::grow`] does not offer more with one full segment unread.
     is_grown: bool,
 }
 
@@ -34,16 +36,16 @@ pub struct Buffer {
     limit: u64,
     /// `sk_rcvbuf`.
     size: u64,
-    /// `scaling_ratio`: how much of the memory is payload, in 256ths.
+    /// `scaling_ratio`: the payload share of the memory, in 256ths.
     ratio: u64,
     clamp: u64,
-    /// What the SYN-ACK offered.
+    /// The SYN-ACK's window.
     initial: u64,
-    /// `rcv_ssthresh`: the window that is offered, growing towards the clamp.
+    /// `rcv_ssthresh`: the offered window, which grows towards the clamp.
     offered: u64,
     window_scale: u32,
     plain: Plain,
-    /// Dynamic right-sizing: bytes read in the last round trip, and since when the current one is measured.
+    /// Dynamic right-sizing: bytes read in the last round trip, and when the current one began.
     space: u64,
     space_seq: u64,
     space_since_us: u64,
@@ -102,7 +104,7 @@ impl Buffer {
         self.space_since_us = clock.micros();
     }
 
-    /// Kernel memory of so many bytes in so many buffers.
+    /// Kernel memory for this many bytes in this many buffers.
     pub fn memory(bytes: u64, buffers: u64) -> u64 {
         bytes + buffers * BUFFER_OVERHEAD
     }
@@ -111,8 +113,8 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
-    /// Offers two segments more for one of `length` bytes, or twice that if it is longer, as far as there is memory. True when the offer grew, which also asks for an
-    /// acknowledgement at once.
+    /// Offers two more segments for a segment of `length` bytes, or twice the length if that is more, as far as there
+    /// is memory. True if the offer grew, which also causes an acknowledgement at once.
     pub fn grow(&mut self, length: u64, held: u64) -> bool {
         let most = self.most(held);
         let grows = most > self.offered && self.earns(length);
@@ -123,8 +125,8 @@ impl Buffer {
         grows
     }
 
-    /// Short segments take more memory beside their bytes than the window counts for them: the more so, the sooner they earn none
-    /// (`tcp_grow_window`).
+    /// Short segments take more memory than the window counts for them. The larger that excess, the sooner they no
+    /// longer let the window grow (`tcp_grow_window`).
     fn earns(&self, length: u64) -> bool {
         if length >= self.mss {
             return true;
@@ -158,8 +160,8 @@ impl Buffer {
         self.window_from(self.size.saturating_sub(held))
     }
 
-    /// What could be offered, in bytes, while `held` bytes of memory are taken. Where more than half is taken, whole units of the
-    /// window's scale only, and nothing rather than little (RFC 9293 section 3.8.6.2.2).
+    /// The window that could be offered, in bytes, while `held` bytes of memory are in use. Above half use, only whole
+    /// units of the window's scale, and zero instead of little (RFC 9293 section 3.8.6.2.2).
     pub fn select(&self, held: u64) -> u64 {
         let whole = self.window_from(self.size);
         let free = self.free(held);
@@ -171,28 +173,29 @@ impl Buffer {
         if units < least { 0 } else { self.scaled(units.min(self.offered)) }
     }
 
-    /// Whether more than half of what could be offered is taken.
+    /// Whether more than half of what could be offered is in use.
     pub fn is_half_taken(&self, held: u64) -> bool {
         self.free(held) < self.clamp.min(self.window_from(self.size)) / 2
     }
 
-    /// [`Self::select`] with nothing out of order, and in order nothing, or one full segment.
+    /// [`Self::select`] with nothing out of order, and zero or one full segment in order.
     #[inline]
     pub fn select_plain(&self, one_unread: bool) -> u64 {
         self.plain.windows[usize::from(one_unread)]
     }
 
-    /// Whether so much is offered that it is not told when it doubles.
+    /// Whether the window is so large that its doubling is not announced.
     pub fn is_wide(&self, window: u64) -> bool {
         2 * window > self.clamp
     }
 
-    /// Rounded up to what the window field can say.
+    /// Rounded up to what the window field can express.
     pub fn scaled(&self, window: u64) -> u64 {
         window.next_multiple_of(1 << self.window_scale).min(65_535 << self.window_scale)
     }
 
-    /// Round-trip time from the echo of our own timestamp in the data, smoothed by an eighth; a lower one counts at once.
+    /// Round-trip time from the echo of the receiver's timestamp in the data, smoothed by an eighth; a lower one counts
+    /// at once.
     pub fn sample_rtt_echo(&mut self, echo: u32, clock: Clock) {
         if echo == 0 || std::mem::replace(&mut self.last_echo, echo) == echo {
             return;
@@ -205,7 +208,7 @@ impl Buffer {
         }
     }
 
-    /// Round-trip time from the time that a whole window takes; only ever lowers the estimate.
+    /// Round-trip time from the duration of a whole window; it only lowers the estimate.
     #[inline]
     pub fn sample_rtt_window(&mut self, next: u64, window: u64, clock: Clock) {
         if next >= self.rtt_seq {
@@ -224,8 +227,9 @@ impl Buffer {
         self.rtt_since_us = Some(now);
     }
 
-    /// Dynamic right-sizing (Fisk and Feng, 2001): once a round trip the buffer is given room for twice what was read in it, and
-    /// for more while that grows. Everything before the byte `read` was read, `waiting` bytes from there on are still to be.
+    /// Dynamic right-sizing (Fisk and Feng, 2001): once per round trip the buffer is sized for twice what was read in
+    /// it, and for more while that grows. Everything before the byte `read` was read; `waiting` bytes after it are
+    /// unread.
     #[inline]
     pub fn adjust(&mut self, read: u64, waiting: u64, clock: Clock) {
         if self.rtt_us > 0 && clock.micros() - self.space_since_us >= self.rtt_us / 8 {
@@ -243,8 +247,8 @@ impl Buffer {
         (self.space_seq, self.space_since_us) = (read, clock.micros());
     }
 
-    /// The window for a sender that had `copied` bytes read in this round trip: twice that and a cushion, since its own may double,
-    /// and in proportion twice as much more as it read more than in the last one.
+    /// The window for a sender of which `copied` bytes were read in this round trip: twice that plus a cushion, since
+    /// its own window may double; and in proportion twice as much more as the growth since the last round trip.
     fn window_for(&self, copied: u64) -> u64 {
         let window = 2 * copied + 16 * self.mss;
         let growth = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));

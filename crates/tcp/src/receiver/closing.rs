@@ -1,5 +1,5 @@
-//! The application has read all there is and closes: its FIN acknowledges everything, and is sent again until it is known to have
-//! come (RFC 9293 section 3.6), so that a last acknowledgement that was lost is made good.
+//! The application has read everything and closes. Its FIN acknowledges everything, and is repeated until its arrival
+//! is known (RFC 9293 section 3.6), which replaces a lost final acknowledgement.
 
 use super::{READ, RTO_MIN_US, Receiver};
 use crate::clock::Clock;
@@ -21,12 +21,12 @@ impl Receiver {
         }
     }
 
-    /// When its FIN is sent again.
+    /// When its FIN is repeated.
     pub fn closes_at(&self) -> Time {
         self.closes_at
     }
 
-    /// The sender has heard of it.
+    /// The sender has received it.
     pub fn heard(&mut self) {
         self.closes_at = Time::NEVER;
     }

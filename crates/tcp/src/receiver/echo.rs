@@ -1,20 +1,20 @@
-//! What a receiver tells of packets that came marked (RFC 3168 section 6.1.3).
+//! How a receiver reports packets that arrived marked (RFC 3168 section 6.1.3).
 
 use super::Receiver;
 use crate::clock::Clock;
 use crate::packet::{ACE_START, Ack, Ecn};
 
-/// How a receiver tells.
+/// How a receiver reports marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Echo {
-    /// Not at all: the ends didn't agree on ECN.
+    /// Not at all: the ends did not agree on ECN.
     #[default]
     Nothing,
-    /// With each acknowledgement, until the sender says that its window came down.
+    /// With each acknowledgement, until the sender reports that it reduced its window.
     Classic,
-    /// Each change at once (RFC 8257 section 3.2), as the receiving end of DCTCP.
+    /// Each change at once (RFC 8257 section 3.2), as DCTCP's receiver.
     Exact,
-    /// With each acknowledgement, how many packets came marked (RFC 9768), each change at once.
+    /// With each acknowledgement, the number of marked packets (RFC 9768); each change at once.
     Accurate,
 }
 
@@ -28,12 +28,12 @@ pub(super) struct Marks {
     pub told: bool,
     /// The next one leaves at once (`ICSK_ACK_NOW`).
     pub at_once: bool,
-    /// Packets came that could be marked.
+    /// Packets arrived that could be marked.
     seen: bool,
-    /// Exact: the last packet was marked; the next byte expected then.
+    /// Exact: whether the last packet was marked; the next byte expected at that time.
     marked: bool,
     next: u64,
-    /// Accurate: three bits of how many packets came marked, and how the last one came.
+    /// Accurate: three bits of the number of marked packets, and the last packet's ECN field.
     ace: u8,
     last: Ecn,
 }
@@ -45,7 +45,7 @@ impl Marks {
         Marks { echo, ace, last, ..Marks::default() }
     }
 
-    /// What acknowledgements tell of marks (ECE, ACE), and whether they can be marked themselves.
+    /// The ECE and ACE fields of acknowledgements, and whether they can be marked themselves.
     pub fn tells(&self) -> (bool, u8, Ecn) {
         let ecn = match self.echo {
             Echo::Nothing | Echo::Classic => Ecn::NotEct,
@@ -57,7 +57,7 @@ impl Marks {
 }
 
 impl Receiver {
-    /// The sender's window came down, perhaps to a single segment.
+    /// The sender reduced its window, perhaps to a single segment.
     #[cold]
     pub(super) fn take_cwr(&mut self) {
         if self.marks.echo != Echo::Nothing {
@@ -65,7 +65,7 @@ impl Receiver {
         }
     }
 
-    /// A segment was put where it belongs: whether it came marked.
+    /// Evaluates whether a segment that was just processed arrived marked.
     #[inline]
     pub(super) fn see_mark(&mut self, ecn: Ecn, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if self.marks.echo != Echo::Nothing {
@@ -82,7 +82,7 @@ impl Receiver {
             return;
         }
         if ecn == Ecn::NotEct {
-            // What can't be marked where others could was probably sent again.
+            // An unmarkable packet among markable ones is probably a retransmission.
             if self.marks.seen {
                 self.enter_quick_mode(FEW, clock);
             }
@@ -97,7 +97,7 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement that waits tells first how it was before.
+    /// A pending acknowledgement first reports the previous state.
     fn tell_change(&mut self, marked: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if marked != self.marks.marked {
             if self.delayed_until.is_some() {

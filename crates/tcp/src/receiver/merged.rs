@@ -1,4 +1,4 @@
-//! Segments that a card merged before TCP sees them (GRO): one decision whether to acknowledge, however many they are.
+//! Segments merged by a card before TCP sees them (GRO): one acknowledgement decision for all.
 
 use super::reassembly::BUFFER_FRAGMENTS;
 use super::{ALL, Data, Read, Receiver, Unread};
@@ -7,8 +7,9 @@ use crate::packet::{Ack, Block, CWR, PUSH};
 use sawtooth_units::width::Fit;
 
 impl Receiver {
-    /// Takes what came in segments of `unit` bytes, but for the last, which may be shorter. As for one long segment (`tcp_data_queue` of
-    /// an `sk_buff` whose `gso_size` is `unit`), but that what full segments are is told by `unit`.
+    /// Takes data that arrived in segments of `unit` bytes (the last may be shorter). It is handled like one long
+    /// segment (`tcp_data_queue` of an `sk_buff` whose `gso_size` is `unit`), except that `unit` determines the size of
+    /// full segments.
     pub fn on_merged(&mut self, data: Data, unit: u32, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         let length = u64::from(data.length);
         let (end, count) = (data.seq + length, u64::from(data.length.div_ceil(unit)));
@@ -16,7 +17,7 @@ impl Receiver {
             return self.on_data(data, clock, emit);
         }
         if data.seq < self.next {
-            // Of what was sent again a part is new.
+            // Part of a retransmission is new.
             return split(data, unit).map(|one| self.on_data(one, clock, emit)).fold(Read::default(), |all, read| {
                 Read { bytes: all.bytes + read.bytes, segments: all.segments + read.segments }
             });
@@ -53,7 +54,7 @@ impl Receiver {
         read
     }
 
-    /// Beyond a gap.
+    /// Data beyond a gap.
     fn keep(&mut self, data: Data, unit: u32, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         self.see_mark(data.ecn(), clock, emit);
         let end = data.seq + u64::from(data.length);
@@ -72,7 +73,7 @@ impl Receiver {
     }
 }
 
-/// The segments as they came.
+/// The segments as they arrived.
 fn split(data: Data, unit: u32) -> impl Iterator<Item = Data> {
     let end = data.seq + u64::from(data.length);
     (0..data.length.div_ceil(unit)).map(move |number| {

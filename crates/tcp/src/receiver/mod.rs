@@ -1,8 +1,8 @@
 //! The receiving half of a Linux TCP connection: reassembly, when to acknowledge, which window to offer.
 //!
 //! Mirrors Linux 6.12 (net/ipv4/tcp_input.c: `tcp_data_queue`, `__tcp_ack_snd_check`, SACK compression; tcp_output.c:
-//! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing, and reads at once unless
-//! it is told to wait, or sleeps while more comes.
+//! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing. It reads
+//! at once, unless it is set to wait or sleeps while more arrives.
 
 mod acknowledging;
 mod buffer;
@@ -35,8 +35,8 @@ fn longest_delay(clock: Clock) -> u64 {
     u64::from(clock.hz / 5)
 }
 
-/// `TCP_MSS_DEFAULT`: a full segment is taken to be as long until a longer one has come; two alike of at least as many bytes, the
-/// 12 of timestamps counted, are taken to be full, and of `TCP_MIN_MSS` where they carry no PSH.
+/// `TCP_MSS_DEFAULT`: the assumed length of a full segment until a longer one arrives. Two equal segments of at least
+/// this many bytes, including 12 of timestamps, count as full; without PSH at least `TCP_MIN_MSS`.
 const LEAST_FULL: u64 = 536;
 const TIMESTAMP_OPTION: u64 = 12;
 const LEAST_MSS: u64 = 88;
@@ -44,10 +44,10 @@ const LEAST_MSS: u64 = 88;
 /// A data segment as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// Its first byte, and how many it has: at least one.
+    /// Its first byte and its length, at least one.
     pub seq: u64,
     pub length: u32,
-    /// Its packet's, of which [`PUSH`], [`CWR`] (the sender's window came down) and the ECN field are looked at.
+    /// Its packet's flags, of which [`PUSH`], [`CWR`] (the sender reduced its window) and the ECN field are used.
     pub flags: u8,
     /// Timestamp value and echo; 0 without the option.
     pub tsval: u32,
@@ -69,11 +69,11 @@ impl Data {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     pub bytes: u64,
-    /// Segments that came in order, read or not.
+    /// Segments that arrived in order, read or not.
     pub segments: u64,
 }
 
-/// What has come in order and is not read yet.
+/// Data that arrived in order and is unread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unread {
     bytes: u64,
@@ -82,18 +82,18 @@ struct Unread {
 }
 
 const READ: Unread = Unread { bytes: 0, buffers: 0 };
-/// An application that has asked for all that will ever come.
+/// An application that has asked for everything that will ever arrive.
 const ALL: u64 = u64::MAX;
 
-/// One connection's receiver, what every segment needs first (as [`crate::sender::Sender`]).
+/// One connection's receiver; the fields that every segment needs come first (as in [`crate::sender::Sender`]).
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
     /// The next expected byte.
     next: u64,
-    /// Up to where the application has asked for data; [`ALL`]: it reads at once.
+    /// How far the application has asked for data; [`ALL`]: it reads at once.
     asked: u64,
-    /// `next` and the right edge when the last acknowledgement was sent (`rcv_wup`, `rcv_wup + rcv_wnd`).
+    /// `next` and the right edge at the last acknowledgement (`rcv_wup`, `rcv_wup + rcv_wnd`).
     acked: u64,
     right_edge: u64,
 
@@ -107,7 +107,7 @@ pub struct Receiver {
     compress_until: Time,
     reads_at: Time,
     wakes_at: Time,
-    /// When the FIN is sent again, and how often it has been sent.
+    /// When the FIN is repeated, and how often it was sent.
     closes_at: Time,
     closings: u32,
     handshake_us: u64,
@@ -115,33 +115,35 @@ pub struct Receiver {
     compressed: u32,
     duplicates: u32,
     ts_recent: u32,
-    /// Data since the last acknowledgement carried PSH; more than one short segment has come since then.
+    /// Data since the last acknowledgement had PSH; and whether more than one short segment has arrived since then.
     pushed: bool,
     pushed_again: bool,
-    /// The application answers what it receives: acknowledgements wait for its answers (`inet_csk_in_pingpong_mode`).
+    /// The application answers what it receives, so acknowledgements wait for its answers
+    /// (`inet_csk_in_pingpong_mode`).
     answers: bool,
     sack: bool,
     marks: Marks,
     /// Segments that have come in order.
     segments: u64,
-    /// What it takes a full segment to be (`rcv_mss`), and the last one if it was shorter, and not too short (`last_seg_size`).
+    /// The assumed size of a full segment (`rcv_mss`), and of the last one if it was shorter but not too short
+    /// (`last_seg_size`).
     full: u64,
     last_short: u64,
 
     buffer: Buffer,
     options: HostOptions,
     reassembly: Reassembly,
-    /// Empty where the application reads at once.
+    /// Empty if the application reads at once.
     queue: ReceiveQueue,
-    /// While the application sleeps: what becomes of `asked` when it wakes.
+    /// The value of `asked` after the sleeping application wakes.
     asks: u64,
-    /// When a packet beside the window was answered last, in ticks.
+    /// The tick of the last answer to a packet outside the window.
     answered: Option<u64>,
     is_closed: bool,
 }
 
 impl Receiver {
-    /// A receiver as it is when it answers the SYN. `sack`: both ends agreed on it; `echo`: as they agreed on ECN.
+    /// A receiver in its state when answering the SYN. `sack`: both ends agreed on it; `echo`: how they agreed on ECN.
     pub fn new(options: HostOptions, sack: bool, echo: Echo, clock: Clock) -> Self {
         let buffer = Buffer::new(&options, clock);
         Receiver {
@@ -192,7 +194,7 @@ impl Receiver {
         is_first
     }
 
-    /// Whether anything came after the SYN.
+    /// Whether anything arrived after the SYN.
     pub fn is_open(&self) -> bool {
         self.handshake_us > 0
     }
@@ -209,7 +211,7 @@ impl Receiver {
     pub fn delivered_segments(&self) -> u64 {
         self.segments
     }
-    /// When [`Self::on_timer`] wants to be called next.
+    /// When [`Self::on_timer`] must be called next.
     pub fn timer(&self) -> Time {
         self.timer.min(self.compress_until).min(self.reads_at).min(self.wakes_at).min(self.closes_at)
     }
@@ -218,13 +220,14 @@ impl Receiver {
         u64::from(self.options.mss)
     }
 
-    /// Memory that is taken by what came out of order, and by what is unread.
+    /// Memory used by out-of-order data and by `unread` data.
     fn held(&self, unread: Unread) -> u64 {
         let buffers = self.reassembly.buffers() + unread.buffers;
         Buffer::memory(self.reassembly.bytes() + unread.bytes, buffers)
     }
 
-    /// The window that could be offered with so much unread. Where that takes half the memory, acknowledgements take their time.
+    /// The window that could be offered with this much unread data. If that takes half the memory, acknowledgements are
+    /// no longer sent quickly.
     fn window(&mut self, unread: Unread) -> u64 {
         if self.reassembly.is_empty() && (unread.bytes == 0 || unread.bytes == self.mss()) {
             return self.buffer.select_plain(unread.bytes > 0);
@@ -236,7 +239,7 @@ impl Receiver {
         self.buffer.select(held)
     }
 
-    /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
+    /// Takes a data segment; `emit` gets the acknowledgements to send at once.
     #[inline(always)]
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
@@ -245,7 +248,7 @@ impl Receiver {
         }
         self.pushed |= data.has(PUSH);
         if data.seq != self.next {
-            // A copy of its own is in memory only here.
+            // The copy is made only on this path.
             return self.take_other(Data { ..data }, clock, emit);
         }
         if data.has(CWR) {
@@ -273,8 +276,8 @@ impl Receiver {
         read
     }
 
-    /// The application has read. Two segments, or pushed data and nothing else held, are acknowledged, and a window that reading has
-    /// doubled is told.
+    /// The application has read. Two segments, or pushed data with nothing else pending, are acknowledged; a doubled
+    /// window is announced.
     #[inline(always)]
     fn has_read(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let unacked = self.next - self.acked;
@@ -291,22 +294,22 @@ impl Receiver {
         self.pushed && (!self.answers || self.pushed_again)
     }
 
-    /// What came last, so many segments and bytes, came before others that are here already.
+    /// The last data, with this many segments and bytes, fills a gap before data that is already here.
     #[inline(never)]
     fn fill(&mut self, length: u64, count: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         let first = self.reassembly.first_buffer(self.next);
         let (next, others) = self.reassembly.advance(self.next);
         let (bytes, segments) = (length + next - self.next, count + others);
         self.next = next;
-        // A filled gap is told at once (RFC 5681 section 4.2).
+        // A filled gap is acknowledged at once (RFC 5681 section 4.2).
         let filled = self.reassembly.is_empty();
         self.decide(Unread { bytes, buffers: segments.div_ceil(BUFFER_FRAGMENTS) }, filled, clock, emit);
-        // What lay beyond the gap is read buffer by buffer.
+        // Data beyond the gap is read buffer by buffer.
         self.buffer.adjust(first, next - first, clock);
         Read { bytes, segments }
     }
 
-    /// Takes a segment that was not expected next: it came before, or others are missing before it.
+    /// Takes a segment other than the expected one: a duplicate, or one after a gap.
     #[inline(never)]
     fn take_other(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         let (seq, length) = (data.seq, u64::from(data.length));
@@ -325,7 +328,7 @@ impl Receiver {
         if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
             self.send(unread, clock, emit);
         }
-        // The window grows before a buffer of its own counts, and after one that is shared has.
+        // The window grows before a separate buffer counts, and after a shared one does.
         let before = self.held(unread);
         let held = match self.reassembly.insert(block) {
             Kept::Duplicate => None,
@@ -341,13 +344,13 @@ impl Receiver {
         Read::default()
     }
 
-    /// Whether at least twice `window`, now offered, could be, with so much unread.
+    /// Whether at least twice `window`, the current offer, could be offered with this much unread data.
     fn doubles(&mut self, window: u64, unread: Unread) -> bool {
         !self.buffer.is_wide(window) && self.window(unread) >= (2 * window).max(1)
     }
 
-    /// How long full segments are (`tcp_measure_rcv_mss`): as long as the longest, unless two shorter ones are alike. A short one ends
-    /// what was written at once, and nothing may follow it soon.
+    /// The length of full segments (`tcp_measure_rcv_mss`): the longest, unless two equal shorter ones arrive. A short
+    /// one ends a write, and nothing may follow it soon.
     #[cold]
     fn measure_segment(&mut self, length: u64, push: bool) {
         let before = std::mem::take(&mut self.last_short);
@@ -367,8 +370,7 @@ impl Receiver {
         self.pushed = true;
     }
 
-    /// A segment came in order, and is among the `unread`: what follows for the buffer, and for how long acknowledgements may be
-    /// delayed.
+    /// A segment arrived in order and is part of `unread`: updates the buffer and the acknowledgement delay.
     #[inline(always)]
     fn receive_event(&mut self, data: Data, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let length = u64::from(data.length);
@@ -394,8 +396,8 @@ impl Receiver {
         }
     }
 
-    /// The delay follows the time between segments, as far as that is shorter; after a long silence the sender may be in slow start
-    /// again and is answered at once.
+    /// The delay follows the time between segments, if that is shorter. After a long silence the sender may be in slow
+    /// start again and is answered at once.
     fn follow_pace(&mut self, gap: u64, clock: Clock) {
         let least = shortest_delay(clock);
         if gap <= least / 2 {
@@ -411,7 +413,7 @@ impl Receiver {
         ticks.min(self.rto_ticks(clock)).min(longest_delay(clock))
     }
 
-    /// The receiving end's own timeout: it only ever measured the handshake.
+    /// The receiving end's own timeout: it has only measured the handshake.
     fn rto_us(&self) -> u64 {
         self.handshake_us + (2 * self.handshake_us).max(RTO_MIN_US)
     }

@@ -1,4 +1,4 @@
-//! What has come in order and waits for an application that does not read at once, or sleeps (`sk_receive_queue`).
+//! Data that arrived in order and waits for an application that reads late or sleeps (`sk_receive_queue`).
 
 use super::Unread;
 use super::reassembly::BUFFER_FRAGMENTS;
@@ -21,18 +21,18 @@ pub struct ReceiveQueue {
 }
 
 impl ReceiveQueue {
-    /// What takes memory: a buffer that was read in part takes all of it.
+    /// Data that takes memory: a partly read buffer takes all of its memory.
     pub fn unread(&self) -> Unread {
         Unread { bytes: self.end - self.start, buffers: self.buffers.len() as u64 }
     }
 
-    /// All before byte `at` has been read: nothing waits.
+    /// Everything before byte `at` has been read: nothing waits.
     pub fn begin(&mut self, at: u64) {
         (self.start, self.end) = (at, at);
     }
 
-    /// So many `segments` follow, up to byte `end`: in the last buffer as far as it holds them (`tcp_try_coalesce`). Of several,
-    /// which came out of order, each is taken to be as long as the others.
+    /// Appends `segments`, up to byte `end`: to the last buffer as far as it has room (`tcp_try_coalesce`). Several
+    /// that came out of order are assumed to have equal lengths.
     pub fn push(&mut self, end: u64, mut segments: u64) {
         while segments > 0 {
             if self.buffers.back().is_none_or(|last| last.segments >= BUFFER_FRAGMENTS) {
@@ -49,7 +49,7 @@ impl ReceiveQueue {
         }
     }
 
-    /// The application reads up to byte `to`. Where the first piece of that ended, if it read any from `from` on.
+    /// The application reads up to byte `to`. Returns where the first part ended, if anything was read from `from` on.
     pub fn read(&mut self, from: u64, to: u64) -> Option<u64> {
         let first = self.buffers.front().filter(|_| to > from).map(|buffer| buffer.end.min(to));
         while let Some(buffer) = self.buffers.front().filter(|buffer| buffer.end <= to) {

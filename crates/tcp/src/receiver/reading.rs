@@ -1,19 +1,19 @@
-//! An application that does not read at once: what comes waits, the window closes and opens again (RFC 9293 section 3.8.6.2). And one
-//! that does, but sleeps until all that comes at one instant is there.
+//! An application that reads late: data waits, the window closes and opens again (RFC 9293 section 3.8.6.2). And one
+//! that reads at once, but only after everything of one instant has arrived.
 
 use super::{ALL, Data, Read, Receiver};
 use crate::clock::Clock;
 use crate::packet::{Ack, PUSH};
 use sawtooth_units::Time;
 
-/// In so many ticks, half a second, packets without data that lie beside the window are answered once
+/// Ticks in half a second, during which packets without data outside the window are answered once
 /// (`sysctl_tcp_invalid_ratelimit`).
 fn answer_interval(clock: Clock) -> u64 {
     u64::from(clock.hz / 2)
 }
 
 impl Receiver {
-    /// From now on the application reads what [`Self::read`] says. To be called before any data comes.
+    /// From now on the application reads only by [`Self::read`]. Call before any data arrives.
     pub fn wait_for_reads(&mut self) {
         self.asked = 0;
     }
@@ -23,8 +23,8 @@ impl Receiver {
         self.reads_at
     }
 
-    /// More comes at this same instant: in Linux the application, which one packet wakes, runs after all of them. Until it [wakes](Self::wake)
-    /// it has asked for nothing beyond what it has.
+    /// More arrives at this same instant: in Linux the application, woken by one packet, runs after all of them. Until
+    /// it [wakes](Self::wake) it has asked for nothing more.
     #[cold]
     pub fn sleep(&mut self, until: Time) {
         if self.wakes_at == Time::NEVER {
@@ -41,15 +41,15 @@ impl Receiver {
         self.wakes_at
     }
 
-    /// It reads what has come.
+    /// It reads what has arrived.
     pub fn wake(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let from = self.delivered();
         (self.asked, self.wakes_at) = (self.asks, Time::NEVER);
         self.read_on(from, clock, emit);
     }
 
-    /// The application asks for so many `bytes` more, sleeps until they have come (`recv` with `MSG_WAITALL`), and reads again `at` that
-    /// time.
+    /// The application asks for `bytes` more, sleeps until they have arrived (`recv` with `MSG_WAITALL`), and reads
+    /// again `at` that time.
     pub fn read(&mut self, bytes: u64, at: Time, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         self.reads_at = at;
         if self.wakes_at < Time::NEVER {
@@ -60,7 +60,7 @@ impl Receiver {
         self.read_on(from, clock, emit);
     }
 
-    /// The sender has reset the connection: the receiver as it is then, if the application has something left to read.
+    /// The sender reset the connection: the receiver in that state, if the application has something left to read.
     pub fn closed(mut self: Box<Self>) -> Option<Box<Self>> {
         (self.is_closed, self.timer, self.compress_until) = (true, Time::NEVER, Time::NEVER);
         self.closes_at = Time::NEVER;
@@ -71,7 +71,7 @@ impl Receiver {
         self.delivered() < self.next
     }
 
-    /// So many segments that were expected next, of which all but the last have `unit` bytes.
+    /// Adds expected segments, all of `unit` bytes except the last.
     #[cold]
     pub(super) fn enqueue(
         &mut self,
@@ -101,8 +101,8 @@ impl Receiver {
         Read { bytes: self.delivered() - from, segments: self.segments - before }
     }
 
-    /// The application reads on from the byte `from`, as far as it has asked for (`__tcp_cleanup_rbuf`): two segments, or pushed data
-    /// with nothing left to read, are acknowledged, and so is a window that reading has doubled, or opened.
+    /// The application continues reading from byte `from`, as far as it has asked (`__tcp_cleanup_rbuf`). Two segments,
+    /// or pushed data with nothing left to read, are acknowledged; so is a window that reading has doubled or opened.
     fn read_on(&mut self, from: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Some(first) = self.queue.read(from, self.delivered()) else { return };
         if self.is_closed {
@@ -119,8 +119,8 @@ impl Receiver {
         }
     }
 
-    /// A packet without data that lies beside the window, as a sender probes a window that is closed: it is answered, but not often
-    /// (RFC 9293 section 3.8.6.1).
+    /// A packet without data outside the window, such as a probe of a closed window: it is answered, but at a limited
+    /// rate (RFC 9293 section 3.8.6.1).
     #[cold]
     pub fn on_window_probe(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();

@@ -1,4 +1,4 @@
-//! What arrived out of order, and which SACK blocks tell of it (`tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`).
+//! Data that arrived out of order, and the SACK blocks that report it (`tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`).
 
 use crate::packet::{Block, Sack};
 use std::collections::VecDeque;
@@ -6,26 +6,26 @@ use std::collections::VecDeque;
 /// Blocks remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;
 
-/// `MAX_SKB_FRAGS`: so many segments at most make one buffer.
+/// `MAX_SKB_FRAGS`: most segments in one buffer.
 pub const BUFFER_FRAGMENTS: u64 = 17;
 
-/// Neighbours that wait for what is missing before them: bytes, and how many segments they came in.
+/// Contiguous data after a gap: bytes, and the number of segments.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: u64,
     end: u64,
     segments: u64,
-    /// The first of its buffers: its segments, and where it ends.
+    /// Its first buffer: the number of segments, and its end.
     first: u64,
     first_end: u64,
 }
 
-/// What became of a segment that came out of order.
+/// The outcome for a segment that arrived out of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It was there already.
+    /// It was already present.
     Duplicate,
-    /// It shares the buffer of the one before it.
+    /// It shares the previous segment's buffer.
     Joined,
     Alone,
 }
@@ -52,7 +52,8 @@ impl Reassembly {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Buffers that they fill about: neighbours share one of up to [`BUFFER_FRAGMENTS`] (`tcp_ooo_try_coalesce`).
+    /// The approximate number of buffers: neighbors share one of up to [`BUFFER_FRAGMENTS`] segments
+    /// (`tcp_ooo_try_coalesce`).
     pub fn buffers(&self) -> u64 {
         self.runs.len() as u64 + self.segments / BUFFER_FRAGMENTS
     }
@@ -60,8 +61,8 @@ impl Reassembly {
         self.duplicate = Some(block);
     }
 
-    /// Takes a segment, which lies above the next expected byte. Where a part of it was there all of it was: what was sent together
-    /// once is sent together again.
+    /// Takes a segment above the next expected byte. If part of it is present, all of it is: what was sent together is
+    /// retransmitted together.
     pub fn insert(&mut self, block: Block) -> Kept {
         let Block { start, end } = block;
         let mut kept = Kept::Alone;
@@ -106,7 +107,8 @@ impl Reassembly {
         kept
     }
 
-    /// Whether the next SACK would push a block out that has not been told of three times (`TCP_SACK_BLOCKS_EXPECTED`).
+    /// Whether the next SACK would displace a block that has not been reported three times
+    /// (`TCP_SACK_BLOCKS_EXPECTED`).
     pub fn crowds(&self, block: Block) -> bool {
         let touched = |b: &Block| b.start <= block.end && block.start <= b.end;
         let position = self.recent[..self.recent_count].iter().position(touched).unwrap_or(self.recent_count);
@@ -139,8 +141,8 @@ impl Reassembly {
         self.recent[0] = block;
     }
 
-    /// Up to where is read at once when the segment before `next` has arrived: what lies beyond it merges with it as far
-    /// as there is room in a buffer (`tcp_try_coalesce`).
+    /// How far data is read at once when the segment before `next` arrives: data beyond it is merged as far as a buffer
+    /// has room (`tcp_try_coalesce`).
     pub fn first_buffer(&self, next: u64) -> u64 {
         let Some(run) = self.runs.front().filter(|run| run.start == next) else { return next };
         if run.segments < BUFFER_FRAGMENTS {
@@ -152,8 +154,8 @@ impl Reassembly {
         }
     }
 
-    /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived; returns the new next expected byte, and how many
-    /// segments lie before it from `next` on.
+    /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived. Returns the new next expected byte,
+    /// and the number of segments from `next` up to it.
     pub fn advance(&mut self, mut next: u64) -> (u64, u64) {
         let held = self.segments;
         while let Some(run) = self.runs.front().copied()
@@ -179,7 +181,7 @@ impl Reassembly {
         (next, held - self.segments)
     }
 
-    /// The option for an acknowledgement with room for `room` blocks; a DSACK is told once.
+    /// The option for an acknowledgement with room for `room` blocks; a DSACK is reported once.
     pub fn sack(&mut self, room: usize) -> Sack {
         let mut sack = Sack::default();
         let mut add = |block| {
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn what_lies_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
         let mut r = Reassembly::default();
-        // Two buffers, of 10 and 9: the segment between them came last.
+        // Two buffers, of 10 and 9 segments: the segment between them arrived last.
         (6..15).chain(16..25).chain([15]).for_each(|segment| assert!(insert(&mut r, segment)));
         assert_eq!([6, 5].map(|next| r.first_buffer(next * MSS)), [16 * MSS, 5 * MSS]);
         let mut full = Reassembly::default();

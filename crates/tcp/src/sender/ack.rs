@@ -1,5 +1,5 @@
-//! An acknowledgement arrives (RFC 9293 section 3.10.7.4 for its edges and its window): tag what it SACKs, take out what it
-//! acknowledges, judge what is lost, set the window, send.
+//! Processes an acknowledgement (RFC 9293 section 3.10.7.4 for its edges and its window): marks what it SACKs, removes
+//! what it acknowledges, detects losses, sets the window, sends.
 
 use super::output::Push;
 use super::rate::Sampling;
@@ -13,7 +13,7 @@ use crate::packet::{Ack, Burst};
 use crate::window::UNPACED;
 use sawtooth_units::width::{Fit, Low};
 
-/// What to send beyond new data once the window is set.
+/// What to send besides new data once the window is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recover {
     Nothing,
@@ -23,42 +23,42 @@ pub enum Recover {
     New,
 }
 
-/// What one ACK turned out to do.
+/// The effects of one ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acking {
     pub sampling: Sampling,
     /// Send times of the first and last segment newly SACKed that was never retransmitted.
     pub sacked_us: Option<(u64, u64)>,
-    /// Segments that SACK and DSACK blocks newly tell of.
+    /// Segments newly reported by SACK and DSACK blocks.
     pub sack_delivered: u32,
     pub tsecr: u32,
     /// It echoes a mark.
     pub ece: bool,
     /// It moved the unacknowledged edge.
     pub advanced: bool,
-    /// It moved that edge, or the window: so it is no duplicate.
+    /// It advanced that edge or changed the window, so it is not a duplicate.
     told_window: bool,
     /// It newly SACKed something.
     pub sacked: bool,
-    /// It reported something as received twice; as it happens, the tail loss probe.
+    /// It reported something as received twice; specifically, the tail loss probe.
     pub dsacked: bool,
     pub dsacked_probe: bool,
-    /// It acknowledged something that had been sent again.
+    /// It acknowledged retransmitted data.
     acked_retransmission: bool,
-    /// It acknowledged or SACKed something never sent again that was in flight when recovery began.
+    /// It acknowledged or SACKed data that was never retransmitted and was in flight when recovery began.
     pub delivered_original: bool,
     /// A retransmission turned out to be lost.
     pub lost_retransmission: bool,
-    /// The timer is to be set anew.
+    /// The timer must be set again.
     pub sets_timer: bool,
 }
 
-/// What is known of what an ACK took out and had been sent but once.
+/// Facts about segments removed by an ACK that were sent only once.
 #[derive(Clone, Copy, Debug)]
 struct Originals {
     /// Send times of the first and the last.
     sent_us: Option<(u64, u64)>,
-    /// The lowest byte that was not SACKed before.
+    /// The lowest byte that had not been SACKed.
     lowest: u64,
 }
 
@@ -95,7 +95,7 @@ impl Sender {
         let prior_una = self.flight.snd_una;
         let mut acking = Acking { tsecr: ack.tsecr, advanced: ack.next > prior_una, ..Acking::default() };
         if ack.next < prior_una {
-            // It is old, but can still carry SACK blocks.
+            // It is old, but may still carry SACK blocks.
             if ack.sack.count == 0 {
                 return Recover::Nothing;
             }
@@ -168,7 +168,8 @@ impl Sender {
         }
     }
 
-    /// All that an ACK with an echo delivers counts as marked; before it as much was delivered, and marked, as `before` says.
+    /// Everything delivered by an ACK with an echo counts as marked; `before` has the earlier delivered and marked
+    /// counts.
     #[inline]
     fn count_marked(&mut self, acking: &Acking, before: [u64; 2]) {
         if acking.ece && !self.accurate_ecn {
@@ -176,7 +177,7 @@ impl Sender {
         }
     }
 
-    /// Lets the algorithm, or the reduction that goes on, set the window. So many segments were newly delivered and marked lost.
+    /// Lets the algorithm, or an ongoing reduction, set the window. Arguments: newly delivered and newly lost segments.
     fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) {
         self.rate_note(delivered, clock);
         if self.has_cong_control {
@@ -195,7 +196,7 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// The window is told anew where the ACK advances, and where it grows or closes.
+    /// The window is updated if the ACK advances, or if the window grows or closes.
     fn update_window(&mut self, ack: &Ack, acking: &mut Acking) {
         acking.told_window = acking.advanced || ack.window > self.send_window || ack.window == 0;
         if acking.told_window {
@@ -205,7 +206,8 @@ impl Sender {
         }
     }
 
-    /// Takes out what was acknowledged; samples round-trip time and rate; sees reordering and whether to set the timer.
+    /// Removes acknowledged data; samples round-trip time and rate; detects reordering; decides whether to set the
+    /// timer.
     fn clean_queue(&mut self, highest_sack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.flight.snd_una;
         let (acked, originals) = self.take_out(acking, clock);
@@ -217,7 +219,7 @@ impl Sender {
         if acked > 0 {
             if !self.sack {
                 self.remove_reno_sacks(acked);
-                // Which of them had arrived before is not known.
+                // It is unknown which of them had arrived before.
                 acking.delivered_original &= !acking.acked_retransmission;
             } else if originals.lowest < highest_sack {
                 self.check_sack_reordering(originals.lowest);
@@ -231,14 +233,14 @@ impl Sender {
         self.congestion.pkts_acked(&self.flight, &mut self.window, sample, clock);
     }
 
-    /// A SACK restarts the timer if it measured a round trip, but not of something sent after the oldest: that would put the timeout
-    /// off again and again.
+    /// A SACK restarts the timer if it measured a round trip, but not for data sent after the oldest segment: that
+    /// would postpone the timeout again and again.
     fn sack_restarts_timer(&self, acking: &Acking) -> bool {
         let Some((first_us, _)) = acking.sacked_us else { return false };
         acking.sampling.rtt_us.is_some() && self.board.front().is_some_and(|oldest| first_us < oldest.sent_us)
     }
 
-    /// Takes out what was acknowledged, run by run; of the last one perhaps a part. How many segments that were.
+    /// Removes acknowledged data run by run, the last perhaps partly. Returns the number of segments.
     fn take_out(&mut self, acking: &mut Acking, clock: Clock) -> (u32, Originals) {
         let una = self.flight.snd_una;
         let mut originals = Originals { sent_us: None, lowest: self.flight.snd_nxt };
@@ -260,7 +262,7 @@ impl Sender {
             }
             self.board.pop_first();
             self.super_packets -= 1;
-            // What is left of its super-packet is one still.
+            // The rest of its super-packet still counts as one.
             if let Some(first) = self.board.first() {
                 self.part(first);
             }
@@ -268,7 +270,7 @@ impl Sender {
         (acked, originals)
     }
 
-    /// Of the run at `at`, the first, a part is acknowledged.
+    /// Part of the first run, at `at`, is acknowledged.
     #[inline(always)]
     fn acknowledge(&mut self, at: u32, part: Part, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
         let Part { start, end, count } = part;
@@ -282,7 +284,7 @@ impl Sender {
             self.flight.lost_out -= if flags & LOST != 0 { count } else { 0 };
             if self.sack {
                 self.flight.delivered += u64::from(count);
-                // Of two that were sent in order the latter says all.
+                // Of two segments sent in order, the later one says everything.
                 if !self.acknowledges_after(at) {
                     self.rack_advance(flags, end, sent_us, clock);
                     self.rate_delivered(at, end, &mut acking.sampling);
@@ -295,7 +297,7 @@ impl Sender {
         }
     }
 
-    /// Whether what follows the run at `at` is acknowledged, too, and was sent but once, and not SACKed.
+    /// Whether the data after the run at `at` is also acknowledged, was sent only once, and was not SACKed.
     fn acknowledges_after(&self, at: u32) -> bool {
         self.board.after(at).is_some_and(|after| {
             let run = self.board.run(after);
@@ -303,7 +305,7 @@ impl Sender {
         })
     }
 
-    /// [`Self::acknowledge`] for `count` segments that had been sent again or SACKed.
+    /// [`Self::acknowledge`] for `count` segments that had been retransmitted or SACKed.
     fn acknowledge_known(&mut self, at: u32, count: u32, end: u64, acking: &mut Acking, clock: Clock) {
         let &Run { sent_us, flags, .. } = self.board.run(at);
         let was_sent_again = flags & (RETRANS | EVER_RETRANS) != 0;
@@ -312,7 +314,7 @@ impl Sender {
             self.flight.sacked_out = self.flight.sacked_out.saturating_sub(count);
         } else if self.sack {
             self.flight.delivered += u64::from(count);
-            // An echo from before the retransmission: it is the original that came.
+            // The echo is older than the retransmission: the original arrived.
             let resent = (sent_us / 1_000).low_u32() + 1;
             if !(was_sent_again && self.echo_before(acking.tsecr, resent)) {
                 self.rack_advance(flags, end, sent_us, clock);
@@ -323,8 +325,8 @@ impl Sender {
         self.rate_delivered(at, end, &mut acking.sampling);
     }
 
-    /// Samples the round-trip time: of segments sent but once by their send times, else by the timestamps' echo (RFC 6298 section 3).
-    /// The estimate takes the first of them, the minimum and the algorithm the last.
+    /// Samples the round-trip time: from send times of segments sent only once, otherwise from the timestamps' echo
+    /// (RFC 6298 section 3). The estimate uses the first of them, the minimum and the algorithm the last.
     fn take_rtt(&mut self, acked_us: Option<(u64, u64)>, acking: &mut Acking, clock: Clock) {
         let acked_us = acked_us.filter(|_| !acking.acked_retransmission);
         let sent_us = match (acked_us, acking.sacked_us) {
@@ -348,7 +350,7 @@ impl Sender {
         }
     }
 
-    /// Sizes super-packets where the algorithm does not pace.
+    /// Sizes super-packets if the algorithm does not pace.
     pub(super) fn update_pacing_rate(&mut self) {
         let (flight, window) = (&self.flight, &mut self.window);
         if flight.srtt_us == 0 {
@@ -362,7 +364,7 @@ impl Sender {
         window.pacing_rate = per_hundred.saturating_mul(segments) / u64::from(flight.srtt_us);
     }
 
-    /// Whether the echo `tsecr`, if there is one, is of a timestamp before `when`.
+    /// Whether the echo `tsecr`, if present, is of a timestamp before `when`.
     pub(super) fn echo_before(&self, tsecr: u32, when: u32) -> bool {
         tsecr != 0 && (tsecr.wrapping_sub(when).cast_signed()) < 0
     }
@@ -370,7 +372,7 @@ impl Sender {
     fn xmit_recovery(&mut self, recover: Recover, clock: Clock, out: &mut Vec<Burst>) {
         if recover == Recover::New {
             self.xmit(Push::Normal, clock, out);
-            // Where nothing new could be sent, recovery is the conventional one.
+            // If no new data could be sent, recovery is conventional.
             self.frto = self.flight.snd_nxt > self.high_seq;
         }
         if recover == Recover::Lost || recover == Recover::New && !self.frto {
@@ -411,7 +413,7 @@ impl Sender {
         }
     }
 
-    /// The timer's purpose is needed where a retransmission restarts it.
+    /// Whether the timer has this purpose, which a retransmission must restart.
     pub(super) fn reordering_timer_pending(&self) -> bool {
         self.pending == Pending::Reordering
     }

@@ -1,5 +1,5 @@
-//! Explicit congestion notification (RFC 3168 section 6.1.2): an echoed mark brings the window down as a loss does, at most once a
-//! round trip, and nothing is sent again.
+//! Explicit congestion notification (RFC 3168 section 6.1.2): an echoed mark reduces the window as a loss does, at most
+//! once per round trip, without a retransmission.
 
 use super::Sender;
 use crate::cc::Congestion;
@@ -7,23 +7,23 @@ use crate::clock::Clock;
 use crate::flight::CaState;
 use crate::packet::{ACE_START, Ecn};
 
-/// The ECN field of new data, and of what is sent again: that is never marked (section 6.1.5), unless the algorithm lives on marks.
-/// ECT(1) says that it is scalable (RFC 9331 section 4.1).
+/// The ECN fields of new data and of retransmissions. The latter are never markable (section 6.1.5), unless the
+/// algorithm depends on marks. ECT(1) says that it is scalable (RFC 9331 section 4.1).
 pub(super) fn of_packets(agreed: bool, congestion: &Congestion) -> [Ecn; 2] {
     let ect = if congestion.needs_accurate_ecn() { Ecn::Ect1 } else { Ecn::Ect0 };
     let may = |one: bool| if agreed && one { ect } else { Ecn::NotEct };
     [may(true), may(congestion.heeds_each_mark())]
 }
 
-/// Of a number of three bits, by how much it grew, where so many packets were delivered. Beyond seven it may have gone round: then the
-/// most is taken, as without an option that counts bytes (RFC 9768, appendix A.2).
+/// The growth of a three-bit counter while this many packets were delivered. Beyond seven it may have wrapped; then the
+/// largest possible value is used, as without the option that counts bytes (RFC 9768, appendix A.2).
 fn growth(ace: u8, before: u64, delivered: u64) -> u64 {
     let least = (u64::from(ace) + 8 - u64::from(ACE_START) + 7 * before) % 8;
     if delivered < 8 { least } else { delivered - (delivered - least) % 8 }
 }
 
 impl Sender {
-    /// A mark was echoed (`tcp_enter_cwr`). No undo: the network has said it.
+    /// A mark was echoed (`tcp_enter_cwr`). There is no undo, because the network reported it.
     #[cold]
     pub(super) fn enter_cwr(&mut self, clock: Clock) {
         self.flight.prior_ssthresh = 0;
@@ -34,12 +34,12 @@ impl Sender {
         }
     }
 
-    /// The window comes down: the next new data tells the receiver, which then echoes no more.
+    /// The window is reduced: the next new data tells the receiver, which then stops echoing.
     pub(super) fn queue_cwr(&mut self) {
         self.queues_cwr = self.flight.ecn && !self.accurate_ecn;
     }
 
-    /// An acknowledgement of accurate ECN, which delivered so many segments; whether it tells of marks.
+    /// Processes an accurate-ECN acknowledgement that delivered this many segments; returns whether it reports marks.
     #[cold]
     pub(super) fn count_ace(&mut self, ace: u8, delivered: u64) -> bool {
         let marked = growth(ace, self.flight.delivered_ce, delivered);

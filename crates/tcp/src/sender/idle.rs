@@ -1,5 +1,5 @@
-//! What follows where the application is the limit: delivery rates are marked so, and after idle time the window comes down
-//! (RFC 2861, RFC 5681 section 4.1).
+//! What follows when the application is the limit: delivery rates are marked as application-limited, and after idle
+//! time the window is reduced (RFC 2861, RFC 5681 section 4.1).
 
 use super::Sender;
 use crate::cc::Event;
@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use sawtooth_units::width::Low;
 
 impl Sender {
-    /// The window has room, and nothing waits for it: what is in flight is less than the path might take
+    /// The window has room and no data waits: the flight is less than the path might carry
     /// (`tcp_rate_check_app_limited`).
     pub(super) fn note_app_limit(&mut self) {
         let flight = &self.flight;
@@ -17,8 +17,9 @@ impl Sender {
         }
     }
 
-    /// The application begins a buffer, or the receiver's window opens. Where nothing is in flight and nothing was sent for a timeout, the window is halved for each
-    /// timeout that went by, down to the initial one (`tcp_slow_start_after_idle`); the threshold remembers.
+    /// The application begins a buffer, or the receiver's window opens. If nothing is in flight and nothing was sent
+    /// for a timeout, the window is halved per elapsed timeout, down to the initial one (`tcp_slow_start_after_idle`);
+    /// the threshold remembers it.
     pub(super) fn restart_after_idle(&mut self, clock: Clock) {
         if self.flight.packets_out > 0 || self.has_cong_control {
             return;
@@ -34,7 +35,7 @@ impl Sender {
         self.congestion.event(&self.flight, &mut self.window, Event::CwndRestart, clock);
         self.window.ssthresh = self.current_ssthresh();
         let least = self.options.initial_window.min(self.window.cwnd);
-        // The first timeout only began the idle time.
+        // The first timeout only begins the idle time.
         let halvings = (idle.div_ceil(self.rto) - 1).min(u64::from(u32::BITS - 1)).low_u32();
         self.window.cwnd = (self.window.cwnd >> halvings).max(least);
     }

@@ -42,7 +42,8 @@ use writer::Writer;
 const REORDERING: u32 = 3;
 /// `sysctl_tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;
-/// The first window after a SYN that was lost more than once (RFC 5681 section 3.1 has it after one; `tcp_init_transfer`).
+/// The first window after a SYN that was lost more than once (RFC 5681 section 3.1: after one loss;
+/// `tcp_init_transfer`).
 const WINDOW_AFTER_SYNS: u32 = 1;
 
 /// Counters of one connection since its start.
@@ -55,7 +56,7 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// `TCPLossProbes`.
     pub tail_probes: u64,
-    /// Probes of a window that is closed (`TCPWinProbe`).
+    /// Probes of a closed window (`TCPWinProbe`).
     pub window_probes: u64,
     /// Nanoseconds in which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub rwnd_limited_ns: u64,
@@ -78,8 +79,8 @@ impl std::ops::Add for SenderStats {
     }
 }
 
-/// One connection's sender. With many of them each packet finds its own out of the cache: the fields lie in lines of 64 bytes,
-/// what every acknowledgement and departure needs first.
+/// One connection's sender. With many connections each packet finds its sender outside the cache, so the fields are
+/// grouped in lines of 64 bytes: first what every acknowledgement and departure needs.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -95,27 +96,28 @@ pub struct Sender {
     /// Bytes that the application has written.
     written: u64,
     send_buffer: u64,
-    /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), which the network takes out again.
+    /// Bytes of this connection in the sending host's queue (`sk_wmem_alloc`), from which the network removes them.
     pub host_queue: u64,
     host_room: u64,
-    /// How many bytes a new buffer takes, in whole segments; up to which the application has told to send at once (`pushed_seq`).
+    /// Bytes of a new buffer, in whole segments; and how far the application asked to send at once (`pushed_seq`).
     buffer_bytes: u64,
     pushed: u64,
-    /// Buffers (`sk_buff`s) that what is in flight fills.
+    /// Buffers (`sk_buff`s) that the data in flight fills.
     super_packets: u32,
     writer: Writer,
-    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`), below `host_room`.
+    /// The send queue waits until `host_queue` falls (`TSQ_THROTTLED`) below `host_room`.
     pub throttled: bool,
-    /// The application may write more when all is written.
+    /// The application may write more after everything is written.
     stays_open: bool,
-    /// New data is to tell that the window came down (`TCP_ECN_QUEUE_CWR`); what packets are of new data, and of what is sent again.
+    /// New data must report the reduced window (`TCP_ECN_QUEUE_CWR`); the ECN fields of new data and of
+    /// retransmissions.
     queues_cwr: bool,
     ecn: [Ecn; 2],
-    /// Acknowledgements count marks (RFC 9768), and do not echo them.
+    /// Acknowledgements count marks (RFC 9768) instead of echoing them.
     accurate_ecn: bool,
-    /// `TCP_NODELAY`: a short segment never waits for others' acknowledgement.
+    /// `TCP_NODELAY`: a short segment never waits for another's acknowledgement.
     pub no_delay: bool,
-    /// What is sent waits in a queue of the sending host's own.
+    /// Sent data waits in a queue of the sending host.
     host_queued: bool,
     pending: Pending,
     /// Both ends agreed on SACK.
@@ -128,13 +130,13 @@ pub struct Sender {
     // Flow control and delivery rate.
     window_end: u64,
     send_window: u64,
-    /// The widest ever offered, which the buffers' size follows from; and where each unsent buffer ends.
+    /// The largest window ever offered, from which the buffers' size follows; and where each unsent buffer ends.
     widest_window: u64,
     buffer_ends: VecDeque<u64>,
     cwnd_usage_seq: u64,
-    /// The end of the last segment that was shorter than others when it was first sent (`snd_sml`).
+    /// The end of the last segment that was short when first sent (`snd_sml`).
     small_end: u64,
-    /// Bytes to send in all.
+    /// Bytes to send in total.
     total: u64,
     limited_since: Option<(Limit, Time)>,
     first_tx_us: u64,
@@ -162,14 +164,14 @@ pub struct Sender {
     sack_cache: [Block; 4],
     dsack_dups: u64,
     undo_marker: Option<u64>,
-    /// -1: nothing retransmitted yet; 0: everything retransmitted was unnecessary.
+    /// -1: nothing retransmitted yet; 0: every retransmission was unnecessary.
     undo_retrans: i64,
     prr_delivered: u32,
     prr_out: u32,
     reordering_seen: bool,
     frto: bool,
     tlp_retrans: bool,
-    /// The segment that the probe sent again had left while the application was the limit.
+    /// The segment that the probe retransmitted had been sent application-limited.
     tlp_orig_data_app_limited: bool,
     /// Probes of the window that is closed now.
     window_probes: u32,
@@ -201,7 +203,7 @@ impl Sender {
         let rto = rtt.rto(&flight, clock);
         let mut chosen = chosen.into();
         if chosen.needs_accurate_ecn() && !start.ecn {
-            // As Linux has it, it lets another do the work.
+            // As in Linux, it falls back to Reno.
             chosen = Algorithm::Reno.into();
         }
         let congestion = Congestion::new(&chosen, &flight, &mut window, clock, start.seed);
@@ -270,7 +272,7 @@ impl Sender {
         };
         sender.expand_send_buffer();
         sender.note_window(start.send_window);
-        // The first window leaves in super-packets of a size that follows from the handshake's round trip.
+        // The first window leaves in super-packets sized by the handshake's round trip.
         if !sender.has_cong_control {
             sender.update_pacing_rate();
         }
@@ -287,7 +289,7 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// The application writes so many `bytes` more; sends what may be sent.
+    /// The application writes `bytes` more; sends what may be sent.
     pub fn extend(&mut self, bytes: u64, clock: Clock, out: &mut Vec<Burst>) {
         if self.written == self.total {
             self.note_app_limit();
@@ -296,16 +298,16 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// Bytes that the application has asked to be sent so far.
+    /// Bytes that the application has written so far.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Whether everything was acknowledged, and nothing will follow.
+    /// Whether everything was acknowledged and nothing will follow.
     pub fn is_done(&self) -> bool {
         self.flight.snd_una >= self.total && !self.stays_open
     }
-    /// When [`Self::on_timer`] wants to be called next.
+    /// When [`Self::on_timer`] must be called next.
     pub fn timer(&self) -> Time {
         self.timer
     }
@@ -339,12 +341,13 @@ impl Sender {
     }
 }
 
-/// What the handshake left behind.
+/// The results of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
     /// Round-trip time of the SYN in microseconds; 0 where none was measured.
     pub handshake_us: u64,
-    /// How often the SYN, or what answers it, was sent again after a timeout, but for nothing: 0 where the first got through.
+    /// How often the SYN or its answer was repeated after a timeout; 0 if the first one arrived, which makes the
+    /// repetitions needless.
     pub syn_repeats: u32,
     /// The window that the SYN-ACK offered, in bytes.
     pub send_window: u64,
@@ -352,10 +355,11 @@ pub struct Start {
     pub ts_recent: u32,
     /// Both ends agreed on ECN.
     pub ecn: bool,
-    /// The sending host has a queue of its own (a card with a rate).
+    /// The sending host has a separate queue (a card with a rate).
     pub host_queued: bool,
-    /// The application may write more when all is written; otherwise it closes then, and nothing waits for more.
+    /// The application may write more after everything is written; otherwise it closes then, and nothing waits for
+    /// more.
     pub stays_open: bool,
-    /// For what an algorithm draws by chance.
+    /// Seed for an algorithm's random draws.
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! What leaves: new data in super-packets, retransmissions, pacing.
+//! Sending: new data in super-packets, retransmissions, pacing.
 
 use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, Run, SACKED};
 use super::{Limit, Sender};
@@ -20,7 +20,8 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub(super) const SUPER_PACKET_OVERHEAD: u64 = 832;
-/// And each segment that it is cut into before it waits in the host's queue (`tcp_gso_segment`): they have heads of their own.
+/// The same for each segment into which it is split before it waits in the host's queue (`tcp_gso_segment`): segments
+/// have separate heads.
 pub const SEGMENT_OVERHEAD: u64 = SUPER_PACKET_OVERHEAD;
 /// The pacer lets this many first segments go unpaced (as sch_fq did).
 const UNPACED_SEGMENTS: u64 = 10;
@@ -29,7 +30,7 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     Normal,
-    /// All that was written, the last segment too if it is short (`TCP_NAGLE_PUSH`).
+    /// Everything written, including a short last segment (`TCP_NAGLE_PUSH`).
     All,
     /// One super-packet, at once.
     One,
@@ -46,14 +47,14 @@ impl Push {
 /// Nothing waits for a fuller super-packet for longer than this, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 1_000_000;
 
-/// What leaves in one super-packet, in segments that are full but the last.
+/// The contents of one super-packet, in segments that are full except the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub bytes: u32,
     pub segments: u16,
 }
 
-/// What kept a pass of sending from sending more.
+/// What stopped a sending pass.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     by_cwnd: bool,
@@ -91,7 +92,7 @@ impl Sender {
         }
     }
 
-    /// What the next super-packet takes, if it may go now.
+    /// The contents of the next super-packet, if it may leave now.
     fn next_burst(&mut self, push: Push, max_segs: u32, held: &mut Held, clock: Clock) -> Option<Piece> {
         let unsent = self.unsent();
         if unsent == 0 || self.pacing_blocks(clock) {
@@ -124,7 +125,7 @@ impl Sender {
         (!self.host_queue_full(piece.bytes, 0)).then_some(piece)
     }
 
-    /// What leaves where buffer or window end before the quota does: the rest, of which the part of a segment may wait for more.
+    /// What leaves if buffer or window ends before the quota: the rest, of which a partial segment may wait for more.
     fn last_piece(&self, most: u64, head: u64, window: u64, push: Push) -> Option<Piece> {
         let mss = u64::from(self.flight.mss);
         let may_grow = head == self.unsent() || head > mss && window < most;
@@ -136,19 +137,19 @@ impl Sender {
         (bytes > 0).then_some(Piece { bytes: bytes.fit_u32(), segments })
     }
 
-    /// Nagle's algorithm (RFC 1122 section 4.2.3.4) as Minshall amended it: a short segment waits while another one is not acknowledged,
-    /// unless nothing will follow it.
+    /// Nagle's algorithm (RFC 1122 section 4.2.3.4) with Minshall's change: a short segment waits while another one is
+    /// unacknowledged, unless nothing will follow it.
     fn delays_short(&self, push: Push) -> bool {
         let is_closing = self.written == self.total && !self.stays_open;
         push == Push::Normal && !self.no_delay && !is_closing && self.small_end > self.flight.snd_una
     }
 
-    /// Whether the receiver's window has room for the first segment of so many bytes that were never sent (`tcp_snd_wnd_test`).
+    /// Whether the receiver's window has room for the first unsent segment of this many bytes (`tcp_snd_wnd_test`).
     pub(super) fn fits_window(&self, bytes: u64) -> bool {
         self.flight.snd_nxt + bytes.min(u64::from(self.flight.mss)) <= self.window_end
     }
 
-    /// To be called at [`Self::next_room`]: the pacer lets go, or the host's queue has room again.
+    /// Call at [`Self::next_room`]: the pacer releases data, or the host's queue has room again.
     pub fn on_room(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.pacing_timer <= clock.now {
             self.pacing_timer = Time::NEVER;
@@ -161,8 +162,8 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// Most segments of a super-packet: as the algorithm says, or else a part of a second at the pacing rate, and more on short
-    /// paths.
+    /// Most segments of a super-packet: as the algorithm says, otherwise a fraction of a second at the pacing rate, and
+    /// more on short paths.
     fn tso_segs(&self) -> u32 {
         if let Some(segs) = self.congestion.tso_segs(&self.flight, &self.window) {
             return segs;
@@ -181,13 +182,13 @@ impl Sender {
         u64::from(self.window.cwnd.saturating_sub(self.flight.in_flight())) * u64::from(self.flight.mss)
     }
 
-    /// Segments of it that may go at once: half a window.
+    /// Segments of it that may leave at once: half a window.
     fn cwnd_quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.window.cwnd, self.flight.in_flight());
         if in_flight < cwnd { (cwnd - in_flight).min((cwnd / 2).max(1)) } else { 0 }
     }
 
-    /// Whether the pacer holds back; sets its timer then.
+    /// Whether the pacer holds data back; if so, sets its timer.
     fn pacing_blocks(&mut self, clock: Clock) -> bool {
         if !self.window.pacing || self.flight.wstamp_ns <= clock.now.nanos() {
             return false;
@@ -198,7 +199,7 @@ impl Sender {
         true
     }
 
-    /// Whether too much of this connection waits in the host's own queue.
+    /// Whether too much of this connection waits in the host's queue.
     fn host_queue_full(&mut self, bytes: u32, factor: u32) -> bool {
         let limit = self.small_queue(u64::from(bytes), factor);
         let full = self.exceeds(limit);
@@ -208,7 +209,7 @@ impl Sender {
         full
     }
 
-    /// What is queued at most when so many bytes are to follow (`tcp_small_queue_check`).
+    /// The queue limit when this many bytes follow (`tcp_small_queue_check`).
     fn small_queue(&self, bytes: u64, factor: u32) -> u64 {
         let size = bytes + SUPER_PACKET_OVERHEAD;
         let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
@@ -218,19 +219,19 @@ impl Sender {
         limit << factor
     }
 
-    /// One super-packet may always be on its way, and another follow. Linux counts a byte more than is queued.
+    /// One super-packet may always be under way, and another follow. Linux counts one byte more than is queued.
     fn exceeds(&self, limit: u64) -> bool {
         self.host_queue >= limit && self.super_packets > 1
     }
 
-    /// How many packets are before the one with which less than `limit` is queued.
+    /// The number of packets before the one after whose departure less than `limit` is queued.
     fn packets_before(&self, limit: u64) -> usize {
         let most = u64::from(self.flight.mss) + SEGMENT_OVERHEAD;
         (self.host_queue.saturating_sub(limit) / most).fit_usize()
     }
 
-    /// When [`Self::on_room`] wants to be called next. `leaves`: when the packet with so many before it leaves the host's queue, or
-    /// the last one. The pacer may fire earlier than there is room, but not send then, and is spared the call.
+    /// When [`Self::on_room`] must be called next. `leaves`: when the packet with this many before it leaves the host's
+    /// queue, or the last one. If the pacer fires before there is room, nothing could be sent, so that call is skipped.
     pub fn next_room(&self, leaves: impl Fn(usize) -> Time) -> Time {
         if self.throttled {
             return self.pacing_timer.min(leaves(self.packets_before(self.host_room)));
@@ -246,8 +247,8 @@ impl Sender {
         self.pacing_timer
     }
 
-    /// Whether to wait a little for a fuller super-packet: as the next ACK, which makes room for it, is near. Of `head` bytes in
-    /// the first buffer, the last unless `has_more`, and in a receiver's window of so many.
+    /// Whether to wait briefly for a fuller super-packet, because the next ACK, which makes room for it, is near.
+    /// Arguments: `head` bytes in the first buffer (the last one unless `has_more`), and the receiver's window.
     fn waits_for_more(&self, head: u64, has_more: bool, window: u64, max_segs: u32, clock: Clock) -> bool {
         let room = self.cwnd_room().min(window);
         let mss = u64::from(self.flight.mss);
@@ -259,7 +260,7 @@ impl Sender {
         may_wait && !is_enough && self.ack_is_near(clock)
     }
 
-    /// Whether the ACK of the oldest segment is due within a millisecond, and half a round trip.
+    /// Whether the ACK of the oldest segment is due within a millisecond and half a round trip.
     fn ack_is_near(&self, clock: Clock) -> bool {
         let Some(oldest) = self.board.front() else { return false };
         let srtt_ns = u64::from(self.flight.srtt_us) * 1_000 / 8;
@@ -267,9 +268,9 @@ impl Sender {
         due_ns.saturating_sub(clock.now.nanos()) <= LONGEST_WAIT_NS.min(srtt_ns / 2)
     }
 
-    /// Window validation (RFC 7661 in its purpose): whether the window was the limit is judged by the fullest flight of a window. Where
-    /// it was not, Linux brings it down after a timeout (`tcp_cwnd_application_limited`), but each ACK that advances begins
-    /// that anew, so that the restart after idle time always comes first.
+    /// Window validation (purpose of RFC 7661): the fullest flight of a window shows whether the window was the limit.
+    /// If not, Linux reduces it after a timeout (`tcp_cwnd_application_limited`). But each ACK that advances restarts
+    /// that, so the restart after idle time always comes first.
     fn validate_cwnd(&mut self, cwnd_limited: bool) {
         let flight = &mut self.flight;
         let is_over = flight.snd_una >= self.cwnd_usage_seq;
@@ -294,7 +295,7 @@ impl Sender {
         }
     }
 
-    /// Takes new data out.
+    /// Sends new data.
     #[inline(always)]
     pub(super) fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(piece, clock);
@@ -316,8 +317,8 @@ impl Sender {
         self.check_space();
     }
 
-    /// Sends a run again, without the accounting of a recovery (as a tail loss probe is sent). It is a buffer of its own from now on,
-    /// and so is what is left of its buffer.
+    /// Retransmits a run without a recovery's accounting (as for a tail loss probe). It becomes a separate buffer, and
+    /// so does the rest of its buffer.
     pub(super) fn transmit_again(&mut self, at: u32, clock: Clock, out: &mut Vec<Burst>) {
         let &Run { start, bytes, segments, flags, .. } = self.board.run(at);
         let piece = Piece { bytes, segments };
@@ -332,7 +333,7 @@ impl Sender {
         self.emit(start, piece, clock, out);
     }
 
-    /// Sends a run again that is lost.
+    /// Retransmits a lost run.
     pub(super) fn retransmit(&mut self, at: u32, clock: Clock, out: &mut Vec<Burst>) {
         self.transmit_again(at, clock, out);
         let run = self.board.run_mut(at);
@@ -354,8 +355,8 @@ impl Sender {
         run.flags &= !JOINED;
     }
 
-    /// Sends again what is marked lost, oldest first, as far as the window allows. The search goes on where it ended, but never
-    /// passes what may yet be lost (a hole).
+    /// Retransmits data marked lost, oldest first, as far as the window allows. The search resumes where it ended, but
+    /// never passes data that may yet be lost (a gap).
     pub(super) fn xmit_retransmit_queue(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         let head = self.flight.snd_una;
         let max_segs = if self.flight.packets_out > 0 { self.tso_segs() } else { 0 };
@@ -384,7 +385,7 @@ impl Sender {
             if start >= self.window_end && start > head {
                 break;
             }
-            // As much of it as the windows and a super-packet hold, a segment at least.
+            // As much of it as the windows and a super-packet hold, at least one segment.
             let count = room.min(max_segs).min(u32::from(segments)).min(self.window_segments(start)).max(1);
             let piece = if count < u32::from(segments) { count * self.flight.mss } else { bytes };
             if self.host_queue_full(piece, 1) {
@@ -405,13 +406,13 @@ impl Sender {
         }
     }
 
-    /// Whole segments from byte `start` on that the receiver's window holds.
+    /// Whole segments from byte `start` that fit the receiver's window.
     fn window_segments(&self, start: u64) -> u32 {
         let window = self.window_end.saturating_sub(start).min(u64::from(u32::MAX));
         window.fit_u32() / self.flight.mss
     }
 
-    /// Stamps a departure and moves the pacer on, by up to half less where it is late; microseconds.
+    /// Stamps a departure and advances the pacer, by up to half less if it is late; in microseconds.
     fn stamp_departure(&mut self, piece: Piece, clock: Clock) -> u64 {
         let before = self.flight.wstamp_ns;
         self.flight.wstamp_ns = before.max(clock.now.nanos());

@@ -9,38 +9,38 @@ use crate::clock::Clock;
 use crate::flight::CaState;
 use sawtooth_units::width::{Fit, Low};
 
-/// For how many recoveries a widened reordering window stays (RFC 8985 section 6.2, step 4).
+/// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2, step 4).
 const PERSISTENCE: u32 = 16;
 /// Most steps of the reordering window.
 const MOST_STEPS: u32 = 255;
 
-/// What RACK knows of delivery (RFC 8985 section 5.2).
+/// RACK's delivery state (RFC 8985 section 5.2).
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
-    /// RACK.xmit_ts (microseconds) and RACK.end_seq: of the segment sent last of those delivered.
+    /// RACK.xmit_ts (microseconds) and RACK.end_seq: of the delivered segment that was sent last.
     sent_us: u64,
     end: u64,
-    /// RACK.rtt: of the segment delivered last.
+    /// RACK.rtt: of the most recently delivered segment.
     rtt_us: u32,
-    /// Something was delivered since losses were last looked for.
+    /// Something was delivered since losses were last checked.
     advanced: bool,
-    /// RACK.reo_wnd_mult, and for how many recoveries more it stays (RACK.reo_wnd_persist).
+    /// RACK.reo_wnd_mult, and for how many more recoveries it lasts (RACK.reo_wnd_persist).
     steps: u32,
     persistence: u32,
-    /// A DSACK told of a needless retransmission, in the round trip after so many deliveries.
+    /// A DSACK reported a needless retransmission, in the round trip after this many deliveries.
     dsack_seen: bool,
     widened_at: u64,
 }
 
-/// How a run in flight stands beside what was delivered.
+/// The state of a run in flight relative to deliveries.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// It is known to be lost, and was not sent again.
+    /// Known to be lost, and not retransmitted.
     Known,
-    /// Nothing that was sent after it has been delivered.
+    /// Nothing sent after it has been delivered.
     Unproven,
     Lost,
-    /// It is lost if it is not heard of within so many microseconds.
+    /// Lost if it is not acknowledged within this many microseconds.
     Suspect(u64),
 }
 
@@ -58,7 +58,7 @@ impl Rack {
         }
     }
 
-    /// Losses are to be looked for with the next ACK, whatever it delivers.
+    /// Forces a check for losses at the next ACK, whatever it delivers.
     pub fn look_again(&mut self) {
         self.advanced = true;
     }
@@ -77,8 +77,8 @@ impl Rack {
         self.persistence = (self.persistence + 1).min(PERSISTENCE);
     }
 
-    /// Step 4: the reordering window grows by a step for a DSACK, once a round trip, and falls back when that was long ago.
-    /// `prior_delivered`: what was delivered when the ACK's segment was sent; `delivered`: now.
+    /// Step 4: a DSACK widens the reordering window by a step, once per round trip; it shrinks when that was long ago.
+    /// `prior_delivered`: deliveries when the ACK's segment was sent; `delivered`: now.
     fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
         let is_later_round = prior_delivered >= self.widened_at;
         if std::mem::take(&mut self.dsack_seen) && is_later_round {
@@ -91,7 +91,8 @@ impl Rack {
 }
 
 impl Sender {
-    /// Marks a run lost, whole, as Linux does an `sk_buff`; if it was marked already, its retransmission is lost, too.
+    /// Marks a whole run lost, as Linux does with an `sk_buff`; if it was already marked, its retransmission is lost
+    /// too.
     pub(super) fn mark_lost(&mut self, at: u32, clock: Clock) {
         let run = self.board.run_mut(at);
         let (start, count, before) = (run.start, run.segments(), run.flags);
@@ -134,7 +135,7 @@ impl Sender {
         self.congestion.skb_marked_lost(&self.flight, &self.window, &loss, clock);
     }
 
-    /// RACK.reo_wnd in microseconds: none before any reordering where three segments were SACKed or recovery goes on.
+    /// RACK.reo_wnd in microseconds: zero before any reordering, if three segments were SACKed or in recovery.
     fn reordering_window_us(&self) -> u32 {
         let is_proven = self.flight.ca_state >= CaState::Recovery || self.flight.sacked_out >= self.reordering;
         if is_proven && !self.reordering_seen {
@@ -144,7 +145,7 @@ impl Sender {
         step.saturating_mul(self.rack.steps).min(self.flight.srtt_us >> 3)
     }
 
-    /// In how many microseconds a run counts as lost.
+    /// Microseconds until a run counts as lost.
     pub(super) fn rack_remaining_us(&self, run: &Run, reordering_window_us: u32, clock: Clock) -> i64 {
         let patience_us = i64::from(self.rack.rtt_us) + i64::from(reordering_window_us);
         let since_us = clock.micros().saturating_sub(run.sent_us);
@@ -164,7 +165,7 @@ impl Sender {
         }
     }
 
-    /// Step 5: marks what is lost, from the one sent first on; returns after how many microseconds to look again, 0 for never.
+    /// Step 5: marks lost runs, in order of transmission; returns the microseconds until the next check, 0 for none.
     pub(super) fn rack_detect_loss(&mut self, clock: Clock) -> u64 {
         let reordering_window_us = self.reordering_window_us();
         let mut look_again_us = 0;
@@ -184,7 +185,7 @@ impl Sender {
         look_again_us
     }
 
-    /// After an ACK: marks what is lost. True when the reordering timer was set, because something may yet be.
+    /// After an ACK: marks lost runs. True if the reordering timer was set because more may be lost.
     pub(super) fn rack_mark_lost(&mut self, clock: Clock) -> bool {
         let look_again_us = if std::mem::take(&mut self.rack.advanced) { self.rack_detect_loss(clock) } else { 0 };
         if look_again_us == 0 {
@@ -195,8 +196,8 @@ impl Sender {
         true
     }
 
-    /// Steps 1 and 2: a run up to byte `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
-    /// come back, it is the original that was.
+    /// Steps 1 and 2: a run up to byte `end`, sent at `sent_us`, was delivered. If it was retransmitted too recently
+    /// for an answer, the original arrived.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
         let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
         let was_sent_again = flags & (RETRANS | EVER_RETRANS) != 0;
@@ -217,7 +218,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6582: the oldest segment is lost when three others were received, and in recovery when an ACK is only partial.
+    /// RFC 6582: the oldest segment is lost when three others were received, and in recovery when an ACK is partial.
     pub(super) fn newreno_mark_lost(&mut self, una_advanced: bool, clock: Clock) {
         let is_lost = match self.flight.ca_state {
             CaState::Open | CaState::Disorder | CaState::Cwr => self.flight.sacked_out >= self.reordering,
@@ -232,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// Byte `low`, never retransmitted, arrived: after a higher one, if there is one that was SACKed.
+    /// Byte `low`, never retransmitted, arrived: late, if a higher one was already SACKed.
     pub(super) fn check_sack_reordering(&mut self, low: u64) {
         let Some(distance @ 1..) = self.highest_sack().checked_sub(low) else { return };
         let mss = u64::from(self.flight.mss);
@@ -242,13 +243,13 @@ impl Sender {
         self.reordering_seen = true;
     }
 
-    /// After the highest SACKed byte; the unacknowledged edge without one.
+    /// The byte after the highest SACKed one; the unacknowledged edge if there is none.
     pub(super) fn highest_sack(&self) -> u64 {
         let highest = if self.flight.sacked_out > 0 { self.highest_sack } else { 0 };
         highest.max(self.flight.snd_una)
     }
 
-    /// Three segments had been SACKed and no loss was seen until the timeout: reordering was overestimated.
+    /// Three segments had been SACKed without a detected loss until the timeout: reordering was overestimated.
     pub(super) fn limit_reordering_after_timeout(&mut self) {
         if self.flight.ca_state <= CaState::Disorder && self.flight.sacked_out >= REORDERING {
             self.reordering = self.reordering.min(REORDERING);

@@ -1,7 +1,7 @@
 //! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! Each run keeps what was known when it was sent: the draft's P.delivered, P.delivered_time and P.first_sent_time. An ACK's
-//! sample is taken from the segment sent last of all that it delivers.
+//! Each run keeps the state at its transmission: the draft's P.delivered, P.delivered_time and P.first_sent_time. An
+//! ACK's sample comes from the delivered segment that was sent last.
 
 use super::Sender;
 use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, Run};
@@ -15,11 +15,11 @@ pub struct Sampling {
     last: Option<Last>,
     pub prior_in_flight: u32,
     pub rtt_us: Option<u32>,
-    /// It may be the answer to a tail loss probe that sent something again.
+    /// It may answer a tail loss probe that retransmitted data.
     pub is_acking_tlp_retrans_seq: bool,
 }
 
-/// Of the segments that the ACK delivers, the one sent last.
+/// Among the segments that the ACK delivers, the one sent last.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     end: u64,
@@ -37,20 +37,20 @@ struct Last {
 }
 
 impl Sampling {
-    /// What was delivered when the sampled segment was sent; 0 where no segment gave a sample.
+    /// Deliveries when the sampled segment was sent; 0 without a sample.
     pub fn prior_delivered(&self) -> u64 {
         self.last.map_or(0, |last| last.delivered)
     }
 }
 
-/// RFC 8985 section 6.2's RACK_sent_after: of two segments sent at one time the higher is later.
+/// RFC 8985 section 6.2's RACK_sent_after: of two segments sent at the same time, the higher one is later.
 pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool {
     sent_us > other_us || sent_us == other_us && end > other_end
 }
 
 impl Sender {
-    /// So many bytes in so many segments from `start` on, one buffer, leave at `sent_us`: what is kept of them. With nothing in flight
-    /// the sample begins with them.
+    /// The state to keep for one buffer that leaves at `sent_us`, with these bytes and segments from `start`. With
+    /// nothing in flight, the sample interval begins here.
     pub(super) fn rate_snapshot(&mut self, start: u64, bytes: u32, segments: u16, sent_us: u64, flags: u8) -> Run {
         if self.flight.packets_out == 0 {
             (self.first_tx_us, self.flight.delivered_us) = (sent_us, sent_us);
@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// The run at `at` was delivered up to byte `end`: acknowledged or SACKed, the first time that the connection hears of it.
+    /// The run at `at` was delivered up to byte `end`: first acknowledged or SACKed now.
     pub(super) fn rate_delivered(&mut self, at: u32, end: u64, sampling: &mut Sampling) {
         let run = self.board.run(at);
         if run.delivered_ago_us == CONSUMED {
@@ -111,7 +111,7 @@ impl Sender {
         if acked_sacked > 0 {
             self.flight.delivered_us = clock.micros();
         }
-        // The bubble that the application left has been delivered.
+        // The data of the application-limited period has been delivered.
         if self.flight.delivered > self.window.app_limited {
             self.window.app_limited = 0;
         }
@@ -148,13 +148,13 @@ impl Sender {
         }
     }
 
-    /// Segments delivered that came marked, since the sampled one was sent.
+    /// Marked segments delivered since the sampled one was sent.
     fn marked_since(&self, last: &Last) -> u32 {
         u32::from(self.flight.delivered_ce.low_u16().wrapping_sub(last.delivered_ce))
     }
 
-    /// Segments delivered, and in how many microseconds: as long as sending them took or as their ACKs did, whichever was longer;
-    /// -1 where that is shorter than a round trip, for then an earlier transmission was acknowledged.
+    /// Segments delivered, and the microseconds: the longer of the times to send them and to acknowledge them; -1 if
+    /// that is shorter than a round trip, because then an earlier transmission was acknowledged.
     fn delivered_since(&self, last: &Last, clock: Clock) -> (i64, i64) {
         let ack_elapsed_us = clock.micros().saturating_sub(last.delivered_us);
         let interval_us = last.send_elapsed_us.max(ack_elapsed_us);

@@ -1,8 +1,8 @@
-//! Loss recovery: its states (RFC 5681, RFC 6582, RFC 6675), what moves between them, and F-RTO (RFC 5682).
+//! Loss recovery: its states (RFC 5681, RFC 6582, RFC 6675), the transitions, and F-RTO (RFC 5682).
 //!
-//! Open: nothing remarkable. Disorder: something was SACKed or may be lost. Cwr: the window comes down after a mark, or a tail loss
-//! probe that repaired a loss. Recovery: losses are repaired. Loss: a timeout fired. The last three end when all is acknowledged that was in
-//! flight when they began (`high_seq`).
+//! Open: normal. Disorder: something was SACKed or may be lost. Cwr: the window is being reduced after a mark, or after
+//! a tail loss probe that repaired a loss. Recovery: losses are being repaired. Loss: a timeout fired. The last three
+//! end when everything in flight at their beginning is acknowledged (`high_seq`).
 
 use super::Sender;
 use super::ack::{Acking, Recover};
@@ -12,8 +12,8 @@ use crate::clock::Clock;
 use crate::flight::CaState;
 
 impl Sender {
-    /// What an ACK means for recovery, where it is a duplicate, tells of SACKs, or the state is not Open. `duplicates`: how many
-    /// duplicate ACKs it stands for. Returns what to send beyond new data; when is decided later.
+    /// The effect of an ACK on recovery, if it is a duplicate, carries SACKs, or the state is not Open. `duplicates`:
+    /// how many duplicate ACKs it represents. Returns what to send besides new data; the time is decided later.
     pub(super) fn alert(&mut self, prior_una: u64, duplicates: u32, acking: &mut Acking, clock: Clock) -> Recover {
         if self.flight.packets_out == 0 {
             self.flight.sacked_out = 0;
@@ -37,8 +37,8 @@ impl Sender {
         }
     }
 
-    /// Leaves Cwr and Recovery once all is acknowledged that was in flight when they began; Loss ends elsewhere. True: it stays
-    /// (without SACK), and there is nothing to do.
+    /// Leaves Cwr and Recovery once everything in flight at their beginning is acknowledged; Loss ends elsewhere. True:
+    /// it stays (without SACK), and nothing else is done.
     fn holds_at_high_seq(&mut self, tsecr: u32, clock: Clock) -> bool {
         let is_passed = self.flight.snd_una > self.high_seq;
         let is_reached = self.flight.snd_una >= self.high_seq;
@@ -75,7 +75,7 @@ impl Sender {
         }
         self.identify_loss(acking, clock);
         if self.flight.ca_state != CaState::Recovery {
-            // It was undone, but perhaps something else is lost.
+            // It was undone, but something else may be lost.
             if self.flight.lost_out == 0 {
                 return Recover::Nothing;
             }
@@ -87,12 +87,12 @@ impl Sender {
     fn go_on_after_timeout(&mut self, duplicates: u32, acking: &mut Acking, clock: Clock) -> Recover {
         let wanted = self.repair_after_timeout(acking, duplicates, clock);
         self.identify_loss(acking, clock);
-        // A timeout that was undone, or a retransmission that was lost, may begin a recovery.
+        // An undone timeout, or a lost retransmission, may begin a recovery.
         let is_open = self.flight.ca_state == CaState::Open || acking.lost_retransmission;
         if is_open && self.finds_loss(duplicates, acking, clock) { Recover::Lost } else { wanted }
     }
 
-    /// Begins a recovery where something is lost.
+    /// Begins a recovery if something is lost.
     fn finds_loss(&mut self, duplicates: u32, acking: &mut Acking, clock: Clock) -> bool {
         if !self.sack {
             if acking.advanced {
@@ -113,7 +113,7 @@ impl Sender {
         is_lost
     }
 
-    /// Marks what is lost: by time of transmission with SACK, by duplicate ACKs without.
+    /// Marks losses: by transmission time with SACK, by duplicate ACKs without.
     fn identify_loss(&mut self, acking: &mut Acking, clock: Clock) {
         if self.board.is_empty() {
             return;
@@ -147,7 +147,7 @@ impl Sender {
             return Recover::Nothing;
         }
         if !self.sack {
-            // A duplicate of what F-RTO sent: that has arrived.
+            // A duplicate caused by F-RTO's new data, which has arrived.
             if duplicates > 0 && self.flight.snd_nxt > self.high_seq {
                 self.add_reno_sack(duplicates);
             } else if advanced {
@@ -157,10 +157,10 @@ impl Sender {
         Recover::Lost
     }
 
-    /// F-RTO (RFC 5682 section 3.1), with which a timeout may turn out to have been spurious. `is_partial`: the ACK covers a part of
-    /// what was in flight. `None`: the timeout was right, as far as this ACK can tell, and is repaired.
+    /// F-RTO (RFC 5682 section 3.1), which detects spurious timeouts. `is_partial`: the ACK covers part of the flight.
+    /// `None`: as far as this ACK shows, the timeout was right, and losses are repaired.
     fn forward_rto(&mut self, acking: &Acking, duplicates: u32, is_partial: bool, clock: Clock) -> Option<Recover> {
-        // Step 3.b: what was never sent again arrived.
+        // Step 3.b: data that was never retransmitted arrived.
         if acking.delivered_original && self.try_undo_loss(true, acking.tsecr, clock) {
             return Some(Recover::Nothing);
         }
@@ -169,7 +169,7 @@ impl Sender {
             // Step 3.a: a duplicate after new data.
             self.frto &= duplicates == 0 && !acking.sacked;
         } else if is_partial {
-            // Step 2.b: up to two segments of new data, if there are any.
+            // Step 2.b: up to two segments of new data, if available.
             self.high_seq = self.flight.snd_nxt;
             if self.unsent() > 0 && self.flight.snd_nxt < self.window_end {
                 return Some(Recover::New);
@@ -179,7 +179,7 @@ impl Sender {
         None
     }
 
-    /// Fast recovery begins; `ece`: with a mark, so that it is never undone.
+    /// Fast recovery begins; `ece`: with a mark, so it is never undone.
     pub(super) fn enter_recovery(&mut self, ece: bool, clock: Clock) {
         self.forget_retransmissions();
         self.init_undo();
@@ -193,7 +193,8 @@ impl Sender {
         self.set_state(CaState::Recovery, clock);
     }
 
-    /// The retransmission timeout fired: all is lost that was not sent just now (RFC 5681 section 3.1, RFC 8985 section 6.3).
+    /// The retransmission timeout fired: everything not sent just now is lost (RFC 5681 section 3.1, RFC 8985 section
+    /// 6.3).
     pub(super) fn enter_loss(&mut self, clock: Clock) {
         let state = self.flight.ca_state;
         self.timeout_mark_lost(clock);
@@ -215,7 +216,7 @@ impl Sender {
         self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
         self.queue_cwr();
-        // RFC 5682 section 3.1, step 1: not where an earlier recovery is still going on, unless that has timed out before.
+        // RFC 5682 section 3.1, step 1: not during an earlier recovery, unless that one has already timed out.
         self.frto = state < CaState::Recovery || self.retransmits > 0;
     }
 
@@ -238,7 +239,7 @@ impl Sender {
         self.flight.retrans_out > 0 || self.board.front().is_some_and(|oldest| oldest.is(EVER_RETRANS))
     }
 
-    /// Where nothing that was sent again is left, the next retransmission is the first one.
+    /// If no retransmitted data is left, the next retransmission is the first one.
     pub(super) fn forget_retransmissions(&mut self) {
         if !self.any_retransmitted() {
             self.retrans_stamp = 0;
@@ -255,7 +256,7 @@ impl Sender {
         }
     }
 
-    /// Open, or Disorder while something is SACKed, lost or was sent again.
+    /// Open, or Disorder while something is SACKed, lost or retransmitted.
     pub(super) fn try_keep_open(&mut self, clock: Clock) {
         let is_clean = self.left_out() == 0 && !self.any_retransmitted();
         let state = if is_clean { CaState::Open } else { CaState::Disorder };

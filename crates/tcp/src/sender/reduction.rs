@@ -8,13 +8,13 @@ use crate::window::{INFINITE_SSTHRESH, Reduction};
 use sawtooth_units::width::Fit;
 
 impl Sender {
-    /// The states in which the window comes down bit by bit.
+    /// The states in which the window is reduced gradually.
     pub(super) fn in_cwnd_reduction(&self) -> bool {
         matches!(self.flight.ca_state, CaState::Cwr | CaState::Recovery)
     }
 
-    /// RFC 6937 section 3: RecoverFS is the window before, and what is in flight now is to be acknowledged before it ends.
-    /// `marked`: for an echoed mark.
+    /// RFC 6937 section 3: RecoverFS is the previous window; the reduction ends when the current flight is
+    /// acknowledged. `marked`: for an echoed mark.
     pub(super) fn init_cwnd_reduction(&mut self, marked: bool, clock: Clock) {
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.flight.prior_cwnd = self.window.cwnd;
@@ -29,7 +29,7 @@ impl Sender {
         self.queue_cwr();
     }
 
-    /// The algorithm came down by itself (`tcp_enter_cwr`): the sender's part of it.
+    /// The algorithm reduced the window itself (`tcp_enter_cwr`): the sender's part of that.
     #[cold]
     pub(super) fn take_reduction(&mut self, reduction: Reduction) {
         self.flight.prior_ssthresh = 0;
@@ -44,8 +44,9 @@ impl Sender {
         }
     }
 
-    /// On each ACK: `delivered` is DeliveredData. Above the threshold as much is sent as brings the flight there in proportion;
-    /// below it as much as was delivered, and one more where the ACK advanced and told of no loss (the slow start bound).
+    /// On each ACK; `delivered` is DeliveredData. Above the threshold the flight is reduced in proportion; below it, as
+    /// much is sent as was delivered, plus one segment if the ACK advanced without reporting a loss (the slow start
+    /// bound).
     pub(super) fn cwnd_reduction(&mut self, delivered: u32, losses: u32, advanced: bool) {
         let recover_fs = u64::from(self.flight.prior_cwnd);
         if delivered == 0 || recover_fs == 0 {
@@ -64,12 +65,12 @@ impl Sender {
                 share.div_ceil(recover_fs).cast_signed() - i64::from(self.prr_out)
             }
         };
-        // The first retransmission goes out at once.
+        // The first retransmission is sent at once.
         let least = i64::from(self.prr_out == 0);
         self.window.cwnd = (i64::from(pipe) + count.max(least)).max(1).fit_u32();
     }
 
-    /// The window is where the reduction was to bring it, if it was not undone.
+    /// Sets the window to the reduction's target, unless it was undone.
     pub(super) fn end_cwnd_reduction(&mut self, clock: Clock) {
         if self.has_cong_control {
             return;
@@ -81,7 +82,7 @@ impl Sender {
         self.congestion.event(&self.flight, &mut self.window, Event::CompleteCwr, clock);
     }
 
-    /// The threshold to return to if a reduction that begins now is undone: three quarters of the window at least.
+    /// The threshold to restore if a reduction that begins now is undone: at least three quarters of the window.
     pub(super) fn current_ssthresh(&self) -> u32 {
         let three_quarters = (self.window.cwnd >> 1) + (self.window.cwnd >> 2);
         let least = if self.in_cwnd_reduction() { 0 } else { three_quarters };

@@ -23,9 +23,9 @@ const MIN_RTT_WINDOW_SECONDS: u32 = 300;
 #[derive(Clone, Copy, Debug)]
 pub struct Rtt {
     deviation_us: u32,
-    /// The largest deviation of this round trip, and at least the floor.
+    /// The largest deviation in this round trip, at least the floor.
     peak_us: u32,
-    /// What the timeout adds to the round-trip time (K RTTVAR): it follows the peaks, at once up and slowly down.
+    /// What the timeout adds to the round-trip time (K RTTVAR): follows the peaks, up at once and down slowly.
     variance_us: u32,
     /// The round trip ends when this segment is acknowledged.
     round_end: u64,
@@ -68,7 +68,7 @@ impl Rtt {
         self.round_end = flight.snd_nxt;
     }
 
-    /// A quarter towards `|error|`; eight times slower where a falling round-trip time would raise it.
+    /// Moves by a quarter towards `|error|`; eight times slower if a falling round-trip time would raise it.
     fn deviate(&mut self, error_us: i64) {
         let change = error_us.abs() - i64::from(self.deviation_us >> 2);
         let change = if change > 0 && error_us < 0 { change >> 3 } else { change };
@@ -77,14 +77,14 @@ impl Rtt {
         self.variance_us = self.variance_us.max(self.peak_us);
     }
 
-    /// Once a round trip the variance goes a quarter down to the round's peak.
+    /// Once per round trip the variance moves a quarter down towards the round's peak.
     fn end_round(&mut self, end: u64) {
         self.variance_us -= (self.variance_us - self.peak_us) >> 2;
         self.peak_us = RTO_MIN_US;
         self.round_end = end;
     }
 
-    /// A round trip shorter than the clock can tell counts as a tick.
+    /// A round trip too short for the clock counts as one tick.
     pub fn update_min(&mut self, flight: &mut Flight, sample_us: u32, clock: Clock) {
         let value = if sample_us == 0 { clock.micros_from_jiffies(1).low_u32() } else { sample_us };
         flight.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz, clock.jiffies(), value);

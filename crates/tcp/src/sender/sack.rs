@@ -1,4 +1,4 @@
-//! Tagging the scoreboard from SACK blocks (RFC 2018, RFC 2883, RFC 6675), and its imitation without SACK.
+//! Marks the scoreboard from SACK blocks (RFC 2018, RFC 2883, RFC 6675), and emulates this without SACK.
 
 use super::Sender;
 use super::ack::Acking;
@@ -9,7 +9,7 @@ use crate::packet::{Ack, Block};
 use sawtooth_units::width::Fit;
 
 impl Sender {
-    /// Takes an ACK's blocks: tags what they newly cover.
+    /// Takes an ACK's blocks and marks what they newly cover.
     pub(super) fn sack_tag(&mut self, ack: &Ack, prior_una: u64, acking: &mut Acking, clock: Clock) {
         let mut reordered = self.flight.snd_nxt;
         let mut blocks = [Block::default(); 4];
@@ -35,7 +35,7 @@ impl Sender {
         let seen = self.sack_cache;
         for &block in blocks.iter() {
             let mut start = block.start;
-            // What the previous ACK told already needs no second look.
+            // What the previous ACK already reported is skipped.
             for known in seen {
                 if known.start <= start && start < known.end {
                     start = known.end;
@@ -54,13 +54,13 @@ impl Sender {
         }
     }
 
-    /// Tags what `block` covers, of which everything before `start` was looked at.
+    /// Marks what `block` covers; everything before `start` was already processed.
     fn tag_range(&mut self, start: u64, block: Block, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
         self.for_runs(start, block.end, |sender, at| sender.tag(at, block, reordered, acking, clock));
     }
 
-    /// Shows `act` each run that bytes `start` up to `end` are in; it may split it, and tells the place of what it made of the
-    /// part between them.
+    /// Calls `act` for each run that overlaps bytes `start` to `end`; it may split the run, and returns the place of
+    /// the overlapping part.
     fn for_runs(&mut self, start: u64, end: u64, mut act: impl FnMut(&mut Self, u32) -> u32) {
         if start >= end {
             return;
@@ -74,8 +74,8 @@ impl Sender {
         }
     }
 
-    /// Parts what a block leaves out of the run at `at` from it, at the edges of segments, for a segment is taken
-    /// whole or not at all. The place of the rest; an error where nothing is left, with the place of what was looked at last.
+    /// Splits the part outside `block` from the run at `at`, at segment boundaries, since a segment is SACKed entirely
+    /// or not at all. Returns the place of the rest; an error, with the last place processed, if nothing is left.
     fn within(&mut self, at: u32, block: Block) -> Result<u32, u32> {
         let run = self.board.run(at);
         if block.start <= run.start && run.end() <= block.end { Ok(at) } else { self.part_within(at, block) }
@@ -101,8 +101,8 @@ impl Sender {
         Ok(at)
     }
 
-    /// Of the run at `at` what `block` covers was received. `reordered`: the lowest
-    /// byte that came after a higher one.
+    /// The part of the run at `at` that `block` covers was received. `reordered`: the lowest byte that arrived after a
+    /// higher one.
     fn tag(&mut self, at: u32, block: Block, reordered: &mut u64, acking: &mut Acking, clock: Clock) -> u32 {
         if self.board.run(at).is(SACKED) {
             return at;
@@ -116,7 +116,7 @@ impl Sender {
         if !run.is(RETRANS | EVER_RETRANS) {
             self.tag_original(run.start, run.sent_us, reordered, acking);
         }
-        // A retransmission counts as on its way still, unless it was sent for a loss.
+        // A retransmission still counts as in flight, unless it was sent for a loss.
         let (count, was_lost) = (run.segments(), run.is(LOST));
         self.flight.lost_out -= if was_lost { count } else { 0 };
         self.flight.retrans_out -= if was_lost && run.is(RETRANS) { count } else { 0 };
@@ -132,7 +132,7 @@ impl Sender {
         self.board.join_sacked(at)
     }
 
-    /// It was sent but once, at `sent_us`: what its arrival says of reordering, of a timeout, of the round trip.
+    /// It was sent only once, at `sent_us`: its arrival shows reordering, a spurious timeout, and the round trip.
     fn tag_original(&mut self, seq: u64, sent_us: u64, reordered: &mut u64, acking: &mut Acking) {
         if seq < self.highest_sack() {
             *reordered = seq.min(*reordered);
@@ -142,8 +142,8 @@ impl Sender {
         acking.sacked_us = Some((first_us, sent_us));
     }
 
-    /// Of the run at `at` what `block` covers was received twice. If it was sent again, that was needless;
-    /// if it was SACKed, too, it came late.
+    /// The part of the run at `at` that `block` covers was received twice. If it was retransmitted, that was needless;
+    /// if it was also SACKed, it arrived late.
     fn tag_duplicate(&mut self, at: u32, block: Block, reordered: &mut u64) -> u32 {
         if !self.board.run(at).is(RETRANS | EVER_RETRANS) {
             return at;
@@ -166,7 +166,7 @@ impl Sender {
         at
     }
 
-    /// A DSACK tells of as many needless retransmissions as it has segments; more than there were are not believed.
+    /// A DSACK reports as many needless retransmissions as it has segments, at most as many as there were.
     fn see_dsack(&mut self, block: Block, prior_una: u64, acking: &mut Acking) {
         if block.is_empty() {
             return;
@@ -180,18 +180,18 @@ impl Sender {
         }
         acking.dsacked = true;
         acking.sack_delivered += repeated.fit_u32();
-        // A probe is sent by the clock: reordering did not cause it.
+        // A probe is sent by a timer, so reordering did not cause it.
         if self.reordering_seen && !acking.dsacked_probe {
             self.rack.see_dsack();
         }
-        // What it tells of may be acknowledged, and no longer on the scoreboard.
+        // The reported data may be acknowledged and no longer on the scoreboard.
         let is_of_this_recovery = self.undo_marker.is_some_and(|marker| marker < block.end && block.end <= prior_una);
         if is_of_this_recovery && self.undo_retrans > 0 {
             self.undo_retrans = (self.undo_retrans - repeated.cast_signed()).max(0);
         }
     }
 
-    /// Without SACK a duplicate ACK stands for one segment received out of order (RFC 5681 section 3.2).
+    /// Without SACK a duplicate ACK means one segment received out of order (RFC 5681 section 3.2).
     pub(super) fn add_reno_sack(&mut self, duplicates: u32) {
         if duplicates > 0 {
             let before = self.flight.sacked_out;
@@ -201,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// `acked` segments were acknowledged: the first filled a hole, the others are what the duplicates stood for.
+    /// `acked` segments were acknowledged: the first filled a gap, the others are those behind the duplicates.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         if acked > 0 {
             let known = self.flight.sacked_out;
@@ -211,7 +211,8 @@ impl Sender {
         self.limit_reno_sacks(acked);
     }
 
-    /// There is a hole, and room for no more duplicates than beside it: more of them are reordering. `acked` were just taken out.
+    /// There is a gap, and only as many duplicates as segments after it; more mean reordering. `acked` segments were
+    /// just removed.
     fn limit_reno_sacks(&mut self, acked: u32) {
         let holes = self.flight.lost_out.max(1).min(self.flight.packets_out);
         let most = self.flight.packets_out - holes;

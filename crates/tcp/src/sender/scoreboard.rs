@@ -1,11 +1,11 @@
-//! What is known of what is in flight, in runs: segments that left together in one buffer and have fared alike since. Each run
-//! is in two lists, in order of its numbers, and, while it may still be declared lost, in order of transmission
-//! (`tsorted_sent_queue`). It is split where a SACK block, an acknowledgement or a retransmission ends inside it, as Linux splits
-//! an `sk_buff` (`tcp_fragment`); both parts keep what was known.
+//! The state of data in flight, in runs: segments that left together in one buffer and have had the same fate since.
+//! Each run is in two lists: by sequence number, and, while it may still be declared lost, by time of transmission
+//! (`tsorted_sent_queue`). It is split where a SACK block, an acknowledgement or a retransmission ends inside it, as
+//! Linux splits an `sk_buff` (`tcp_fragment`); both parts keep their history.
 
 use sawtooth_units::width::Fit;
 
-/// Received out of order, told by SACK.
+/// Received out of order, reported by SACK.
 pub const SACKED: u8 = 1;
 /// Declared lost.
 pub const LOST: u8 = 2;
@@ -15,22 +15,22 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application limited the connection.
 pub const APP_LIMITED: u8 = 16;
-/// A part of one buffer with the run before it.
+/// Part of the same buffer as the previous run.
 pub const JOINED: u8 = 32;
-/// In the list in order of transmission.
+/// In the list by time of transmission.
 const LINKED: u8 = 64;
 
 /// The rate sample of this run is used up (`tx.delivered_mstamp == 0`).
 pub const CONSUMED: u32 = u32::MAX;
 
-/// Places that a connection begins with: more come as they are needed.
+/// Initial number of places; more are added as needed.
 const FIRST_PLACES: usize = 16;
 
-/// No place: where a list ends.
+/// No place: the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Bytes in segments that are full but the last. The two times of the snapshot are kept as distances back from the time of
-/// transmission, and the end as a length, to stay at 48 bytes.
+/// Bytes in segments that are full except the last. The snapshot's two times are stored as distances before the time of
+/// transmission, and the end as a length, to keep it at 48 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     /// Its first byte.
@@ -41,21 +41,21 @@ pub struct Run {
     pub first_tx_ago_us: u32,
     /// `sent_us` minus the connection's `delivered_mstamp` then, or [`CONSUMED`].
     pub delivered_ago_us: u32,
-    /// The low halves of the connection's counts of segments delivered and lost then.
+    /// The low halves of the connection's delivered and lost counts at that time.
     pub delivered: u32,
     pub lost: u32,
-    /// Segments in the network once its buffer was sent, that buffer's own included (`tx.in_flight`).
+    /// Segments in the network after its buffer was sent, including the buffer (`tx.in_flight`).
     pub in_flight: u32,
     pub bytes: u32,
     pub segments: u16,
-    /// Segments of its buffer that followed it then.
+    /// Segments of its buffer after it at that time.
     pub after: u16,
-    /// The low bits of the connection's count of segments that came marked then.
+    /// The low bits of the connection's count of marked segments at that time.
     pub delivered_ce: u16,
     pub flags: u8,
 }
 
-/// A run and its neighbours, by number and by transmission: one line of the cache.
+/// A run and its neighbors in both lists: one cache line.
 #[derive(Clone, Debug)]
 struct Node {
     run: Run,
@@ -77,7 +77,7 @@ impl Run {
     pub fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
-    /// Segments in the network had its buffer ended with it.
+    /// Segments in the network as if its buffer had ended with it.
     pub fn in_flight_alone(&self) -> u32 {
         self.in_flight.saturating_sub(u32::from(self.after))
     }
@@ -94,7 +94,7 @@ pub struct Scoreboard {
     last: u32,
     oldest: u32,
     newest: u32,
-    /// Where something was found last: what is looked for next tends to be near.
+    /// The last result of a search: the next one tends to be near.
     found: u32,
     /// Bytes of a full segment.
     mss: u32,
@@ -125,7 +125,7 @@ impl Scoreboard {
     fn node_mut(&mut self, at: u32) -> &mut Node {
         &mut self.nodes[at as usize]
     }
-    /// The places of the run with the lowest and the highest numbers.
+    /// The places of the runs with the lowest and the highest numbers.
     pub fn first(&self) -> Option<u32> {
         place(self.first)
     }
@@ -171,7 +171,7 @@ impl Scoreboard {
         (self.last, self.newest) = (at, at);
     }
 
-    /// What lies before byte `seq` in the first run is acknowledged. How many segments fewer the rest of it makes.
+    /// The data before byte `seq` in the first run is acknowledged. Returns how many segments fewer the rest has.
     pub fn cut_first(&mut self, seq: u64) -> u32 {
         let mss = self.mss;
         let run = self.run_mut(self.first);
@@ -182,7 +182,7 @@ impl Scoreboard {
         before - run.segments()
     }
 
-    /// Takes the first run out, of which all is acknowledged.
+    /// Removes the first run, which is fully acknowledged.
     pub fn pop_first(&mut self) {
         let at = self.first;
         self.unlink(at);
@@ -195,7 +195,7 @@ impl Scoreboard {
         self.forget(at);
     }
 
-    /// Takes a run out that is not in the list in order of transmission.
+    /// Removes a run that is not in the list by time of transmission.
     fn remove(&mut self, at: u32) {
         let &Node { prev, next, .. } = self.node(at);
         match place(prev) {
@@ -217,7 +217,7 @@ impl Scoreboard {
         self.unused = at;
     }
 
-    /// Splits the run at `at`, which has more segments, after so many. The latter part's place.
+    /// Splits the run at `at` after `segments` of its segments; returns the place of the second part.
     pub fn split(&mut self, at: u32, segments: u32) -> u32 {
         let &Node { run: whole, next, newer, .. } = self.node(at);
         debug_assert!(0 < segments && segments < whole.segments(), "{segments} is not inside {whole:?}");
@@ -247,15 +247,15 @@ impl Scoreboard {
         after
     }
 
-    /// Parts the first segment of a run from the rest of it.
+    /// Splits the first segment of a run from the rest.
     pub fn part_segment(&mut self, at: u32) {
         if self.run(at).segments > 1 {
             self.split(at, 1);
         }
     }
 
-    /// Makes one of the run at `at` and the one before it, if they are of one buffer and both SACKed (`tcp_shift_skb_data`).
-    /// The place that it now has.
+    /// Merges the run at `at` with the previous one, if they belong to one buffer and both are SACKed
+    /// (`tcp_shift_skb_data`). Returns the resulting place.
     pub fn join_sacked(&mut self, at: u32) -> u32 {
         let &Node { run: Run { bytes, segments, flags, .. }, prev, .. } = self.node(at);
         let Some(prev) = place(prev) else { return at };
@@ -269,12 +269,12 @@ impl Scoreboard {
         prev
     }
 
-    /// The place of the run that byte `seq`, in flight, is in.
+    /// The place of the run in flight that contains byte `seq`.
     pub fn find(&mut self, seq: u64) -> u32 {
         let (first, last) = (self.run(self.first), self.run(self.last));
         debug_assert!(first.start <= seq && seq < last.end(), "{seq} is not in {}..{}", first.start, last.end());
         let start = place(self.found).map_or(first.start, |found| self.run(found).start);
-        // From wherever is nearest.
+        // Starts from the nearest known place.
         let mut at = match place(self.found) {
             Some(found) if seq < start && start - seq <= seq - first.start => found,
             Some(found) if seq >= start && seq - start <= last.end() - seq => found,
@@ -300,7 +300,7 @@ impl Scoreboard {
         place(self.node(at).newer)
     }
 
-    /// Takes a run out of the order of transmission; nothing happens if it is not in it.
+    /// Removes a run from the order of transmission; does nothing if it is not in it.
     pub fn unlink(&mut self, at: u32) {
         let node = self.node_mut(at);
         if !node.run.is(LINKED) {
@@ -318,7 +318,7 @@ impl Scoreboard {
         }
     }
 
-    /// The run at `at` was sent again, last of all, with what `sent` says.
+    /// The run at `at` was retransmitted, last of all, with the state `sent`.
     pub fn send_again(&mut self, at: u32, sent: Run) {
         self.unlink(at);
         let newest = self.newest;
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(board.run(at).start, 217 * FULL);
     }
 
-    /// Against a list of segments, each with the number of its last transmission while it is in the order.
+    /// Compared with a list of single segments, each with the number of its last transmission while it is in the order.
     #[test]
     fn both_orders_are_those_of_segments_that_are_kept_one_by_one() {
         let mut random = Random::new(3);

@@ -1,5 +1,5 @@
-//! The sender's one timer in its three purposes: reordering (RFC 8985 section 6.3), tail loss probe (section 7), retransmission
-//! timeout (RFC 6298 section 5).
+//! The sender's single timer with its three purposes: reordering (RFC 8985 section 6.3), tail loss probe (section 7),
+//! retransmission timeout (RFC 6298 section 5).
 
 use super::Sender;
 use super::output::Push;
@@ -21,7 +21,7 @@ pub enum Pending {
     Reordering,
     LossProbe,
     Retransmit,
-    /// Nothing is in flight, and what is to be sent does not fit the receiver's window (`ICSK_TIME_PROBE0`).
+    /// Nothing is in flight, and the data to send does not fit the receiver's window (`ICSK_TIME_PROBE0`).
     Window,
 }
 
@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// Sets the timer so many ticks after the pacer lets the last segment go.
+    /// Sets the timer this many ticks after the pacer releases the last segment.
     fn set_timer_after_pacing(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
         let pacing_ticks = match self.flight.wstamp_ns.saturating_sub(clock.now.nanos()) {
             0 => 0,
@@ -49,15 +49,15 @@ impl Sender {
         self.timer = Time::NEVER;
     }
 
-    /// In how many microseconds the oldest segment times out, from when it was last sent.
+    /// Microseconds until the oldest segment times out, since its last transmission.
     fn until_timeout_us(&self, clock: Clock) -> i64 {
         let sent_us = self.board.front().map_or(0, |oldest| oldest.sent_us);
         let due_us = sent_us + clock.micros_from_jiffies(self.rto);
         due_us.cast_signed() - clock.micros().cast_signed()
     }
 
-    /// The retransmission timeout (RFC 6298 section 5): from now, or from the oldest segment's transmission where the timer was
-    /// set for something else since.
+    /// The retransmission timeout (RFC 6298 section 5): from now, or from the oldest segment's transmission if the
+    /// timer had another purpose since.
     pub(super) fn rearm_rto(&mut self, clock: Clock) {
         if self.flight.packets_out == 0 {
             return self.clear_timer();
@@ -71,13 +71,14 @@ impl Sender {
         self.set_timer_after_pacing(Pending::Retransmit, ticks, clock);
     }
 
-    /// Restarts the timeout from now, because the head was retransmitted.
+    /// Restarts the timeout from now, because the first segment was retransmitted.
     pub(super) fn restart_rto(&mut self, clock: Clock) {
         self.set_timer_after_pacing(Pending::Retransmit, self.rto, clock);
     }
 
-    /// A tail loss probe after two round trips, and longer where the ACK of a lone segment may be delayed; never after the timeout
-    /// (RFC 8985 section 7.2). `advancing`: the timeout counts from now. False: none is to be sent.
+    /// Schedules a tail loss probe after two round trips, or later if the ACK of a lone segment may be delayed; never
+    /// after the timeout (RFC 8985 section 7.2). `advancing`: the timeout counts from now. False: no probe is
+    /// scheduled.
     pub(super) fn schedule_loss_probe(&mut self, advancing: bool, clock: Clock) -> bool {
         let may_probe = self.sack && matches!(self.flight.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || self.flight.packets_out == 0 {
@@ -97,7 +98,7 @@ impl Sender {
         true
     }
 
-    /// To be called when [`Sender::timer`] is reached (`tcp_write_timer_handler`).
+    /// Call when [`Sender::timer`] is reached (`tcp_write_timer_handler`).
     pub fn on_timer(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.pending == Pending::None {
             self.timer = Time::NEVER;
@@ -123,7 +124,7 @@ impl Sender {
         }
     }
 
-    /// What was suspected is lost now: it is sent again, in a recovery.
+    /// Suspected losses are now losses: they are retransmitted in a recovery.
     fn on_reordering_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         let (in_flight, lost) = (self.flight.in_flight(), self.flight.lost);
         self.rack_detect_loss(clock);
@@ -142,12 +143,12 @@ impl Sender {
         }
     }
 
-    /// A tail loss probe (RFC 8985 section 7.3): new data if there is some, else the last segment again.
+    /// A tail loss probe (RFC 8985 section 7.3): new data if available, else the last segment again.
     fn send_loss_probe(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.flight.packets_out > 0 && self.tlp_high_seq.is_none() && self.probe(clock, out) {
             self.tlp_high_seq = Some(self.flight.snd_nxt);
             self.stats.tail_probes += 1;
-            // The timeout counts from now, not from when the segment was first sent.
+            // The timeout counts from now, not from the segment's first transmission.
             self.pending = Pending::None;
         }
         self.rearm_rto(clock);
@@ -170,7 +171,8 @@ impl Sender {
         self.tlp_retrans || self.flight.snd_nxt > next
     }
 
-    /// RFC 6298 section 5.4 to 5.6: all counts as lost, the oldest is sent again, the timeout doubles.
+    /// RFC 6298 section 5.4 to 5.6: everything counts as lost, the oldest segment is retransmitted, the timeout
+    /// doubles.
     fn on_retransmission_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.flight.packets_out == 0 {
             return;

@@ -1,5 +1,5 @@
-//! Recoveries that turn out to have been needless are undone: by the timestamps' echo (Eifel, RFC 3522), by DSACKs (RFC 3708),
-//! or by F-RTO (RFC 5682).
+//! Undoes recoveries that turn out to be needless: by the timestamps' echo (Eifel, RFC 3522), by DSACKs (RFC 3708), or
+//! by F-RTO (RFC 5682).
 
 use super::Sender;
 use super::scoreboard::LOST;
@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::flight::CaState;
 
 impl Sender {
-    /// A recovery begins: remembers from where on retransmissions count, and how many are out.
+    /// A recovery begins: records from where retransmissions count, and how many are outstanding.
     pub(super) fn init_undo(&mut self) {
         let probes = i64::from(self.tlp_retrans && self.tlp_high_seq.is_some());
         let out = i64::from(self.flight.retrans_out) + probes;
@@ -15,8 +15,8 @@ impl Sender {
         self.undo_retrans = if out == 0 { -1 } else { out };
     }
 
-    /// Whether what was acknowledged is an original, not its retransmission: it was sent before that. Without an echo (and nothing
-    /// sent again) it is.
+    /// Whether the acknowledged data is an original, sent before its retransmission. Without an echo (and without
+    /// retransmissions) it is.
     fn packet_delayed(&self, tsecr: u32) -> bool {
         match self.retrans_stamp {
             0 => self.sack || self.flight.snd_una < self.high_seq,
@@ -33,7 +33,7 @@ impl Sender {
         self.all_were_duplicates() || self.undo_marker.is_some() && self.packet_delayed(tsecr)
     }
 
-    /// Window and threshold are what they were.
+    /// Restores window and threshold.
     fn undo_cwnd_reduction(&mut self, clock: Clock) {
         self.undo_marker = None;
         self.rack.look_again();
@@ -58,7 +58,8 @@ impl Sender {
         }
     }
 
-    /// Without SACK the end of what was in flight must be passed, or else old duplicates began a recovery (RFC 6582 section 4.1).
+    /// Without SACK the acknowledgement must pass the end of the flight, otherwise old duplicates would begin a
+    /// recovery (RFC 6582 section 4.1).
     fn holds_until_above_high(&mut self) -> bool {
         let holds = !self.sack && self.flight.snd_una == self.high_seq;
         if holds {
@@ -67,7 +68,7 @@ impl Sender {
         holds
     }
 
-    /// All that was in flight is acknowledged. True: the state stays nevertheless.
+    /// Everything in flight is acknowledged. True: the state stays nevertheless.
     pub(super) fn try_undo_recovery(&mut self, tsecr: u32, clock: Clock) -> bool {
         if self.may_undo(tsecr) {
             self.undo_cwnd_reduction(clock);
@@ -105,7 +106,7 @@ impl Sender {
         true
     }
 
-    /// The ACK filled a hole below what was in flight. True: by a delayed original, and retransmissions are still out.
+    /// The ACK filled a gap below the flight. True: by a delayed original, while retransmissions are outstanding.
     pub(super) fn try_undo_partial(&mut self, prior_una: u64, tsecr: u32, clock: Clock) -> bool {
         let was_delayed = self.undo_marker.is_some() && self.packet_delayed(tsecr);
         if was_delayed {

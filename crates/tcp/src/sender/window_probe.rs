@@ -1,5 +1,5 @@
-//! Nothing is in flight, and the receiver's window is closed, or too small for what is to be sent: the sender probes it, ever more
-//! seldom (RFC 9293 section 3.8.6.1; `tcp_send_probe0`).
+//! Nothing is in flight, and the receiver's window is closed or too small for the next data: the sender probes it at
+//! growing intervals (RFC 9293 section 3.8.6.1; `tcp_send_probe0`).
 
 use super::Sender;
 use super::output::Piece;
@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::packet::Burst;
 use sawtooth_units::width::Fit;
 
-/// So often the time between two is doubled at most (`TCP_RTO_MAX` over `TCP_RTO_MIN`, as a power of two, and once more).
+/// Most doublings of the interval between probes (`TCP_RTO_MAX` over `TCP_RTO_MIN`, as a power of two, plus one).
 const DOUBLINGS: u32 = 10;
 
 impl Sender {
@@ -21,14 +21,14 @@ impl Sender {
         }
     }
 
-    /// In ticks, after the last probe.
+    /// The interval after the last probe, in ticks.
     fn probe_interval(&self, clock: Clock) -> u64 {
         let first = self.rto.max(clock.jiffies_from_micros(u64::from(RTO_MIN_US)));
         (first << self.window_probes.min(DOUBLINGS)).min(Rtt::rto_max(clock))
     }
 
-    /// The timer of [`Self::wait_for_window`] is due. What fits the window is sent; where nothing does, a packet that asks for an
-    /// acknowledgement, since it repeats the byte before.
+    /// The timer of [`Self::wait_for_window`] is due. Sends what fits the window; otherwise a packet that repeats the
+    /// previous byte and thus asks for an acknowledgement.
     pub(super) fn probe_window(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         self.pending = Pending::None;
         if self.flight.packets_out > 0 || self.unsent() == 0 {
@@ -46,7 +46,7 @@ impl Sender {
         self.set_timer(Pending::Window, self.probe_interval(clock), clock);
     }
 
-    /// An acknowledgement came while nothing is in flight (`tcp_ack_probe`). If it opens the window, idle time is over
+    /// An acknowledgement arrived while nothing is in flight (`tcp_ack_probe`). If it opens the window, idle time ends
     /// (`tcp_ack_update_window`).
     #[cold]
     pub(super) fn take_window(&mut self, told: bool, clock: Clock) {

@@ -1,11 +1,11 @@
-//! What happened to a sender between two looks at it. A look reads only, so nothing is different for it.
+//! Reports what happened to a sender between two snapshots. A snapshot only reads, so it changes nothing.
 
 use super::Sender;
 use crate::cc::Phase;
 use crate::flight::CaState;
 use crate::window::{INFINITE_SSTHRESH, UNPACED};
 
-/// What a look sees.
+/// A snapshot of the sender's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glance {
     state: CaState,
@@ -16,13 +16,13 @@ pub struct Glance {
     tail_probes: u64,
     window_probes: u64,
     sack: bool,
-    /// A reduction may still turn out to have been needless.
+    /// A reduction may still be undone.
     undoable: bool,
-    /// A tail loss probe is out.
+    /// A tail loss probe is outstanding.
     probing: bool,
     pub cwnd: u32,
     pub ssthresh: u32,
-    /// Bytes per second, [`UNPACED`] where nothing holds packets back.
+    /// Bytes per second, [`UNPACED`] without pacing.
     pub pacing_rate: u64,
 }
 
@@ -43,22 +43,22 @@ macro_rules! happenings {
 happenings! {
     /// It begins to send.
     Start: "start",
-    /// Segments count as lost, since others that left later have arrived.
+    /// Segments count as lost because later ones have arrived.
     LostBySack: "lost-by-sack",
-    /// Or by duplicate acknowledgements, without SACK.
+    /// Or because of duplicate acknowledgements, without SACK.
     LostByDuplicates: "lost-by-duplicates",
-    /// A recovery begins, and with it a reduction of the window, where the algorithm has one.
+    /// A recovery begins, with a reduction of the window if the algorithm has one.
     Recovery: "recovery",
-    /// A recovery begins while the window comes down already.
+    /// A recovery begins during a reduction of the window.
     RecoveryAmidReduction: "recovery-amid-reduction",
-    /// An echoed mark brings the window down.
+    /// An echoed mark reduces the window.
     ReducedByMark: "reduced-by-mark",
-    /// A tail loss probe repaired a loss, which brings the window down.
+    /// A tail loss probe repaired a loss, which reduces the window.
     ReducedByProbe: "reduced-by-probe",
     Timeout: "timeout",
-    /// All is acknowledged that was in flight when a recovery, or a reduction without one, began.
+    /// Everything in flight when a recovery, or a reduction without one, began is acknowledged.
     Recovered: "recovered",
-    /// A recovery or a timeout turned out to have been needless: window and threshold are as before it.
+    /// A recovery or timeout turned out to be needless: window and threshold are restored.
     Undone: "undone",
     /// HyStart ends slow start before anything is lost.
     HyStart: "hystart",
@@ -97,7 +97,7 @@ impl Sender {
 }
 
 impl Glance {
-    /// What a sender began with.
+    /// The initial events of a sender.
     pub fn begins(&self, tell: &mut impl FnMut(Happening, u64)) {
         tell(Happening::Start, 0);
         if let Some(phase) = self.phase.entered() {
@@ -105,18 +105,18 @@ impl Glance {
         }
     }
 
-    /// What happened since `before`, in the order of cause and effect; with how many segments, where that is a number.
+    /// What happened since `before`, in causal order, with the number of segments if there is one.
     pub fn since(&self, before: &Glance, tell: &mut impl FnMut(Happening, u64)) {
         let reduces = |state| matches!(state, CaState::Cwr | CaState::Recovery);
         let timed_out = self.timeouts > before.timeouts;
         let lost = self.lost - before.lost;
         if timed_out {
-            // All that it takes for lost.
+            // Everything that it declares lost.
             tell(Happening::Timeout, lost);
         } else if lost > 0 {
             tell(if self.sack { Happening::LostBySack } else { Happening::LostByDuplicates }, lost);
         }
-        // An echoed mark forgets the way back, too.
+        // An echoed mark also removes the saved state for an undo.
         if before.undoable && !self.undoable && self.state != CaState::Cwr {
             tell(Happening::Undone, 0);
         } else if before.state >= CaState::Cwr && self.state < CaState::Cwr {
@@ -151,7 +151,7 @@ impl Glance {
         }
     }
 
-    /// By growing, and not since one of both came down.
+    /// By growth, not because one of the two was reduced.
     fn grew_to_threshold(&self, before: &Glance) -> bool {
         let is_same = self.ssthresh == before.ssthresh && self.ssthresh < INFINITE_SSTHRESH;
         let is_quiet = |state| !matches!(state, CaState::Cwr | CaState::Recovery);
@@ -161,7 +161,7 @@ impl Glance {
 }
 
 impl Phase {
-    /// What it is to enter it.
+    /// The event of entering this state.
     fn entered(self) -> Option<Happening> {
         Some(match self {
             Phase::Other | Phase::HyStartFound => return None,

@@ -1,4 +1,4 @@
-//! The application: it writes whenever the send buffer has room (`tcp_sendmsg`), and what it writes lies in buffers
+//! The application: it writes whenever the send buffer has room (`tcp_sendmsg`); its data is kept in buffers
 //! (`sk_buff`s) until it is sent.
 
 use super::Sender;
@@ -7,22 +7,22 @@ use crate::cc::gso;
 use crate::clock::Clock;
 use crate::packet::Burst;
 
-/// What Linux reckons for a segment beyond its payload when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
-/// `skb_shared_info` in one allocation of a power of two, and the `sk_buff`.
+/// The memory that Linux adds per segment when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
+/// `skb_shared_info` in one power-of-two allocation, plus the `sk_buff`.
 const SEND_MEMORY_HEADERS: u64 = gso::MAX_TCP_HEADER as u64 + 320;
 const SEND_MEMORY_BUFFER: u64 = 256;
-/// The timestamp option in every segment, which the size that the peer announced (`mss_clamp`) has not taken off.
+/// The timestamp option in every segment, which the peer's announced size (`mss_clamp`) does not exclude.
 const TIMESTAMP_OPTION: u64 = 12;
 /// `TCP_INIT_CWND`: the send buffer never holds less.
 const INITIAL_WINDOW: u32 = 10;
-/// A peer whose window was never wider than this many bytes is sent whole windows (`TCP_MSS_DEFAULT`).
+/// A peer whose window never exceeded this many bytes receives whole windows (`TCP_MSS_DEFAULT`).
 const TINY_WINDOW: u64 = 536;
 
-/// What became of the last buffer.
+/// The outcome for the last buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filled {
     Nothing,
-    /// The application has written all that it wants to.
+    /// The application has written everything that it wants to.
     Part,
     Full,
 }
@@ -33,31 +33,31 @@ pub(super) enum Writer {
     Awake,
     /// It waits for room in the send buffer.
     Asleep,
-    /// There is room. It runs when the stack has done its work.
+    /// There is room; it runs after the stack's work is done.
     Woken,
 }
 
 impl Sender {
-    /// Bytes that the application has written and that were never sent.
+    /// Bytes written by the application but never sent.
     pub(super) fn unsent(&self) -> u64 {
         self.written - self.flight.snd_nxt
     }
 
-    /// Bytes of the first unsent buffer, of which so many are `wanted`: they are taken from the next buffer if it has
+    /// Bytes of the first unsent buffer, of which `wanted` are needed: they are taken from the next buffer if it has
     /// fewer (`tcp_grow_skb`).
     pub(super) fn head_buffer(&self, wanted: u64) -> u64 {
         let end = self.buffer_ends.front().copied().unwrap_or(self.written);
         (end - self.flight.snd_nxt).max(wanted.min(self.unsent()))
     }
 
-    /// Buffers of which all is sent are no longer the application's.
+    /// Fully sent buffers no longer belong to the application.
     pub(super) fn drop_sent_buffers(&mut self) {
         while self.buffer_ends.front().is_some_and(|&end| end <= self.flight.snd_nxt) {
             self.buffer_ends.pop_front();
         }
     }
 
-    /// A window was offered: no buffer holds more than half the widest (`tcp_xmit_size_goal`).
+    /// A window was offered: a buffer holds at most half the largest one (`tcp_xmit_size_goal`).
     #[inline]
     pub(super) fn note_window(&mut self, window: u64) {
         if window > self.widest_window {
@@ -80,8 +80,9 @@ impl Sender {
         payload + (u64::from(self.super_packets) + self.buffer_ends.len() as u64) * SUPER_PACKET_OVERHEAD
     }
 
-    /// Whether a sleeping application is woken (`tcp_check_space`), at each new buffer that is sent and after every ACK: a third of the
-    /// send buffer must be free, which follows the window while that is not full (`tcp_new_space`).
+    /// Whether a sleeping application is woken (`tcp_check_space`), checked at each newly sent buffer and after every
+    /// ACK: a third of the send buffer must be free, which grows with the window while the window is not full
+    /// (`tcp_new_space`).
     #[inline]
     pub(super) fn check_space(&mut self) {
         if self.writer == Writer::Asleep {
@@ -95,9 +96,9 @@ impl Sender {
         }
     }
 
-    /// The application writes, if it is awake or woken, once all that could be was sent. While what it writes leaves at once it
-    /// fills the same buffer again and again, whatever the send buffer says; then it writes whole buffers while less than the
-    /// send buffer is queued.
+    /// The application writes, if it is awake or woken, after everything possible was sent. While its data leaves at
+    /// once, it refills the same buffer, whatever the send buffer's size; then it writes whole buffers while less than
+    /// the send buffer is queued.
     pub(super) fn write(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         self.check_space();
         if self.writer != Writer::Asleep && self.written < self.total {
@@ -108,7 +109,7 @@ impl Sender {
     #[inline(never)]
     fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         while self.fill(clock) == Filled::Full {
-            // `forced_push`: half a window has been written since all was pushed.
+            // `forced_push`: half a window has been written since the last push.
             if self.written - self.pushed > self.widest_window / 2 {
                 self.pushed = self.written;
                 self.xmit(Push::All, clock, out);
@@ -130,14 +131,14 @@ impl Sender {
             }
             self.writer = Writer::Asleep;
             self.xmit(Push::All, clock, out);
-            // The send buffer may have grown with what was sent before it falls asleep.
+            // The send buffer may have grown with sent data before it falls asleep.
             if self.queued() >= self.send_buffer {
                 return;
             }
         }
     }
 
-    /// Fills up the last buffer, or begins one if none is unsent and there is memory for it.
+    /// Fills the last buffer, or begins one if none is unsent and there is memory for it.
     fn fill(&mut self, clock: Clock) -> Filled {
         let next = self.flight.snd_nxt;
         if self.written == next {

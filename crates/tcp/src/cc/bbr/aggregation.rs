@@ -1,7 +1,7 @@
-//! BBR's estimate of how much ACKs are aggregated, as in Linux 6.12 (`bbr_update_ack_aggregation`); the first draft has none.
+//! BBR's estimate of ACK aggregation, as in Linux 6.12 (`bbr_update_ack_aggregation`); the first draft has none.
 //!
-//! What is acknowledged beyond the bandwidth came in a burst; the window keeps as much more in flight for the silence
-//! after it. The excess is the maximum over five to ten rounds.
+//! Data acknowledged beyond the bandwidth came in a burst. The window allows that much more in flight, for the silence
+//! after the burst. The excess is the maximum over five to ten rounds.
 
 use super::Bbr;
 use super::pacing::BW_UNIT;
@@ -12,7 +12,7 @@ use sawtooth_units::width::Low;
 
 /// Rounds of each of the two halves of the maximum's window (`bbr_extra_acked_win_rtts`).
 pub(in crate::cc) const HALF_ROUNDS: u8 = 5;
-/// An epoch of so many segments is too long (`bbr_ack_epoch_acked_reset_thresh`).
+/// Segments above which an epoch is too long (`bbr_ack_epoch_acked_reset_thresh`).
 const LONGEST_EPOCH: u32 = 1 << 20;
 /// The window grows by at most this much time at the bandwidth, in microseconds (`bbr_extra_acked_max_us`).
 pub(in crate::cc) const MOST_US: u64 = 100_000;
@@ -20,7 +20,7 @@ pub(in crate::cc) const MOST_US: u64 = 100_000;
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Aggregation {
     epoch: Epoch,
-    /// The largest excess, in segments, of the half of the window that goes on and of the one before.
+    /// The largest excess in segments, in the current half of the window and in the previous one.
     current: u16,
     previous: u16,
     /// Rounds in the current half.
@@ -31,11 +31,11 @@ pub(in crate::cc) struct Aggregation {
 #[derive(Clone, Debug)]
 struct Epoch {
     start_us: u64,
-    /// Segments acknowledged since.
+    /// Segments acknowledged in it.
     acked: u32,
 }
 
-/// What `bandwidth` delivers in so many microseconds, in segments.
+/// The segments that `bandwidth` delivers in this many microseconds.
 pub(in crate::cc) fn segments_in(bandwidth: u32, us: u64) -> u32 {
     (u64::from(bandwidth).wrapping_mul(us) / BW_UNIT).low_u32()
 }
@@ -45,8 +45,8 @@ impl Epoch {
         Epoch { start_us: now_us, acked: 0 }
     }
 
-    /// `acked` segments more, at `now_us`: how many are unexplained by now. Where all that came before them is explained, an
-    /// epoch begins with them.
+    /// Adds `acked` segments at `now_us`; returns how many are unexplained so far. If everything before them is
+    /// explained, a new epoch begins with them.
     fn excess(&mut self, acked: u32, bandwidth: u32, now_us: u64) -> u32 {
         let us = now_us.saturating_sub(self.start_us).low_u32();
         let mut explained = segments_in(bandwidth, u64::from(us));
@@ -70,7 +70,7 @@ impl Aggregation {
         self.epoch = Epoch::starting(now_us);
     }
 
-    /// A round began; a half of the window is of so many.
+    /// A round began; half of the window has `half_rounds` rounds.
     pub(in crate::cc) fn on_round(&mut self, half_rounds: u8) {
         self.rounds += 1;
         if self.rounds >= half_rounds {
@@ -82,7 +82,7 @@ impl Aggregation {
     pub(in crate::cc) fn on_acked(&mut self, acked: u32, bandwidth: u32, now_us: u64, cwnd: u32) -> u32 {
         let excess = self.epoch.excess(acked, bandwidth, now_us).min(cwnd);
         if excess > u32::from(self.current) {
-            // Of a larger one the kernel has the low 16 bits.
+            // The kernel keeps the low 16 bits of a larger value.
             self.current = excess.low_u16();
         }
         excess
@@ -105,8 +105,7 @@ impl Bbr {
         self.aggregation.on_acked(sample.acked_sacked, self.bandwidth(), flight.delivered_us, window.cwnd);
     }
 
-    /// Segments that the window has room for on account of aggregation, once the bandwidth is known
-    /// (`bbr_ack_aggregation_cwnd`).
+    /// Extra segments in the window because of aggregation, once the bandwidth is known (`bbr_ack_aggregation_cwnd`).
     pub(super) fn aggregation_allowance(&self) -> u32 {
         if self.full_pipe.reached { self.aggregation.largest().min(segments_in(self.bandwidth(), MOST_US)) } else { 0 }
     }
@@ -116,7 +115,7 @@ impl Bbr {
 mod tests {
     use super::*;
 
-    /// One segment a millisecond.
+    /// One segment per millisecond.
     const RATE: u32 = (BW_UNIT / 1_000) as u32 + 1;
 
     #[test]

@@ -20,7 +20,8 @@ const FULL_PIPE_ROUNDS: u8 = 3;
 pub(in crate::cc) struct Rounds {
     /// Rounds so far (`rtt_cnt`).
     pub(in crate::cc) count: u32,
-    /// The round ends with the first segment sent when this many had been delivered (`next_rtt_delivered`).
+    /// The round ends with the delivery of the first segment that was sent after this many had been delivered
+    /// (`next_rtt_delivered`).
     pub(in crate::cc) next_delivered: u64,
     /// Whether this ACK started a round (`round_start`).
     pub(in crate::cc) started: bool,
@@ -32,12 +33,12 @@ pub(super) struct FullPipe {
     pub(super) reached: bool,
     /// The bandwidth that the next must exceed by a quarter (`full_bw`).
     pub(super) bandwidth: u32,
-    /// Rounds without that (`full_bw_cnt`).
+    /// Rounds without such growth (`full_bw_cnt`).
     pub(super) rounds: u8,
 }
 
 impl Rounds {
-    /// Whether the round ends with the delivery of a segment that was sent when so many had been delivered.
+    /// Whether the delivery of a segment ends the round, if this many segments had been delivered when it was sent.
     pub(in crate::cc) fn ends_with(&self, delivered_when_sent: u64) -> bool {
         delivered_when_sent >= self.next_delivered
     }
@@ -79,7 +80,7 @@ impl Bbr {
         }
         self.watch_policer(flight, sample.losses, sample.is_app_limited);
         let rate = sample.delivered.fit_u64().wrapping_mul(BW_UNIT) / sample.interval_us.fit_u64();
-        // A sample that the application limited says little, unless it is the highest.
+        // A sample limited by the application says little, unless it is the highest.
         if sample.is_app_limited && rate < u64::from(self.max_bandwidth.get()) {
             return;
         }

@@ -21,14 +21,14 @@ pub(super) struct MinRtt {
     pub(super) us: u32,
     /// Tick of that sample, or of the end of the last PROBE_RTT.
     pub(super) at: u32,
-    /// PROBE_RTT's, once the flight is small.
+    /// PROBE_RTT's timing, once the flight is small.
     small: Option<Small>,
 }
 
-/// How long the flight has been small enough to see the path's own delay.
+/// How long the flight has been small enough to show the path's own delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Small {
-    /// The tick after which it has been for 200 ms.
+    /// The tick after which that has lasted 200 ms.
     until: u32,
     /// Whether a round began since.
     round_began: bool,
@@ -49,7 +49,7 @@ impl MinRtt {
 }
 
 impl Bbr {
-    /// The minimum is also due to be seen again when it has expired, unless the application's silence showed it just now.
+    /// The minimum must be measured again when it has expired, unless an idle period has just shown it.
     pub(super) fn update_min_rtt(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
         let is_expired = self.min_rtt.is_expired(clock);
         if let Ok(rtt_us) = u64::try_from(sample.rtt_us)
@@ -66,16 +66,16 @@ impl Bbr {
         self.idle_restart &= sample.delivered <= 0;
     }
 
-    /// The window that is saved counts as one that PROBE_RTT has cut: an earlier, larger one stays.
+    /// The saved window counts as cut by PROBE_RTT: a previously saved, larger one is kept.
     fn enter_probe_rtt(&mut self, window: &Window) {
         self.mode = Mode::ProbeRtt;
         self.min_rtt.small = None;
         self.save_cwnd(window);
     }
 
-    /// Keep the flight small for 200 ms and a round.
+    /// Keeps the flight small for 200 ms and one round.
     fn hold_probe_rtt(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
-        // The low rate of this mode is not the path's.
+        // The low rate in this mode is not the path's.
         window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
         let Some(small) = &mut self.min_rtt.small else {
             if flight.in_flight() <= MIN_CWND {
@@ -95,7 +95,7 @@ impl Bbr {
         self.rounds.next_delivered = flight.delivered;
     }
 
-    /// Ends PROBE_RTT where the flight was small for long enough: the window is what it was.
+    /// Ends PROBE_RTT if the flight was small for long enough, and restores the window.
     pub(super) fn check_probe_rtt_done(&mut self, flight: &Flight, window: &mut Window, now: u32) {
         if self.min_rtt.small.is_none_or(|small| !jiffies::after(now, small.until)) {
             return;

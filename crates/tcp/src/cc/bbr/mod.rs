@@ -1,16 +1,16 @@
 //! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures.
 //!
-//! One file a part, as the draft has its sections: [`bandwidth`], [`min_rtt`], [`mode`],
-//! [`pacing`], [`window`], and what the draft lacks: [`policer`], [`aggregation`].
+//! One file per part, like the draft's sections: [`bandwidth`], [`min_rtt`], [`mode`], [`pacing`], [`window`]; and
+//! parts that the draft lacks: [`policer`], [`aggregation`].
 //!
 //! # Where Linux differs
 //!
 //! From draft-cardwell-iccrg-bbr-congestion-control-00; this folder follows Linux, with its integers.
 //!
 //! - It paces 1% below the estimate.
-//! - A policer is looked for, and its rate taken over ([`policer`]).
+//! - It detects a policer and adopts its rate ([`policer`]).
 //! - The window has room for aggregated ACKs ([`aggregation`]), is even, and is two segments larger while probing.
-//! - What the pacer has already scheduled counts as delivered by then, where the draft looks at the flight.
+//! - Data already scheduled by the pacer counts as delivered by its departure; the draft uses the flight.
 //! - The smallest round-trip time expires by the tick, so the 10 s and 200 ms are rounded to ticks.
 //! - Fractions are 256ths; a bandwidth has 24 fraction bits.
 
@@ -150,7 +150,7 @@ impl Control for Bbr {
         }
     }
 
-    /// The recovery was spurious: whether the pipe is full is asked anew; the window stays (`bbr_undo_cwnd`).
+    /// The recovery was spurious: whether the pipe is full is determined again; the window stays (`bbr_undo_cwnd`).
     fn undo_cwnd(&mut self, _: &Flight, window: &Window) -> u32 {
         self.full_pipe.bandwidth = 0;
         self.full_pipe.rounds = 0;

@@ -14,13 +14,13 @@ pub(in crate::cc) const UNIT_SHIFT: u32 = 8;
 pub(in crate::cc) const UNIT: u32 = 1 << UNIT_SHIFT;
 /// 2/ln 2, the smallest gain that doubles the rate in a round (`bbr_high_gain`).
 pub(super) const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
-/// Its inverse, which drains in a round what startup queued (`bbr_drain_gain`).
+/// Its inverse, which drains startup's queue in one round (`bbr_drain_gain`).
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 /// Two bandwidth-delay products leave room for late and stretched ACKs (`bbr_cwnd_gain`).
 const PROBE_BW_CWND_GAIN: u32 = UNIT * 2;
 /// Phases of the cycle (`CYCLE_LEN`).
 pub(super) const CYCLE_LENGTH: usize = 8;
-/// Pacing gains of the cycle: probe, drain what that queued, cruise (`bbr_pacing_gain`).
+/// Pacing gains of the cycle: probe, drain the queue from probing, cruise (`bbr_pacing_gain`).
 const CYCLE: [u32; CYCLE_LENGTH] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The cycle starts in one of this many phases, any but the draining one (`bbr_cycle_rand`).
 const START_PHASES: u32 = 7;
@@ -34,11 +34,11 @@ pub(in crate::cc) enum Mode {
     Drain,
     /// Cycle around the bandwidth.
     ProbeBw,
-    /// Empty the pipe to see the smallest round-trip time.
+    /// Empty the pipe to measure the smallest round-trip time.
     ProbeRtt,
 }
 
-/// Where PROBE_BW is in its cycle.
+/// The position of PROBE_BW in its cycle.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     pub(super) phase: usize,
@@ -54,7 +54,7 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// The gains of the mode; with a policer's rate there is nothing to probe for.
+    /// Sets the gains of the mode; with a policer's rate there is nothing to probe.
     pub(super) fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
@@ -72,7 +72,7 @@ impl Bbr {
         self.cycle.advance(flight.delivered_us);
     }
 
-    /// Back to what was before PROBE_RTT (`bbr_reset_mode`).
+    /// Returns to the mode before PROBE_RTT (`bbr_reset_mode`).
     pub(super) fn leave_probe_rtt(&mut self, flight: &Flight) {
         if self.full_pipe.reached {
             self.enter_probe_bw(flight);
@@ -98,7 +98,7 @@ impl Bbr {
         }
     }
 
-    /// What fills the path at its bandwidth times `gain`, in segments.
+    /// The segments that fill the path at its bandwidth times `gain`.
     fn full(&self, flight: &Flight, window: &Window, gain: u32) -> u32 {
         self.inflight(flight, window, self.max_bandwidth.get(), gain)
     }
@@ -110,8 +110,9 @@ impl Bbr {
         }
     }
 
-    /// BBRIsNextCyclePhase. A phase lasts a round-trip time. Probing lasts longer, until the pipe holds what the gain asks for, or
-    /// shows by a loss that it cannot; draining ends as soon as the pipe holds no more than it should.
+    /// BBRIsNextCyclePhase. A phase lasts one round-trip time. Probing lasts longer, until the flight reaches the
+    /// gain's target or a loss shows that it cannot; draining ends as soon as the flight is no larger than it should
+    /// be.
     fn is_phase_over(&self, flight: &Flight, window: &Window, sample: &RateSample, clock: Clock) -> bool {
         let is_long = flight.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
         let held = || self.in_network_at_departure(flight, window, sample.prior_in_flight, clock);
@@ -161,7 +162,7 @@ mod tests {
         assert!(seen.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60), "{seen:?}");
     }
 
-    /// In a phase for longer or shorter than the round-trip time, with so many in flight and so many lost: is it over?
+    /// Whether a phase is over after more (`longer`) or less than a round-trip time, with this flight and these losses.
     fn is_over(phase: usize, longer: bool, prior_in_flight: u32, losses: u32) -> bool {
         let (mut bbr, mut f, w) = full();
         bbr.cycle.phase = phase;

@@ -32,7 +32,7 @@ pub(super) fn min_tso_segs(pacing_rate: u64) -> u32 {
     if pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
 }
 
-/// How large a super-packet is likely to be, in segments (`bbr_tso_segs_goal`).
+/// The likely size of a super-packet in segments (`bbr_tso_segs_goal`).
 pub(super) fn tso_segs_goal(flight: &Flight, window: &Window) -> u32 {
     let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)).fit_u32();
     (bytes / flight.mss).max(min_tso_segs(window.pacing_rate)).min(MAX_TSO_SEGMENTS)
@@ -47,8 +47,8 @@ impl Bbr {
         window.pacing_rate = bytes_per_second(flight.mss, bandwidth.low_u32(), HIGH_GAIN);
     }
 
-    /// BBRSetPacingRateWithGain. Until the pipe is known to be full the rate only rises, but for the first round-trip time that is
-    /// seen, which corrects what was assumed.
+    /// BBRSetPacingRateWithGain. Until the pipe is known to be full the rate only rises, except for the first
+    /// round-trip sample, which corrects the assumed value.
     pub(super) fn set_pacing_rate(&mut self, flight: &Flight, window: &mut Window, bandwidth: u32, gain: u32) {
         if flight.srtt_us > 0 && !self.has_seen_rtt {
             self.init_pacing_rate(flight, window);

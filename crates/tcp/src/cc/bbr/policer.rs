@@ -1,8 +1,8 @@
 //! BBR's policer detector, as in Linux 6.12 ("long-term" bandwidth); the draft has none.
 //!
-//! A token bucket lets a burst through and then drops what exceeds its rate. Two intervals in a row with much loss and the same
-//! rate are taken for one (Flach et al., "An Internet-Wide Analysis of Traffic Policing", 2016): the mean of their rates replaces
-//! the maximum, which is what a full bucket let through, for 48 rounds.
+//! A token bucket passes a burst and then drops what exceeds its rate. Two consecutive intervals with high loss and the
+//! same rate are taken for a policer (Flach et al., "An Internet-Wide Analysis of Traffic Policing", 2016). For 48
+//! rounds the mean of their rates replaces the maximum, which is what a full bucket passed.
 
 use super::Bbr;
 use super::mode::{Mode, UNIT};
@@ -10,33 +10,35 @@ use super::pacing::{BW_UNIT, bytes_per_second};
 use crate::flight::Flight;
 use sawtooth_units::width::Low;
 
-/// An interval has so many rounds (`bbr_lt_intvl_min_rtts`, and four times as many).
+/// Fewest rounds of an interval (`bbr_lt_intvl_min_rtts`; at most four times as many).
 const FEWEST_ROUNDS: u8 = 4;
 const MOST_ROUNDS: u8 = 4 * FEWEST_ROUNDS;
-/// Lost to delivered segments that make an interval lossy, in 256ths (`bbr_lt_loss_thresh`): 20%.
+/// Ratio of lost to delivered segments above which an interval is lossy, in 256ths (`bbr_lt_loss_thresh`): 20%.
 const LOSSY: u32 = 50;
-/// Two rates are the same that differ by an eighth at most (`bbr_lt_bw_ratio`), in 256ths,
+/// Two rates are equal if they differ by at most an eighth (`bbr_lt_bw_ratio`), in 256ths,
 const SAME_RATIO: u32 = 256 / 8;
 /// or by 4 kbit/s, in bytes per second (`bbr_lt_bw_diff`).
 const SAME_BYTES_PER_SECOND: u64 = 4_000 / 8;
 /// How long a policer's rate is used, in rounds (`bbr_lt_bw_max_rtts`).
 const USED_ROUNDS: u8 = 48;
-/// From so many milliseconds on an interval's microseconds do not fit into 32 bits.
+/// From this many milliseconds on, an interval's microseconds do not fit into 32 bits.
 const TOO_LONG_MS: u32 = u32::MAX / 1_000;
 
-/// What is known of a policer. Rates are in 2^-24 segments per microsecond.
+/// What is known about a policer. Rates are in 2^-24 segments per microsecond.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Policer {
     /// Nothing was lost: the bucket may be full.
     #[default]
     Unsuspected,
-    /// A loss showed that the bucket was empty; the rate since then is measured. `before`: that of the interval before this one.
+    /// A loss showed that the bucket was empty; the rate since then is being measured. `before`: the previous
+    /// interval's rate.
     Suspected { interval: Interval, before: Option<u32> },
-    /// Its rate, and for how many rounds that has been used.
+    /// Its rate, and for how many rounds it has been used.
     Found { rate: u32, rounds: u8 },
 }
 
-/// A stretch between losses: the connection's counters when it began (32 bits, wrapping), and how many rounds began in it.
+/// An interval between losses: the connection's counters at its start (32 bits, wrapping), and how many rounds began in
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     rounds: u8,
@@ -45,14 +47,14 @@ pub(super) struct Interval {
     ms: u32,
 }
 
-/// How an interval stands.
+/// The state of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// It goes on.
+    /// It continues.
     Open,
-    /// It can tell nothing any more.
+    /// It can no longer give a result.
     Void,
-    /// It ended with a loss, as it began, at this rate.
+    /// It began and ended with a loss, at this rate.
     Ended(u32),
 }
 
@@ -64,7 +66,7 @@ enum Finding {
     Unpoliced,
 }
 
-/// What an ACK says: segments newly lost, whether the application was the limit, and whether a round began.
+/// The facts from an ACK: newly lost segments, whether the application was the limit, and whether a round began.
 #[derive(Clone, Copy, Debug)]
 struct Observation {
     losses: u32,
@@ -91,7 +93,7 @@ impl Interval {
         }
     }
 
-    /// A loss ends the interval if it lost enough in all, and has a length.
+    /// A loss ends the interval if it lost enough in total and has a length.
     fn at_loss(&self, flight: &Flight) -> Standing {
         let delivered = flight.delivered.low_u32().wrapping_sub(self.delivered);
         let lost = flight.lost.low_u32().wrapping_sub(self.lost);
@@ -160,7 +162,7 @@ impl Policer {
         None
     }
 
-    /// An interval has ended at `rate`, the one before it at `before`.
+    /// An interval ended at `rate`, the previous one at `before`.
     fn compare(&mut self, flight: &Flight, rate: u32, before: Option<u32>) -> Option<Finding> {
         if let Some(before) = before
             && is_same_rate(flight.mss, rate, before)
@@ -168,7 +170,7 @@ impl Policer {
             *self = Policer::Found { rate: rate.wrapping_add(before) / 2, rounds: 0 };
             return Some(Finding::Policed);
         }
-        // A rate too low for its unit is none.
+        // A rate below its unit counts as none.
         let before = (rate > 0).then_some(rate);
         *self = Policer::Suspected { interval: Interval::starting(flight), before };
         None
@@ -176,7 +178,7 @@ impl Policer {
 }
 
 impl Bbr {
-    /// To be told of every valid sample, and of a timeout (`bbr_lt_bw_sampling`).
+    /// Call for every valid sample, and for a timeout (`bbr_lt_bw_sampling`).
     pub(super) fn watch_policer(&mut self, flight: &Flight, losses: u32, is_app_limited: bool) {
         let seen = Observation { losses, is_app_limited, round_began: self.rounds.started };
         match self.policer.observe(flight, seen, self.mode == Mode::ProbeBw) {

@@ -58,7 +58,7 @@ struct Packet {
     app_limited: bool,
 }
 
-/// A sender that always has data, one bottleneck with an endless queue, and an ACK for each segment.
+/// A sender with endless data, one bottleneck with an endless queue, and an ACK per segment.
 struct Path {
     bbr: Bbr,
     f: Flight,
@@ -79,7 +79,7 @@ impl Path {
         Path { bbr, f, w, flying: VecDeque::new(), now_ns, link_free_ns: 0, segment_ns, rtt_ns: rtt_us * 1_000 }
     }
 
-    /// The next thing that happens: a segment leaves or an ACK comes.
+    /// The next event: a segment leaves or an ACK arrives.
     fn step(&mut self) {
         let send_ns = if self.f.packets_out < self.w.cwnd { self.f.wstamp_ns.max(self.now_ns) } else { u64::MAX };
         let back_ns = self.flying.front().map_or(u64::MAX, |p| p.back_ns);
@@ -186,7 +186,7 @@ fn in_probe_bw_the_rate_is_the_paths_and_the_queue_short() {
 fn after_ten_seconds_the_pipe_is_emptied_for_200_ms() {
     let mut path = Path::new(10, 20_000);
     path.run_until_ms(5_000);
-    // The queue of startup hides the smallest delay until draining and probing have emptied it.
+    // Startup's queue hides the smallest delay until draining and probing have emptied it.
     let modes = path.modes_until_ms(20_000);
     let probe = modes.iter().position(|m| m.0 == Mode::ProbeRtt).expect("ten seconds have passed");
     let (start, end) = (modes[probe].1, modes[probe + 1].1);
@@ -227,7 +227,7 @@ fn a_timeout_starts_a_round_and_the_detection_of_a_full_pipe() {
     assert!(bbr.rounds.started);
     assert_eq!((bbr.full_pipe.bandwidth, bbr.prev_ca_state), (0, CaState::Loss));
 
-    // The sender goes back to one segment; when the recovery ends the window is restored.
+    // The sender goes back to one segment; when the recovery ends, the window is restored.
     (w.cwnd, f.packets_out, f.ca_state) = (1, 0, CaState::Open);
     bbr.cong_control(&f, &mut w, &sample(), clock(2_000_000, HZ));
     assert_eq!(w.cwnd, 201);

@@ -12,12 +12,12 @@ use sawtooth_units::width::Low;
 
 /// InitialCwnd: the window before anything is known, in segments (RFC 6928).
 const INIT_CWND: u32 = 10;
-/// Super-packets that offload and delayed ACKs hold back: in the sender's queue, in its card, at the receiver.
+/// Super-packets held back by offload and delayed ACKs: in the sender's queue, in its card, at the receiver.
 const HELD_BACK: u32 = 3;
-/// Room that probing has beyond the others, in segments.
+/// Additional room while probing, in segments.
 const PROBING_ROOM: u32 = 2;
 
-/// What an ACK did to loss recovery, as BBR sees it.
+/// The effect of an ACK on loss recovery, as BBR sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     None,
@@ -34,7 +34,7 @@ pub(in crate::cc) fn product(bandwidth: u32, min_rtt_us: u32, gain: u32) -> Opti
     Some(((product >> UNIT_SHIFT).wrapping_add(BW_UNIT - 1) >> BW_SHIFT).low_u32())
 }
 
-/// Of `in_flight` segments, and `next` that the pacer lets go with them, those that will still be in the network when it does
+/// Of `in_flight` segments plus `next` that the pacer releases with them, those still in the network at that time
 /// (`bbr_packets_in_net_at_edt`).
 pub(in crate::cc) fn left_at_departure(
     flight: &Flight,
@@ -54,7 +54,7 @@ impl Bbr {
         product(bandwidth, self.min_rtt.us, gain).unwrap_or(INIT_CWND)
     }
 
-    /// `segments` and the quanta of both ends, even so that delayed ACKs come in time.
+    /// `segments` plus the quanta of both ends, made even so that delayed ACKs come in time.
     fn with_quanta(&self, flight: &Flight, window: &Window, segments: u32) -> u32 {
         let is_probing = self.mode == Mode::ProbeBw && self.cycle.phase == 0;
         let whole = segments.wrapping_add(HELD_BACK * tso_segs_goal(flight, window));
@@ -62,13 +62,13 @@ impl Bbr {
         even.wrapping_add(if is_probing { PROBING_ROOM } else { 0 })
     }
 
-    /// BBRInflight: what may be in flight at `bandwidth` and `gain`, in segments.
+    /// BBRInflight: the allowed flight at `bandwidth` and `gain`, in segments.
     pub(super) fn inflight(&self, flight: &Flight, window: &Window, bandwidth: u32, gain: u32) -> u32 {
         self.with_quanta(flight, window, self.bdp(bandwidth, gain))
     }
 
-    /// Of `in_flight` segments, those that will still be in the network when the pacer lets the next super-packet go, which is
-    /// one of them where the rate is above the bandwidth.
+    /// Of `in_flight` segments, those still in the network when the pacer releases the next super-packet; that one is
+    /// included if the rate is above the bandwidth.
     pub(super) fn in_network_at_departure(
         &self,
         flight: &Flight,
@@ -104,8 +104,8 @@ impl Bbr {
         window.cwnd = cwnd.min(window.clamp).min(most);
     }
 
-    /// Each lost segment takes one off. In the first round of recovery one goes out for each that was delivered (packet
-    /// conservation), later two at most; after recovery the window is what it was before.
+    /// Each lost segment reduces it by one. In the first round of recovery one segment is sent per delivered one
+    /// (packet conservation), later at most two; after recovery the previous window is restored.
     fn next_cwnd(&mut self, flight: &Flight, window: &Window, sample: &RateSample, bandwidth: u32, gain: u32) -> u32 {
         let conserved = flight.in_flight().wrapping_add(sample.acked_sacked);
         let reduced = if sample.losses > 0 { window.cwnd.saturating_sub(sample.losses).max(1) } else { window.cwnd };
@@ -122,7 +122,7 @@ impl Bbr {
         self.toward(target, cwnd, sample.acked_sacked, flight).max(MIN_CWND)
     }
 
-    /// Where recovery stands beside what the last ACK found; its beginning begins a round.
+    /// Compares the recovery state with that at the last ACK; the beginning of recovery begins a round.
     fn turn(&mut self, flight: &Flight) -> Turn {
         let before = std::mem::replace(&mut self.prev_ca_state, flight.ca_state);
         match flight.ca_state {
@@ -139,7 +139,7 @@ impl Bbr {
         }
     }
 
-    /// Up by what was delivered. Only a pipe that is known to be full holds the window at the target, or brings it down.
+    /// Grows by what was delivered. Only a pipe known to be full keeps the window at the target, or reduces it.
     fn toward(&self, target: u32, cwnd: u32, acked: u32, flight: &Flight) -> u32 {
         let grown = cwnd.wrapping_add(acked);
         let is_beginning = flight.delivered < u64::from(INIT_CWND);

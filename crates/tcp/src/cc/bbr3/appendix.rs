@@ -8,7 +8,7 @@ use crate::cc::bbr::mode::UNIT;
 use crate::cc::bbr::pacing::BW_UNIT;
 use crate::cc::bbr::{Bbr, mode};
 
-/// Segments in a millisecond, of the usual path.
+/// Segments per millisecond on the usual path.
 const RATE: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) enum State {
     ProbeRtt,
 }
 
-/// What the cases look at. What a version does not have is `None`.
+/// What the cases observe. `None`: the version does not have it.
 pub(super) trait Watched: Control {
     fn state(&self) -> State;
     fn pacing_gain(&self) -> u32;
@@ -94,7 +94,7 @@ impl<C: Watched> Path<C> {
         self.cc.state()
     }
 
-    /// To the beginning of `state`; false where it does not come for so many seconds.
+    /// Runs to the beginning of `state`; false if it does not come within `seconds`.
     fn reach(&mut self, state: State, seconds: u64) -> bool {
         let last_ms = self.now_ms() + 1_000 * seconds;
         let mut before = self.state();
@@ -108,7 +108,7 @@ impl<C: Watched> Path<C> {
         false
     }
 
-    /// The state after this one, and the milliseconds until then; this one where it lasts longer than `seconds`.
+    /// The next state, and the milliseconds until then; the current one if it lasts longer than `seconds`.
     fn next(&mut self, seconds: u64) -> (State, u64) {
         let (state, start_ms) = (self.state(), self.now_ms());
         while self.state() == state && self.now_ms() < start_ms + 1_000 * seconds {
@@ -122,7 +122,7 @@ impl<C: Watched> Path<C> {
         u64::from(self.cc.max_bandwidth()).abs_diff(exact) * 100 <= exact * percent
     }
 
-    /// Percent of the path's rate that is delivered in so many milliseconds.
+    /// Percent of the path's rate delivered within `ms`.
     fn utilisation(&mut self, ms: u64) -> u64 {
         let (before, end_ms) = (self.f.delivered, self.now_ms() + ms);
         self.run_until_ms(end_ms);
@@ -134,7 +134,7 @@ fn usual<C: Watched>() -> Path<C> {
     Path::new(Shape { segments_per_ms: RATE, ..Shape::default() })
 }
 
-/// As the case says, or what happens instead.
+/// "yes", or what happens instead.
 fn yes_or(is: bool, otherwise: impl Into<String>) -> String {
     if is { "yes".into() } else { otherwise.into() }
 }
@@ -298,7 +298,7 @@ fn ten_times_less<C: Watched>() -> String {
     format!("{} {seconds} s{how}", if path.is_rate(10, 10) { "in" } else { "not in" })
 }
 
-/// Without room to wait, what comes faster than the rate is lost.
+/// Without a queue, everything above the rate is lost.
 fn policer<C: Watched>() -> String {
     let mut path = Path::<C>::new(Shape { queue: 2, ..Shape::default() });
     path.run_until_ms(10_000);
@@ -318,7 +318,7 @@ fn spurious<C: Watched>(timeout: bool) -> String {
 fn probe_rtt_in_startup<C: Watched>() -> String {
     let mut path = usual::<C>();
     path.shape.written = 50;
-    // The smallest delay is never seen again: the path has become longer.
+    // The smallest delay does not recur: the path has become longer.
     path.run_until_ms(1_200);
     path.shape.rtt_us = 25_000;
     let comes = path.reach(State::ProbeRtt, 12);
@@ -352,7 +352,7 @@ fn limited_in_refill<C: Watched>() -> String {
     yes_or(after == State::Up && path.cc.max_bandwidth() == before, format!("{after:?}"))
 }
 
-/// A case: its title, and what the three do.
+/// A case: its title, and the three answers.
 fn row(title: &str, answers: [String; 3]) -> String {
     format!("| {title} | {} |\n", answers.join(" | "))
 }

@@ -33,7 +33,7 @@ impl MaxBandwidth {
         self.current = self.current.max(bandwidth);
     }
 
-    /// A cycle is over. `keeps`: one without samples was none.
+    /// A cycle is over. `keeps`: a cycle without samples does not count.
     pub(super) fn advance(&mut self, keeps: bool) {
         if self.current > 0 || !keeps {
             (self.previous, self.current) = (self.current, 0);
@@ -41,12 +41,12 @@ impl MaxBandwidth {
     }
 }
 
-/// Whether sending faster still brings more.
+/// Whether sending faster still increases the bandwidth.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullPipe {
-    /// It has once not (`full_bw_reached`).
+    /// At some time it did not (`full_bw_reached`).
     pub(super) reached: bool,
-    /// It does not now (`full_bw_now`).
+    /// At present it does not (`full_bw_now`).
     pub(super) now: bool,
     /// The bandwidth that the next must exceed by a quarter (`full_bw`).
     bandwidth: u32,
@@ -55,7 +55,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Begins again, from `bandwidth` on.
+    /// Begins the check again, from `bandwidth`.
     pub(super) fn look_anew(&mut self, bandwidth: u32) {
         *self = FullPipe { reached: self.reached, now: false, bandwidth, rounds: 0 };
     }
@@ -71,7 +71,7 @@ impl FullPipe {
     }
 }
 
-/// Segments delivered per microsecond, rounded up so that slow paths can grow, too; 0 without a sample.
+/// Segments delivered per microsecond, rounded up so that slow paths can grow too; 0 without a sample.
 pub(super) fn sampled(sample: &RateSample) -> u32 {
     match (u64::try_from(sample.delivered), u64::try_from(sample.interval_us)) {
         (Ok(delivered), Ok(interval_us)) if interval_us > 0 => {
@@ -124,7 +124,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// Segments that the window has room for on account of aggregation.
+    /// Extra segments in the window because of aggregation.
     pub(super) fn aggregation_allowance(&self) -> u32 {
         if E::AGGREGATION_IN_HALVES {
             self.aggregation.largest().min(segments_in(self.bandwidth(), MOST_US))

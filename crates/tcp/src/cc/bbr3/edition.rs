@@ -10,44 +10,45 @@ pub trait Edition: Clone + Debug {
     const VARIANT: Option<&'static str>;
     /// Drain: paces at this part of the bandwidth.
     const DRAIN_GAIN: u32;
-    /// Drain: after so many rounds it ends, whatever is in flight.
+    /// Drain: the number of rounds after which it ends, whatever is in flight.
     const DRAIN_ROUNDS: Option<u32>;
     /// ProbeBW_DOWN: paces at this part of the bandwidth.
     const DOWN_GAIN: u32;
     /// Exiting acceleration based on bandwidth plateau: growth counts with every sample, not only once a round.
     const GROWTH_AT_ANY_TIME: bool;
-    /// ProbeBW algorithm details: entering CRUISE brings the short-term bound down to the long-term one.
+    /// ProbeBW algorithm details: entering CRUISE lowers the short-term bound to the long-term one.
     const CRUISE_WITHIN_LONG_TERM: bool;
-    /// ProbeBW algorithm details: an ACK that tells of too much loss lowers the long-term bound, beside the lost packet itself.
+    /// ProbeBW algorithm details: an ACK that reports too much loss lowers the long-term bound, in addition to the lost
+    /// packet itself.
     const ACKS_LOWER_LONG_TERM: bool;
-    /// Updating the model upon packet loss: an answer to a tail loss probe keeps what was measured before.
+    /// Updating the model upon packet loss: an answer to a tail loss probe keeps earlier measurements.
     const PROBES_KEEP_LATEST: bool;
     /// Tracking time for the max filter: a cycle without samples does not count.
     const EMPTY_CYCLES_KEEP_MAX: bool;
-    /// ProbeRTT logic: a smallest round-trip time that is only as small as before is renewed.
+    /// ProbeRTT logic: an equal smallest round-trip time renews it.
     const EQUAL_RTT_RENEWS: bool;
     /// BBR.extra_acked: the maximum is over two halves of five rounds, and worth at most 100 ms; else over ten rounds.
     const AGGREGATION_IN_HALVES: bool;
     /// Send quantum, offload budget: super-packets are larger on short paths.
     const QUANTUM_BY_RTT: bool;
-    /// Flight: what the pacer has scheduled counts as delivered by then.
+    /// Flight: data scheduled by the pacer counts as delivered by its departure.
     const LOOKS_TO_DEPARTURE: bool;
     /// cwnd adjustment mechanism: at first the window grows to two initial windows; else until one of them was delivered.
     const GROWS_TO_TWO_WINDOWS: bool;
-    /// Modulating cwnd in loss recovery: the window comes back after every recovery; else only after a timeout's.
+    /// Modulating cwnd in loss recovery: the window is restored after every recovery; otherwise only after a timeout.
     const RECOVERY_RESTORES_CWND: bool;
     /// Modulating cwnd in loss recovery: a timeout sets the short-term bound on the flight.
     const TIMEOUT_BOUNDS_FLIGHT: bool;
-    /// Saving state upon loss recovery: also with the first loss of a round. Handling a spurious loss recovery: back to the state
-    /// that the loss ended.
+    /// Saving state upon loss recovery: also at the first loss of a round. Handling a spurious loss recovery: return to
+    /// the state that the loss ended.
     const UNDO_RESTORES_STATE: bool;
     /// The tree's low-latency ECN: marks bound the flight. A route must say so (`features ecn_low`).
     const HEEDS_MARKS: bool = false;
-    /// Each ACK and timer looks for the application being the limit.
+    /// Each ACK and timer checks whether the application is the limit.
     const NOTES_APP_LIMIT_ON_ACK: bool;
 }
 
-/// As the public tree and the patches for distributions have it.
+/// As in the public tree and in distributions' patches.
 #[derive(Clone, Debug)]
 pub struct Linux;
 
@@ -72,7 +73,7 @@ impl Edition for Linux {
     const NOTES_APP_LIMIT_ON_ACK: bool = true;
 }
 
-/// The same where both ends' routes have the feature `ecn_low`.
+/// The same, if both ends' routes have the feature `ecn_low`.
 #[derive(Clone, Debug)]
 pub struct LowLatency;
 
@@ -98,7 +99,7 @@ impl Edition for LowLatency {
     const NOTES_APP_LIMIT_ON_ACK: bool = Linux::NOTES_APP_LIMIT_ON_ACK;
 }
 
-/// As draft-ietf-ccwg-bbr has it, without the TCP that it leaves open, which is Linux's.
+/// As in draft-ietf-ccwg-bbr, with Linux's TCP where the draft leaves it open.
 #[derive(Clone, Debug)]
 pub struct Draft;
 

@@ -1,5 +1,5 @@
-//! BBR v3's long-term bound on the flight: what probing has shown to be too much, or safe (the draft's "Probing for Bandwidth In
-//! ProbeBW", `bbr_adapt_upper_bounds`).
+//! BBR v3's long-term bound on the flight: what probing has shown to be too much, or safe (the draft's "Probing for
+//! Bandwidth In ProbeBW", `bbr_adapt_upper_bounds`).
 
 use super::mode::Mode;
 use super::probing::{Acks, Phase};
@@ -13,11 +13,11 @@ use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
-/// LossThresh: of a flight at most this part may be lost, in 256ths (`bbr_loss_thresh`).
+/// LossThresh: the tolerated loss share of a flight, in 256ths (`bbr_loss_thresh`).
 const LOSS_THRESHOLD: u32 = UNIT * 2 / 100;
-/// Headroom: this part of the bound is left to others, in 256ths (`bbr_inflight_headroom`).
+/// Headroom: the share of the bound that is left to others, in 256ths (`bbr_inflight_headroom`).
 const HEADROOM: u32 = UNIT * 15 / 100;
-/// The bound grows by 2 to the power of this at most, in a round.
+/// Most doublings of the bound's growth per round.
 const MOST_DOUBLINGS: u32 = 30;
 
 /// `part` 256ths of `value`, rounded down.
@@ -25,14 +25,14 @@ pub(super) fn part_of(value: u32, part: u32) -> u32 {
     ((u64::from(value) * u64::from(part)) >> UNIT_SHIFT).low_u32()
 }
 
-/// InflightAtLoss: with which segment of those lost together the loss became too much; they are of a flight of `tx_in_flight`
-/// that has lost `lost`, themselves included. `None`: the counts make no sense, and bound nothing.
+/// InflightAtLoss: the segment, among those lost together, at which the loss became too high. They belong to a flight
+/// of `tx_in_flight` that has lost `lost`, including themselves. `None`: the counts are inconsistent and bound nothing.
 fn inflight_at_loss(loss: &Loss) -> Option<u32> {
     let before = loss.tx_in_flight.checked_sub(loss.segments)?;
     let lost_before = loss.lost.checked_sub(loss.segments)?;
     let tolerated = (u64::from(before) * u64::from(LOSS_THRESHOLD)).div_ceil(u64::from(UNIT)).low_u32();
     let more = tolerated.saturating_sub(lost_before);
-    // A segment that is lost is in flight, too: so many more than the tolerated part of what was before.
+    // A lost segment is in flight too, so the tolerated share applies to all segments up to it.
     Some(before + (u64::from(more) * u64::from(UNIT) / u64::from(UNIT - LOSS_THRESHOLD)).low_u32())
 }
 
@@ -42,7 +42,7 @@ impl<E: Edition> Bbr3<E> {
         lost > 0 && tx_in_flight > 0 && lost > part_of(tx_in_flight, LOSS_THRESHOLD)
     }
 
-    /// HandleInflightTooHigh: once for each time of probing.
+    /// HandleInflightTooHigh: once per probing phase.
     fn lower_long_term(
         &mut self,
         flight: &Flight,
@@ -53,7 +53,7 @@ impl<E: Edition> Bbr3<E> {
     ) {
         self.probe.was_too_high = true;
         self.probe.gives_samples = false;
-        // Where the application was the limit, the flight says nothing of the path.
+        // If the application was the limit, the flight says nothing about the path.
         if !is_app_limited {
             self.long_term = kept(self.target_inflight(flight, window)).max(tx_in_flight);
         }
@@ -63,7 +63,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// HandleLostPacket, after NoteLoss, where it was sent while probing.
+    /// HandleLostPacket, after NoteLoss, for a segment sent while probing.
     pub(super) fn judge_lost(&mut self, flight: &Flight, window: &Window, loss: &Loss, clock: Clock) {
         if Self::is_too_high(loss.lost, loss.tx_in_flight) {
             let inflight = inflight_at_loss(loss).unwrap_or(NO_BOUND);
@@ -80,7 +80,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// AdaptLongTermModel. True: the state is already another.
+    /// AdaptLongTermModel. True: the state has already changed.
     pub(super) fn adapt_long_term(
         &mut self,
         flight: &Flight,
@@ -96,7 +96,7 @@ impl<E: Edition> Bbr3<E> {
                 self.lower_long_term(flight, window, sample.tx_in_flight, sample.is_app_limited, clock);
             }
         } else if self.long_term != NO_BOUND {
-            // What was in flight without too much loss is safe, whatever the phase.
+            // A flight without too much loss is safe, in any phase.
             self.long_term = self.long_term.max(sample.tx_in_flight);
             if self.mode == Mode::ProbeBw(Phase::Up) {
                 self.raise_long_term(flight, window, sample);
@@ -105,8 +105,8 @@ impl<E: Edition> Bbr3<E> {
         false
     }
 
-    /// A round began: what its ACKs tell of. True: probing goes on at once, for the last was broken off at the bound for caution
-    /// and has shown no loss.
+    /// A round began: evaluates its ACKs. True: probing resumes at once, because the last one stopped cautiously at the
+    /// bound and showed no loss.
     fn follow_acks(&mut self, flight: &Flight, sample: &RateSample) -> bool {
         match self.probe.acks {
             Acks::OfProbeStarting => self.probe.acks = Acks::OfProbe,
@@ -129,7 +129,7 @@ impl<E: Edition> Bbr3<E> {
         false
     }
 
-    /// ProbeInflightLongtermUpward, where the bound is what limits.
+    /// ProbeInflightLongtermUpward, if the bound is the limit.
     fn raise_long_term(&mut self, flight: &Flight, window: &Window, sample: &RateSample) {
         if !flight.is_cwnd_limited || window.cwnd < self.long_term {
             return;
@@ -146,7 +146,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// RaiseInflightLongtermSlope: each round twice as many steps as the one before.
+    /// RaiseInflightLongtermSlope: each round has twice as many steps as the previous one.
     pub(super) fn raise_slope(&mut self, window: &Window) {
         let steps = 1 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(MOST_DOUBLINGS);

@@ -1,7 +1,9 @@
-//! BBR v3's use of marks, on paths whose queues mark early (the public v3 tree's; draft-ietf-ccwg-bbr leaves ECN out): the share of
-//! segments that came marked, averaged over rounds, bounds the flight while it does not probe, and ends probing where it is large.
+//! BBR v3's use of marks, on paths whose queues mark early (from the public v3 tree; draft-ietf-ccwg-bbr leaves ECN
+//! out). The share of marked segments, averaged over rounds, bounds the flight except while probing, and ends probing
+//! if it is large.
 //!
-//! It takes a receiver that tells each change of marked and unmarked, and a path with a smallest round trip of 5 ms at most.
+//! This needs a receiver that reports each change between marked and unmarked, and a smallest round trip of at most 5
+//! ms.
 
 use super::long_term::part_of;
 use super::probing::Phase;
@@ -16,26 +18,27 @@ use sawtooth_units::width::Fit;
 const LONGEST_RTT_US: u32 = 5_000;
 /// Weight of a round's share in the average, in 256ths (`bbr_ecn_alpha_gain`); the average begins at 1 (`bbr_ecn_alpha_init`).
 const GAIN: u32 = UNIT / 16;
-/// The bound goes down by this part of the average (`bbr_ecn_factor`).
+/// The bound falls by this part of the average (`bbr_ecn_factor`).
 const FACTOR: u32 = UNIT / 3;
-/// A larger share than this says that too much is in flight (`bbr_ecn_thresh`).
+/// A larger share means that too much is in flight (`bbr_ecn_thresh`).
 const TOO_HIGH: u32 = UNIT / 2;
-/// So many rounds of it, one after the other, end startup (`bbr_full_ecn_cnt`).
+/// Consecutive rounds with such a share that end startup (`bbr_full_ecn_cnt`).
 const STARTUP_ROUNDS: u8 = 2;
-/// Where marks have ceased, the first round of probing raises the long-term bound by this part of it (`bbr_ecn_reprobe_gain`).
+/// When marks have ceased, the first round of probing raises the long-term bound by this part of it
+/// (`bbr_ecn_reprobe_gain`).
 const REPROBE: u32 = UNIT / 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     /// The path was short enough once, and the ends agreed on ECN (`ecn_eligible`).
     heeded: bool,
-    /// The average share, in 256ths (`ecn_alpha`), and what had been delivered, and marked, when it was taken last.
+    /// The average share in 256ths (`ecn_alpha`), and the delivered and marked counts when it was last updated.
     pub(super) share: u32,
     delivered: u64,
     delivered_ce: u64,
-    /// Rounds of startup with a large share, one after the other.
+    /// Consecutive rounds of startup with a large share.
     startup_rounds: u8,
-    /// An ACK of this round echoed a mark; of this cycle one delivered marked segments, and none told of a loss.
+    /// An ACK of this round echoed a mark; in this cycle an ACK delivered marked segments, and none reported a loss.
     in_round: bool,
     in_cycle: bool,
     loss_in_cycle: bool,
@@ -67,7 +70,7 @@ impl Marks {
         self.loss_in_cycle = true;
     }
 
-    /// What an ACK leaves behind for those after it.
+    /// Records what later ACKs need from this one.
     pub(super) fn note(&mut self, sample: &RateSample) {
         self.loss_in_cycle |= sample.lost > 0;
         self.in_cycle |= sample.delivered_ce > 0;
@@ -77,12 +80,12 @@ impl Marks {
         self.in_round
     }
 
-    /// Of a bound on the flight, what a round with marks leaves.
+    /// A bound on the flight after a round with marks.
     pub(super) fn cut(&self, inflight: u32) -> u32 {
         part_of(inflight, UNIT - part_of(self.share, FACTOR))
     }
 
-    /// Too large a share of what the sample delivered came marked.
+    /// The marked share of the sample is too large.
     fn are_too_many(&self, sample: &RateSample) -> bool {
         let delivered = u32::try_from(sample.delivered).unwrap_or(0);
         self.heeded && delivered > 0 && sample.delivered_ce > part_of(delivered, TOO_HIGH)
@@ -90,7 +93,7 @@ impl Marks {
 }
 
 impl<E: Edition> Bbr3<E> {
-    /// A round began: its share goes into the average. Twice in a row a large one ends startup.
+    /// A round began: adds its share to the average. Two large ones in a row end startup.
     fn take_share(&mut self, flight: &Flight, window: &Window) {
         self.marks.heeded |= flight.ecn && self.min_rtt.us <= LONGEST_RTT_US;
         let marks = &mut self.marks;
@@ -110,7 +113,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// An ACK comes: what it echoes.
+    /// Processes an ACK's echoes.
     pub(super) fn see_marks(&mut self, flight: &Flight, window: &Window, sample: &RateSample) {
         if self.rounds.started {
             self.take_share(flight, window);
@@ -123,7 +126,7 @@ impl<E: Edition> Bbr3<E> {
         Self::is_too_high(sample.lost, sample.tx_in_flight) || E::HEEDS_MARKS && self.marks.are_too_many(sample)
     }
 
-    /// In this cycle there were marks and no loss, and marks have ceased: there may be room again.
+    /// This cycle had marks and no loss, and the marks have ceased: there may be room again.
     pub(super) fn is_time_to_probe_again(&self, flight: &Flight) -> bool {
         let marks = &self.marks;
         E::HEEDS_MARKS
@@ -139,7 +142,7 @@ impl<E: Edition> Bbr3<E> {
         part_of(self.long_term, REPROBE).checked_ilog2().unwrap_or(0)
     }
 
-    /// The short-term bound on the flight after a round with marks; that on the rate stays.
+    /// The short-term bound on the flight after a round with marks; the bound on the rate stays.
     pub(super) fn bound_by_marks(&mut self, window: &Window) -> u32 {
         if !E::HEEDS_MARKS || !self.marks.are_in_round() {
             return NO_BOUND;
@@ -159,7 +162,7 @@ mod tests {
     use crate::cc::bbr3::{Linux, LowLatency};
     use crate::cc::testing::{clock, flight, window};
 
-    /// 2 ms and ten segments a millisecond: twenty fill it. What finds ten segments waiting is marked.
+    /// 2 ms and ten segments per millisecond: twenty fill it. A segment that finds ten waiting is marked.
     const SHORT: Shape =
         Shape { segments_per_ms: 10, rtt_us: 2_000, queue: 400, marks_above: Some(10), ..Shape::PLAIN };
 

@@ -1,4 +1,4 @@
-//! BBR v3's smallest round-trip time and PROBE_RTT (the draft's "ProbeRTT"): looked for over 5 s, kept for 10 s.
+//! BBR v3's smallest round-trip time and PROBE_RTT (the draft's "ProbeRTT"): probed every 5 s, kept for 10 s.
 
 use super::mode::Mode;
 use super::probing::Acks;
@@ -13,9 +13,9 @@ use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
-/// ProbeRTTInterval: PROBE_RTT comes after so many microseconds without a smaller sample (`bbr_probe_rtt_win_ms`).
+/// ProbeRTTInterval: PROBE_RTT follows after this many microseconds without a smaller sample (`bbr_probe_rtt_win_ms`).
 const PROBE_RTT_INTERVAL_US: u64 = 5_000_000;
-/// ProbeRTTCwndGain: the part of the bandwidth-delay product that is in flight then.
+/// ProbeRTTCwndGain: the flight in PROBE_RTT, as a part of the bandwidth-delay product.
 const PROBE_RTT_CWND_GAIN: u32 = UNIT / 2;
 
 /// A smallest round-trip time and the tick at which it was seen.
@@ -30,9 +30,9 @@ pub(super) struct MinRtt {
     /// Microseconds; `u32::MAX` before the first sample.
     pub(super) us: u32,
     at: u32,
-    /// Of the last five seconds (`probe_rtt_min_us`); its tick is also that of the last PROBE_RTT's end.
+    /// In the last five seconds (`probe_rtt_min_us`); its tick is also that of the end of the last PROBE_RTT.
     recent: Smallest,
-    /// PROBE_RTT's, once the flight is small: the tick after which it has been for 200 ms.
+    /// In PROBE_RTT, once the flight is small: the tick after which that has lasted 200 ms.
     small_until: Option<u32>,
     /// Whether a round began since.
     small_for_round: bool,
@@ -78,9 +78,9 @@ impl<E: Edition> Bbr3<E> {
         self.idle_restart &= sample.delivered <= 0;
     }
 
-    /// Keep the flight small for 200 ms and a round.
+    /// Keeps the flight small for 200 ms and one round.
     fn hold_probe_rtt(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
-        // The low rate of this mode is not the path's.
+        // The low rate in this mode is not the path's.
         window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
         if self.min_rtt.small_until.is_none() {
             if flight.in_flight() <= self.probe_rtt_cwnd() {
@@ -102,7 +102,7 @@ impl<E: Edition> Bbr3<E> {
         product(self.bandwidth(), self.min_rtt.us, PROBE_RTT_CWND_GAIN).unwrap_or(self.initial_window).max(MIN_CWND)
     }
 
-    /// Ends PROBE_RTT where the flight was small for long enough. The next probing for bandwidth waits as long as usual, but there
+    /// Ends PROBE_RTT if the flight was small for long enough. The next probing for bandwidth waits as usual, but there
     /// is no queue to drain before it.
     pub(super) fn check_probe_rtt_done(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
         if self.min_rtt.small_until.is_none_or(|until| !jiffies::after(clock.jiffies(), until)) {

@@ -1,9 +1,10 @@
-//! BBR version 3, as Linux has it (the public v3 tree and the patches that distributions carry, for 6.12): with the tree's low-latency
-//! ECN as [`LowLatency`]; and, as [`Draft`], as draft-ietf-ccwg-bbr has it.
+//! BBR version 3 as in Linux (the public v3 tree and the patches of distributions for 6.12); [`LowLatency`] adds the
+//! tree's low-latency ECN, and [`Draft`] is draft-ietf-ccwg-bbr.
 //!
-//! One file a part: [`edition`] says where the two differ, [`bandwidth`] and [`min_rtt`] what the path is measured at,
-//! [`short_term`] and [`long_term`] what bounds rate and flight where there is loss, [`marks`] where there are marks, [`mode`] and
-//! [`probing`] the states, [`window`] rate and window. Rounds, gains, products and ACK aggregation are version 1's ([`super::bbr`]).
+//! One file per part: [`edition`] lists where the two differ; [`bandwidth`] and [`min_rtt`] measure the path;
+//! [`short_term`] and [`long_term`] bound rate and flight after losses, [`marks`] after marks; [`mode`] and [`probing`]
+//! are the states, [`window`] rate and window. Rounds, gains, products and ACK aggregation are those of version 1
+//! ([`super::bbr`]).
 
 mod bandwidth;
 mod edition;
@@ -32,9 +33,9 @@ use probing::Probe;
 use short_term::{Bounds, Delivery, LossRound};
 use std::marker::PhantomData;
 
-/// What is not bounded.
+/// Not bounded.
 const NO_BOUND: u32 = u32::MAX;
-/// The initial window counts as no larger than this.
+/// The initial window counts as at most this.
 const LARGEST_INITIAL_WINDOW: u32 = 0x7f;
 
 /// One connection's BBR v3. Bandwidths are in 2^-24 segments per microsecond, gains in 256ths.
@@ -48,7 +49,7 @@ pub struct Bbr3<E> {
     max_bandwidth: MaxBandwidth,
     full_pipe: FullPipe,
     loss_round: LossRound,
-    /// What the last round delivered, at most.
+    /// The most that the last round delivered.
     latest: Delivery,
     /// `bw_lo`, `inflight_lo`.
     short_term: Bounds,
@@ -58,7 +59,7 @@ pub struct Bbr3<E> {
     marks: Marks,
     min_rtt: MinRtt,
     aggregation: Aggregation,
-    /// The draft's filter of the same.
+    /// The draft's filter of the same value.
     extra_acked: WindowedMax,
     undo: Undo,
     /// Window before recovery or PROBE_RTT, in segments.
@@ -67,7 +68,7 @@ pub struct Bbr3<E> {
     prev_ca_state: CaState,
     idle_restart: bool,
     has_seen_rtt: bool,
-    /// The window is where the model wants it; while the application is the limit there is nothing to do then.
+    /// The window is where the model wants it; while the application is the limit, nothing needs to be done then.
     is_settled: bool,
     /// The round in which draining began.
     drain_start: u32,
@@ -75,7 +76,7 @@ pub struct Bbr3<E> {
     edition: PhantomData<E>,
 }
 
-/// What a spurious recovery gives back.
+/// What an undone recovery restores.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     short_term: Bounds,
@@ -164,7 +165,7 @@ impl<E: Edition> Control for Bbr3<E> {
         self.prev_ca_state = flight.ca_state;
     }
 
-    /// Loss changes no threshold; what it may change is kept (`bbr_ssthresh`).
+    /// Loss changes no threshold; values that it may change are saved (`bbr_ssthresh`).
     fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         self.save_for_undo(window);
         window.ssthresh
@@ -199,7 +200,7 @@ impl<E: Edition> Control for Bbr3<E> {
         }
     }
 
-    /// The recovery was spurious: bounds and window are what they were (`bbr_undo_cwnd`).
+    /// The recovery was spurious: bounds and window are restored (`bbr_undo_cwnd`).
     fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
         self.full_pipe.look_anew(0);
         self.loss_round.has_loss = false;
@@ -213,7 +214,7 @@ impl<E: Edition> Control for Bbr3<E> {
         self.prior_cwnd
     }
 
-    /// [`Control::tso_segs`] stands in its place.
+    /// [`Control::tso_segs`] replaces it.
     fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
         super::MIN_TSO_SEGS
     }
@@ -239,7 +240,7 @@ impl<E: Edition> Bbr3<E> {
         self.update_min_rtt(flight, window, sample, clock);
     }
 
-    /// While the application is the limit and nothing was lost the model stands (`bbr_run_fast_path`).
+    /// The model does not change while the application is the limit and nothing was lost (`bbr_run_fast_path`).
     fn has_nothing_to_learn(&self, sample: &RateSample, bandwidth: u32) -> bool {
         let is_low = sample.is_app_limited && bandwidth < self.max_bandwidth.get();
         is_low && self.is_settled && !self.loss_round.has_loss && !self.marks.are_in_round()

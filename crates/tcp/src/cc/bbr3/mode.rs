@@ -10,13 +10,13 @@ use crate::window::Window;
 
 /// 4 ln 2: the smallest gain that doubles the rate in a round without a queue of its own making (`bbr_startup_pacing_gain`).
 pub(super) const STARTUP_GAIN: u32 = UNIT * 277 / 100 + 1;
-/// Bandwidth-delay products of the window (`bbr_cwnd_gain`, `bbr_startup_cwnd_gain`), and what probing adds
+/// The window in bandwidth-delay products (`bbr_cwnd_gain`, `bbr_startup_cwnd_gain`), and the addition while probing
 /// (`bbr_bw_probe_cwnd_gain`).
 const CWND_GAIN: u32 = UNIT * 2;
 const UP_CWND_GAIN: u32 = CWND_GAIN + UNIT / 4;
 /// ProbeBW_UP's pacing gain (`bbr_pacing_gain`).
 const UP_GAIN: u32 = UNIT * 5 / 4;
-/// In a round of startup so many ACKs tell of losses before they can end it (`bbr_full_loss_cnt`); counted up to 15.
+/// ACKs that report losses in a round of startup before losses can end it (`bbr_full_loss_cnt`); counted up to 15.
 const STARTUP_LOSSES: u8 = 6;
 const MOST_COUNTED_LOSSES: u8 = 15;
 
@@ -29,7 +29,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// IsProbingBW: more is sent than is known to fit.
+    /// IsProbingBW: sending more than is known to fit.
     pub(super) fn is_probing(self) -> bool {
         matches!(self, Mode::Startup | Mode::ProbeBw(Phase::Refill | Phase::Up))
     }
@@ -70,7 +70,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// There is too much queue: what is in flight is the long-term bound.
+    /// The queue is too long: the flight becomes the long-term bound.
     pub(super) fn end_startup(&mut self, flight: &Flight, window: &Window) {
         self.full_pipe.reached = true;
         self.long_term = self.full(flight, window).max(self.latest.segments);

@@ -1,5 +1,5 @@
-//! A sender and one bottleneck, for tests of whole algorithms: each segment has an ACK, and is lost for good or not at all; a loss
-//! is known with the next ACK, and a recovery ends with what was sent after it began.
+//! A sender and one bottleneck, for tests of whole algorithms. Each segment has an ACK or is lost for good. A loss is
+//! known with the next ACK, and a recovery ends with data sent after it began.
 
 use crate::cc::testing::{clock, flight, window};
 use crate::cc::{Control, Event, Loss, Random, RateSample};
@@ -17,13 +17,13 @@ pub(in crate::cc) struct Shape {
     pub(in crate::cc) rtt_us: u64,
     /// Segments that may wait at the bottleneck.
     pub(in crate::cc) queue: u64,
-    /// Of 1024 segments so many are lost by chance.
+    /// Segments lost at random, out of 1024.
     pub(in crate::cc) lost_of_1024: u32,
-    /// ACKs come in batches of so many milliseconds; 0: as they are.
+    /// ACKs arrive in batches of this many milliseconds; 0: individually.
     pub(in crate::cc) batch_ms: u64,
     /// The application keeps no more segments in flight than this.
     pub(in crate::cc) written: u32,
-    /// What finds more segments waiting is marked.
+    /// A segment that finds more than this many waiting is marked.
     pub(in crate::cc) marks_above: Option<u64>,
 }
 
@@ -72,9 +72,9 @@ pub(in crate::cc) struct Path<C> {
     sent: u64,
     recovers_until: u64,
     random: Random,
-    /// So many segments waited at the bottleneck.
+    /// The largest number of segments that waited at the bottleneck.
     pub(in crate::cc) most_waiting: u64,
-    /// An echo changes no state, as where nobody listens.
+    /// An echo changes no state, as if nobody listened.
     pub(in crate::cc) keeps_state_open: bool,
 }
 
@@ -117,7 +117,7 @@ impl<C: Control> Path<C> {
         self.cc.event(&self.f, &mut self.w, event, now);
     }
 
-    /// The next thing that happens: a segment leaves or an ACK comes.
+    /// The next event: a segment leaves or an ACK arrives.
     pub(in crate::cc) fn step(&mut self) {
         let has_room = self.f.packets_out < self.w.cwnd.min(self.shape.written);
         let send_ns = if has_room { self.f.wstamp_ns.max(self.now_ns) } else { u64::MAX };
@@ -238,14 +238,14 @@ impl<C: Control> Path<C> {
         self.cc.cong_control(&self.f, &mut self.w, &sample, now);
     }
 
-    /// Those lost between the last segment that arrived and this one.
+    /// Segments lost between the last one that arrived and this one.
     fn lost_before(&mut self, packet: &Packet) -> u32 {
         let gap = packet.number - self.f.snd_una - 1;
         self.f.snd_una = packet.number;
         gap as u32
     }
 
-    /// What waits at the bottleneck leaves at the new rate, too.
+    /// Segments waiting at the bottleneck leave at the new rate too.
     pub(in crate::cc) fn change_rate(&mut self, segments_per_ms: u64) {
         let now_ns = self.now_ns;
         let (before, rest_ns) = (self.shape.segments_per_ms, self.shape.rtt_us * 1_000);
@@ -260,7 +260,7 @@ impl<C: Control> Path<C> {
         self.shape.segments_per_ms = segments_per_ms;
     }
 
-    /// The application writes nothing for so long.
+    /// The application writes nothing for this time.
     pub(in crate::cc) fn fall_silent(&mut self, ms: u64) {
         self.w.app_limited = self.f.delivered + u64::from(self.f.in_flight());
         while !self.flying.is_empty() {
@@ -275,7 +275,7 @@ impl<C: Control> Path<C> {
         self.hear();
     }
 
-    /// A twentieth of what is in flight is taken for lost, by a timeout or not, and then it turns out that it was not.
+    /// A twentieth of the flight is declared lost, by a timeout or not, and then turns out not to be.
     pub(in crate::cc) fn misjudge(&mut self, timeout: bool) {
         let now = self.clock();
         let in_flight = self.f.in_flight();

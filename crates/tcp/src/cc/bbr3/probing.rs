@@ -1,6 +1,7 @@
 //! BBR v3's four phases of probing for bandwidth (the draft's "ProbeBW").
 //!
-//! DOWN drains what probing queued and leaves room to others, CRUISE keeps it so, REFILL fills the pipe for a round, UP goes beyond.
+//! DOWN drains the queue from probing and leaves room to others, CRUISE keeps that, REFILL fills the pipe for one
+//! round, UP goes beyond.
 
 use super::mode::Mode;
 use super::short_term::Bounds;
@@ -10,12 +11,13 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::window::Window;
 
-/// After so many rounds a Reno flow of at least as many segments would probe, too (`bbr_bw_probe_max_rounds`).
+/// The number of rounds after which a Reno flow of at least as many segments would probe too
+/// (`bbr_bw_probe_max_rounds`).
 const MOST_ROUNDS: u32 = 63;
 /// The count of rounds begins at a random number below this (`bbr_bw_probe_rand_rounds`); it ends at 255.
 const RANDOM_ROUNDS: u32 = 2;
 const MOST_COUNTED_ROUNDS: u32 = 255;
-/// Probing waits for two to three seconds at most (`bbr_bw_probe_base_us`, `bbr_bw_probe_rand_us`).
+/// Probing waits at most two to three seconds (`bbr_bw_probe_base_us`, `bbr_bw_probe_rand_us`).
 const WAIT_US: u32 = 2_000_000;
 const RANDOM_WAIT_US: u32 = 1_000_000;
 
@@ -27,7 +29,7 @@ pub(super) enum Phase {
     Up,
 }
 
-/// What was sent of which ACKs come in now (`enum bbr_ack_phase`).
+/// What the current ACKs acknowledge (`enum bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Acks {
     #[default]
@@ -41,17 +43,17 @@ pub(super) enum Acks {
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     pub(super) acks: Acks,
-    /// What is acknowledged or lost was sent while probing, and did not yet show too much loss (`bw_probe_samples`).
+    /// Data acknowledged or lost now was sent while probing, and has not shown too much loss yet (`bw_probe_samples`).
     pub(super) gives_samples: bool,
-    /// The last time went too high (`prev_probe_too_high`).
+    /// The last probing went too high (`prev_probe_too_high`).
     pub(super) was_too_high: bool,
-    /// The last time ended at the bound, for the one before had gone too high (`stopped_risky_probe`).
+    /// The last probing ended at the bound because the one before had gone too high (`stopped_risky_probe`).
     pub(super) was_cautious: bool,
-    /// Rounds of raising the bound; segments acknowledged since the last step, and for each step.
+    /// Rounds of raising the bound; segments acknowledged since the last step, and per step.
     pub(super) up_rounds: u32,
     pub(super) acked: u32,
     pub(super) acked_per_step: u32,
-    /// Since when, and for how many microseconds at most, probing waits; and how many rounds it has (`rounds_since_probe`).
+    /// When the wait for probing began, its length in microseconds, and how many rounds it has (`rounds_since_probe`).
     since_us: u64,
     wait_us: u32,
     rounds: u32,
@@ -112,7 +114,7 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// IsTimeToGoDown: at the bound, where it was too high the last time; or where more brings no more.
+    /// IsTimeToGoDown: at the bound if it was too high last time; or when more brings no more bandwidth.
     fn end_probe(&mut self, flight: &Flight, window: &Window, sample: &RateSample, bandwidth: u32, clock: Clock) {
         let is_cautious =
             self.probe.was_too_high && self.in_network(flight, window, sample.prior_in_flight, clock) >= self.long_term;
@@ -120,7 +122,7 @@ impl<E: Edition> Bbr3<E> {
         if is_cautious {
             self.probe.was_cautious = true;
         } else if is_bounded {
-            // The bound is the limit, and not the path.
+            // The bound is the limit, not the path.
             self.full_pipe.look_anew(bandwidth);
         }
         if is_cautious || !is_bounded && self.full_pipe.now {
@@ -161,7 +163,7 @@ impl<E: Edition> Bbr3<E> {
         self.enter(Phase::Cruise);
     }
 
-    /// StartProbeBW_REFILL: recent losses bound nothing any more.
+    /// StartProbeBW_REFILL: recent losses no longer bound anything.
     pub(super) fn refill(&mut self, flight: &Flight) {
         self.short_term = Bounds::NONE;
         (self.probe.up_rounds, self.probe.acked, self.probe.was_cautious) = (0, 0, false);

@@ -1,4 +1,4 @@
-//! BBR v3's short-term model: what the last round delivered bounds rate and flight while there is loss and nothing is probed for
+//! BBR v3's short-term model: after a loss, and except while probing, the last round's delivery bounds rate and flight
 //! (the draft's "When not Probing for Bandwidth").
 
 use super::{Bbr3, Edition, NO_BOUND};
@@ -8,7 +8,7 @@ use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::{Fit, Low};
 
-/// With each round that has a loss a bound goes down to this part at most, in 256ths (1 - `bbr_beta`).
+/// With each round that has a loss, a bound falls to at least this part, in 256ths (1 - `bbr_beta`).
 pub(super) const KEPT: u32 = UNIT - UNIT * 30 / 100;
 
 /// That part of `value`.
@@ -16,7 +16,7 @@ pub(super) fn kept(value: u32) -> u32 {
     ((u64::from(value) * u64::from(KEPT)) >> UNIT_SHIFT).low_u32()
 }
 
-/// Rate and volume of what was delivered.
+/// Delivered rate and volume.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
     /// `bw_latest`.
@@ -35,12 +35,12 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) const NONE: Bounds = Bounds { bandwidth: NO_BOUND, inflight: NO_BOUND };
 
-    /// The wider of each.
+    /// The larger of each.
     pub(super) fn max(self, other: Bounds) -> Bounds {
         Bounds { bandwidth: self.bandwidth.max(other.bandwidth), inflight: self.inflight.max(other.inflight) }
     }
 
-    /// Down towards what was delivered. A bound that is not set begins at what is in use.
+    /// Lowers the bounds towards what was delivered. An unset bound begins at the value in use.
     fn reduce(&mut self, latest: Delivery, bandwidth_in_use: u32, cwnd: u32) {
         if self.bandwidth == NO_BOUND {
             self.bandwidth = bandwidth_in_use;
@@ -53,15 +53,15 @@ impl Bounds {
     }
 }
 
-/// A round from the first loss on, or from the end of the last such round.
+/// A round that begins with the first loss, or at the end of the previous such round.
 #[derive(Clone, Debug)]
 pub(super) struct LossRound {
-    /// It ends with the first segment sent when this many had been delivered.
+    /// It ends with the delivery of the first segment that was sent after this many had been delivered.
     ends_at: u64,
     /// It began with this ACK.
     pub(super) started: bool,
     pub(super) has_loss: bool,
-    /// ACKs that told of a loss, in startup.
+    /// ACKs that reported a loss, in startup.
     pub(super) events: u8,
 }
 
@@ -71,7 +71,7 @@ impl LossRound {
     }
 }
 
-/// Whether the ACK delivered anything whose rate is known.
+/// Whether the ACK delivered anything with a known rate.
 fn is_observation(sample: &RateSample) -> bool {
     sample.interval_us > 0 && sample.acked_sacked > 0
 }
@@ -90,8 +90,8 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// AdvanceLatestDeliverySignals. What may answer a tail loss probe does not count as a round: should it show that the tail was
-    /// lost, the delivery before that is wanted.
+    /// AdvanceLatestDeliverySignals. A possible answer to a tail loss probe does not count as a round: if it shows that
+    /// the tail was lost, the earlier delivery is needed.
     pub(super) fn forget_delivery(&mut self, sample: &RateSample, bandwidth: u32) {
         let may_answer_probe = E::PROBES_KEEP_LATEST && sample.is_acking_tlp_retrans_seq;
         if self.loss_round.started && !may_answer_probe {
@@ -121,7 +121,8 @@ impl<E: Edition> Bbr3<E> {
         }
     }
 
-    /// NoteLoss: the round of a loss is a full one from its first loss on, so that it shows what the path can deliver.
+    /// NoteLoss: the round of a loss lasts a full round from its first loss, so that it shows what the path can
+    /// deliver.
     pub(super) fn note_loss(&mut self, flight: &Flight, window: &Window) {
         if !self.loss_round.has_loss {
             self.loss_round.ends_at = flight.delivered;

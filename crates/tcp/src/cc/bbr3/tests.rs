@@ -22,7 +22,7 @@ impl<E: Edition> Path<Bbr3<E>> {
         seen
     }
 
-    /// Until it enters `mode`.
+    /// Runs until it enters `mode`.
     pub(super) fn run_until(&mut self, mode: Mode) {
         while self.cc.mode == mode {
             self.step();

@@ -14,14 +14,14 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 use sawtooth_units::width::{Fit, Low};
 
-/// Super-packets that offload and delayed ACKs hold back: in the sender's queue, in its card, at the receiver.
+/// Super-packets held back by offload and delayed ACKs: in the sender's queue, in its card, at the receiver.
 const HELD_BACK: u32 = 3;
-/// Room that probing has beyond the others, in segments.
+/// Additional room while probing, in segments.
 const PROBING_ROOM: u32 = 2;
-/// Largest payload of a super-packet, in bytes, as the window reckons with it, and as it is sent: headers are taken off twice.
+/// Largest payload of a super-packet in bytes, for the window and for sending: headers are subtracted twice.
 const LARGEST_RECKONED: u32 = MAX_PAYLOAD;
 pub(super) const LARGEST_SENT: u32 = MAX_PAYLOAD - 1 - MAX_TCP_HEADER;
-/// For the shortest path a super-packet has this many bytes more, half of that for each 512 us (`bbr_tso_rtt_shift`).
+/// On the shortest path a super-packet has this many more bytes, halved for each 512 us (`bbr_tso_rtt_shift`).
 const SHORT_PATH_BYTES: u64 = 65_536;
 const SHORT_PATH_SHIFT: u32 = 9;
 
@@ -38,8 +38,8 @@ impl<E: Edition> Bbr3<E> {
         bytes_per_second(flight.mss, bandwidth, gain).max(1)
     }
 
-    /// SetPacingRateWithGain. Until the pipe is known to be full the rate only rises, but for the first round-trip time that is
-    /// seen, which corrects what was assumed.
+    /// SetPacingRateWithGain. Until the pipe is known to be full the rate only rises, except for the first round-trip
+    /// sample, which corrects the assumed value.
     fn set_pacing_rate(&mut self, flight: &Flight, window: &mut Window, gain: u32) {
         if flight.srtt_us > 0 && !self.has_seen_rtt {
             self.init_pacing_rate(flight, window);
@@ -53,7 +53,7 @@ impl<E: Edition> Bbr3<E> {
         self.set_pacing_rate(flight, window, UNIT);
     }
 
-    /// Segments of a super-packet of at most so many bytes: what leaves in a millisecond, and more on short paths
+    /// Segments of a super-packet of at most `largest` bytes: a millisecond's worth, and more on short paths
     /// (`bbr_tso_segs_generic`).
     pub(super) fn super_packet(&self, flight: &Flight, window: &Window, largest: u32) -> u32 {
         let paced = window.pacing_rate >> PACING_SHIFT;
@@ -74,17 +74,17 @@ impl<E: Edition> Bbr3<E> {
         segments.max(held_back).max(MIN_CWND).saturating_add(room)
     }
 
-    /// What fills the path at its largest bandwidth, in segments.
+    /// The segments that fill the path at its largest bandwidth.
     pub(super) fn full(&self, flight: &Flight, window: &Window) -> u32 {
         self.with_quanta(flight, window, self.bdp(self.max_bandwidth.get(), UNIT))
     }
 
-    /// TargetInflight: what fills it at the bandwidth in use, unless the window is smaller.
+    /// TargetInflight: the segments that fill it at the bandwidth in use, unless the window is smaller.
     pub(super) fn target_inflight(&self, flight: &Flight, window: &Window) -> u32 {
         self.with_quanta(flight, window, self.bdp(self.bandwidth(), UNIT)).min(window.cwnd)
     }
 
-    /// Of `in_flight` segments, those that will still be in the network when the pacer lets the next super-packet go.
+    /// Of `in_flight` segments, those still in the network when the pacer releases the next super-packet.
     pub(super) fn in_network(&self, flight: &Flight, window: &Window, in_flight: u32, clock: Clock) -> u32 {
         if !E::LOOKS_TO_DEPARTURE {
             return in_flight;
@@ -100,7 +100,7 @@ impl<E: Edition> Bbr3<E> {
         self.prior_cwnd = window.cwnd.max(kept);
     }
 
-    /// RestoreCwnd; what the model says now bounds it with the next ACK.
+    /// RestoreCwnd; the model bounds it at the next ACK.
     pub(super) fn restore_cwnd(&mut self, window: &mut Window) {
         window.cwnd = window.cwnd.max(self.prior_cwnd);
         self.is_settled = false;
@@ -120,7 +120,8 @@ impl<E: Edition> Bbr3<E> {
         window.cwnd = window.cwnd.min(self.bound().max(MIN_CWND));
     }
 
-    /// SetCwnd: up by what was delivered. Only a pipe that is known to be full holds the window at the target, or brings it down.
+    /// SetCwnd: grows by what was delivered. Only a pipe known to be full keeps the window at the target, or reduces
+    /// it.
     fn next_cwnd(&mut self, flight: &Flight, window: &Window, acked: u32) -> u32 {
         let wanted = self.bdp(self.bandwidth(), self.cwnd_gain).saturating_add(self.aggregation_allowance());
         let target = self.with_quanta(flight, window, wanted);

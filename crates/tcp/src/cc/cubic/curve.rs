@@ -15,7 +15,7 @@ const C: u64 = 410;
 const TIME_SHIFT: u32 = 10;
 /// Removes the scale of C and of the cubed time.
 const CUBE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
-/// What turns segments below the plateau into K cubed (`cube_factor`).
+/// Converts segments below the plateau to K cubed (`cube_factor`).
 pub(super) const CUBE_FACTOR: u64 = (1 << CUBE_SHIFT) / C;
 /// Acknowledged windows, in eighths, that grow Reno's window by one segment (`beta_scale`): (1 + beta) / (3 (1 -
 /// beta)).
@@ -43,10 +43,10 @@ pub(super) struct Curve {
 struct Epoch {
     /// Tick at which it began.
     start: u32,
-    /// Where the curve is flat, in segments, and how long after the start it is, in 1/1024 s: `K`.
+    /// The flat part of the curve: its window in segments, and its time after the start in 1/1024 s: `K`.
     plateau: u32,
     k: u32,
-    /// `W_est`: the window that Reno would have, and the acknowledged segments that are not counted in it yet.
+    /// `W_est`: the window that Reno would have, and acknowledged segments not counted in it yet.
     w_est: u32,
     acked: u32,
 }
@@ -69,8 +69,8 @@ impl Epoch {
         if k > t { self.plateau.wrapping_sub(height) } else { self.plateau.wrapping_add(height) }
     }
 
-    /// `W_est` (section 4.3), to which each `per_segment` acknowledged segments add one once more than that are there: 1 to
-    /// `per_segment` stay over.
+    /// `W_est` (section 4.3). Each `per_segment` acknowledged segments add one, once at least one more is present, so 1
+    /// to `per_segment` remain.
     fn reno_window(&mut self, cwnd: u32) -> u32 {
         let per_segment = (cwnd.wrapping_mul(RENO_EIGHTHS) >> 3).max(1);
         let segments = self.acked.saturating_sub(1) / per_segment;
@@ -79,7 +79,7 @@ impl Epoch {
         self.w_est
     }
 
-    /// Time without anything in flight is no part of the epoch, which began at `now` at the latest.
+    /// Idle time does not count in the epoch, which began at `now` at the latest.
     fn skip(&mut self, ticks: u32, now: u32) {
         let later = self.start.wrapping_add(ticks);
         self.start = if jiffies::after(later, now) { now } else { later };
@@ -96,7 +96,7 @@ impl Curve {
         self.per_increase
     }
 
-    /// Ends the epoch. A flow that lost below its last plateau makes room (fast convergence, section 4.7).
+    /// Ends the epoch. A flow that lost below its previous plateau releases bandwidth (fast convergence, section 4.7).
     pub(super) fn on_loss(&mut self, cwnd: u32) {
         let makes_room = cwnd < self.w_max;
         self.w_max = if makes_room { cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE) } else { cwnd };
@@ -110,8 +110,8 @@ impl Curve {
         }
     }
 
-    /// How many acknowledged segments the next increase takes, `acked` more being there. The curve is looked at once a tick, and
-    /// where the window is what it was, not for a thirty-second of a second.
+    /// Computes how many acknowledged segments the next increase takes, after `acked` more. The curve is evaluated at
+    /// most once per tick, and at most every 1/32 s while the window is unchanged.
     pub(super) fn update(&mut self, cwnd: u32, acked: u32, delay_min_us: u32, clock: Clock) {
         if let Some(epoch) = &mut self.epoch {
             epoch.acked = epoch.acked.wrapping_add(acked);
@@ -140,12 +140,12 @@ impl Curve {
     }
 }
 
-/// Acknowledged segments an increase takes where the window is to reach `target` once all of it is acknowledged.
+/// Acknowledged segments per increase so that the window reaches `target` once all of it is acknowledged.
 fn per_increase_to(target: u32, cwnd: u32) -> Option<u32> {
     (target > cwnd).then(|| cwnd / (target - cwnd))
 }
 
-/// The time in the epoch that the window should be ready for: now and one smallest delay, in 1/1024 s.
+/// The time in the epoch for which the window is computed: now plus one smallest delay, in 1/1024 s.
 fn ahead(start: u32, delay_min_us: u32, clock: Clock) -> u64 {
     let delay = clock.jiffies_from_micros(u64::from(delay_min_us));
     let age = i64::from(jiffies::elapsed(clock.jiffies(), start)).cast_unsigned();

@@ -1,21 +1,21 @@
 //! HyStart (Ha and Rhee, 2008), as in Linux 6.12: ends slow start before the queue overflows.
 //!
-//! Two signs end slow start: a train of closely spaced ACKs that lasts as long as the path's delay, and a round-trip
-//! time that grew by an eighth (4 to 16 ms).
+//! Two signs end slow start: a train of closely spaced ACKs as long as the path's delay, or a round-trip time that grew
+//! by an eighth (4 to 16 ms).
 //!
 //! # Where Linux differs
 //!
 //! From RFC 9406 (HyStart++); this file follows Linux.
 //!
-//! - The ACK train is watched as in Ha and Rhee's "Taming the Elephants" (2008); RFC 9406 leaves it out.
-//! - A rise of the delay ends slow start at once; there is no conservative phase to fall back from.
-//! - The round's delay is held against the smallest delay since the last timeout, not against the last round's.
+//! - It uses the ACK train of Ha and Rhee's "Taming the Elephants" (2008), which RFC 9406 leaves out.
+//! - A rise of the delay ends slow start at once; there is no conservative phase from which to return.
+//! - The round's delay is compared with the smallest delay since the last timeout, not with the previous round's.
 
 use crate::cc::gso::MAX_PAYLOAD;
 use crate::flight::Flight;
 use crate::window::Window;
 
-/// Below this window, in segments, slow start goes on (`hystart_low_window`).
+/// Below this window, in segments, slow start continues (`hystart_low_window`).
 const LOW_WINDOW: u32 = 16;
 /// ACKs up to this many microseconds apart belong to one train (`hystart_ack_delta_us`).
 const ACK_DELTA_US: i32 = 2_000;
@@ -34,15 +34,15 @@ pub(super) struct HyStart {
     round: Round,
 }
 
-/// What is seen from a window's first acknowledgement to its last. Times are in microseconds, 32 bits, wrapping.
+/// Observations from a window's first acknowledgement to its last. Times are in microseconds, 32 bits, wrapping.
 #[derive(Clone, Debug)]
 struct Round {
     start_us: u32,
-    /// The last ACK of the train with which the round began.
+    /// The last ACK of the train that began the round.
     train_us: u32,
     /// The round ends when this segment is acknowledged.
     end: u64,
-    /// The smallest delay, and of how many samples up to [`MIN_SAMPLES`].
+    /// The smallest delay, and its number of samples up to [`MIN_SAMPLES`].
     delay_us: u32,
     samples: u8,
 }
@@ -52,7 +52,7 @@ impl Round {
         Round { start_us: now_us, train_us: now_us, end: flight.snd_nxt, delay_us: u32::MAX, samples: 0 }
     }
 
-    /// How long the train of ACKs is, if one that comes now still belongs to it.
+    /// The length of the ACK train, if an ACK that arrives now still belongs to it.
     fn train(&mut self, now_us: u32) -> Option<u32> {
         let gap_us = now_us.wrapping_sub(self.train_us).cast_signed();
         (gap_us <= ACK_DELTA_US).then(|| {
@@ -61,7 +61,7 @@ impl Round {
         })
     }
 
-    /// The smallest delay with this one, if enough came before it.
+    /// The smallest delay including this one, if there are enough samples.
     fn delay(&mut self, delay_us: u32) -> Option<u32> {
         let is_enough = self.samples == MIN_SAMPLES;
         self.samples += u8::from(!is_enough);
@@ -75,8 +75,8 @@ impl HyStart {
         HyStart { found: false, round: Round::starting(flight, now_us) }
     }
 
-    /// Look at one round-trip sample. `delay_min_us` is the path's smallest delay, this sample
-    /// included. Sets `ssthresh` to the window where slow start should end.
+    /// Takes a round-trip sample. `delay_min_us` is the path's smallest delay, this sample included. Sets `ssthresh` to
+    /// the window if slow start should end.
     pub(super) fn on_sample(
         &mut self,
         flight: &Flight,
@@ -114,8 +114,8 @@ fn longest_delay_us(delay_min_us: u32) -> u32 {
     delay_min_us.wrapping_add((delay_min_us / 8).clamp(DELAY_RISE_US.0, DELAY_RISE_US.1))
 }
 
-/// What aggregation may add to the delay, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing
-/// rate (which is twice the window's rate in slow start), at most 1 ms.
+/// The delay that aggregation may add, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing
+/// rate (twice the window's rate in slow start), at most 1 ms.
 fn ack_delay_us(pacing_rate: u64) -> u32 {
     if pacing_rate == 0 {
         return 0;

@@ -41,7 +41,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Nothing learnt yet.
+    /// The initial state.
     fn fresh(flight: &Flight, clock: Clock) -> Self {
         Cubic { hystart: HyStart::new(flight, clock.micros().low_u32()), curve: Curve::default(), delay_min_us: 0 }
     }
@@ -84,7 +84,7 @@ impl Control for Cubic {
         }
     }
 
-    /// Learn the delay. Samples in the first second of an epoch still carry the recovery's queue.
+    /// Learns the delay. Samples in an epoch's first second still include the recovery's queue.
     fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
         let is_young = self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz.cast_signed());
         if is_young || sample.rtt_us < 0 {
@@ -103,7 +103,7 @@ impl Control for Cubic {
         }
     }
 
-    /// After idle time the curve goes on where it was.
+    /// After idle time the curve continues where it was.
     fn event(&mut self, _: &Flight, _: &mut Window, event: Event, clock: Clock) {
         if let Event::TxStart { last_send_jiffies } = event {
             self.curve.skip_idle(last_send_jiffies, clock.jiffies());
