@@ -87,3 +87,9 @@ def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator
         # DCTCP is measured as it is where nothing is marked, among Linux's others.
         assert found.points > (5 if name == "dctcp" else 30)
     assert distance("vegas") is None
+
+
+def test_the_picture_of_a_curve_without_spread_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where all seeds give the same, an end of the interval may be on the other side of the mean by a rounding."""
+    told(capsys, "show", "reno", "--engine", "model", "--out", str(tmp_path / "curve"))
+    assert (tmp_path / "curve" / "response-reno.png").exists()

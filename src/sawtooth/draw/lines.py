@@ -109,8 +109,9 @@ def draw(figure: LineFigure) -> Canvas:
             axes.fill_between(line.x, line.low, line.high, color=line.tint, alpha=0.25, lw=0)
             axes.plot(line.x, line.y, label=line.name, **style)
         else:
-            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
-            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
+            # An end may lie on the other side of the mean by a rounding.
+            below = [max(y - low, 0.0) for y, low in zip(line.y, line.low, strict=True)]
+            above = [max(high - y, 0.0) for y, high in zip(line.y, line.high, strict=True)]
             axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
     for at, (axes, panel) in enumerate(zip(panels, figure.panels, strict=False)):
         axes.set_title(panel.title)

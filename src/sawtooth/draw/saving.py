@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.canvas import settle
 from sawtooth.draw.fonts import OURS, accepted, families
 from sawtooth.draw.palette import GRID, INK, MUTED
-from sawtooth.storage import writing
+from sawtooth.storage import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -63,7 +64,8 @@ def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
     written = []
     for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
         path = directory / f"{name}.{ending}"
-        with writing(path):
-            canvas.savefig(path, dpi=_PNG_DPI, metadata=metadata)
+        drawn = io.BytesIO()
+        canvas.savefig(drawn, format=ending, dpi=_PNG_DPI, metadata=metadata)
+        write_bytes(path, drawn.getvalue())
         written.append(path)
     return written

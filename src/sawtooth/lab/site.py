@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.storage import writing
+from sawtooth.storage import write_bytes, writing
 
 KINDS = {
     "index.html": "text/html; charset=utf-8",
@@ -46,9 +46,9 @@ class Site:
             raise InputError("conflict", "this directory has another page named index.html", file=index, fix=fix)
         with writing(home):
             home.mkdir(parents=True, exist_ok=True)
-            written = {home / name: content for name, content in self.files.items() if name not in SERVED}
-            for path, content in written.items():
-                path.write_bytes(content)
+        written = {home / name: content for name, content in self.files.items() if name not in SERVED}
+        for path, content in written.items():
+            write_bytes(path, content)
         return list(written)
 
 

@@ -197,9 +197,12 @@ def is_done(directory: Path, point: str) -> bool:
 
 
 def _is_unfinished(candidate: Path, identity: str) -> bool:
+    """And this user's: in one that another made, links may lead anywhere."""
     try:
+        if os.lstat(candidate).st_uid != os.geteuid():
+            return False
         found = read_description(candidate / DESCRIPTION, FORMAT)
-    except SawtoothError:
+    except (OSError, SawtoothError):
         return False
     return found.get("identity") == identity and found.get("finished") is None
 
@@ -208,7 +211,7 @@ def _lock(directory: Path) -> int | None:
     """A descriptor that holds the directory's lock until it is closed or the process ends; None if another process has
     it."""
     with writing(directory):
-        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
