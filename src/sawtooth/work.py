@@ -1,6 +1,6 @@
-"""Work: the one way to fan tasks out over processes or threads.
+"""Work: the single place that distributes tasks over processes or threads.
 
-Processes import nothing of the script that calls; at the end, however it comes, none of them is left.
+Worker processes do not import the calling script; none remains at the end, however it comes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sawtooth.errors import SawtoothError
 
 POLL_S = 0.25
 GRACE_S = 5.0
-"""How long running tasks get to stop by themselves."""
+"""Seconds for running tasks to stop on their own."""
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 _starting = threading.Lock()
@@ -40,11 +40,11 @@ Result = TypeVar("Result")
 
 
 class Misfit(Exception):
-    """Raised by ``done`` of ``fan_out``: what it got is not its task's result. ``Workers`` do the task again."""
+    """Raised by ``done`` of ``fan_out`` if a result does not fit its task. ``Workers`` repeat the task."""
 
 
 class Workers(Protocol):
-    """Who fans out work by other means: ``sawtooth.cluster.Cluster``."""
+    """Another way to distribute work: ``sawtooth.cluster.Cluster``."""
 
     def fan_out(
         self,
@@ -62,7 +62,7 @@ _asked = threading.local()
 
 @contextlib.contextmanager
 def listening(told: Callable[[], bool]) -> Iterator[None]:
-    """Within the block ``told_to_stop`` says what ``told`` does: for ``Workers``, in this thread."""
+    """Within the block ``told_to_stop`` returns what ``told`` does: for ``Workers``, in this thread."""
     _asked.told = told
     try:
         yield
@@ -71,13 +71,13 @@ def listening(told: Callable[[], bool]) -> Iterator[None]:
 
 
 def told_to_stop() -> bool:
-    """Asked by a task: whether it is to end early, where no file or event of its own can tell it: on a cluster."""
+    """Called by a task: whether it should end early, if no file or event can say so, as on a cluster."""
     told: Callable[[], bool] | None = getattr(_asked, "told", None)
     return told is not None and told()
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -92,18 +92,18 @@ def fan_out(
     threads: bool = False,
     executor: Executor | Workers | None = None,
 ) -> None:
-    """Calls ``function`` with every task, in ``jobs`` processes of our own (one a core), or as many ``threads``, where
-    the work leaves Python's lock; or by ``executor``, anything with the interface of ``concurrent.futures``, or
-    ``Workers``: a cluster, which raises what its own ``fan_out`` says.
+    """Calls ``function`` with every task: in ``jobs`` worker processes (default: one per core), in as many ``threads``
+    if the work releases the GIL, or with ``executor``, an object with the interface of ``concurrent.futures``, or
+    ``Workers`` (a cluster, which raises what its own ``fan_out`` documents).
 
-    ``done`` gets each task's number and result, in order where several are there; ``poll`` is called some times a
-    second. When anything raises (a task, these two, Ctrl-C, a worker that dies), ``stop`` is called, which passes the
-    word on to the tasks. Those that do not end within ``GRACE_S`` are ended by force, if the processes are ours. Then
-    it is raised: ``concurrent.futures.BrokenExecutor`` where a worker died. SawtoothError ``no-workers`` where this
-    system gives Python none.
+    ``done`` gets each task's number and result, in order among those that are ready; ``poll`` is called several times a
+    second. If anything raises (a task, these two, Ctrl-C, a dying worker), ``stop`` is called, which passes the request
+    on to the tasks. Worker processes that do not end within ``GRACE_S`` are killed. Then the error is raised:
+    ``concurrent.futures.BrokenExecutor`` if a worker died; SawtoothError ``no-workers`` if this system gives Python
+    none.
 
-    For our processes ``function``, tasks and results are pickled, and come from modules that can be imported: what a
-    script itself defines is unknown there.
+    For worker processes, ``function``, tasks and results are pickled and must come from importable modules: definitions
+    in a script are unknown there.
     """
     if not tasks:
         return
@@ -121,11 +121,11 @@ def fan_out(
         try:
             own = executor = ProcessPoolExecutor(count, mp_context=context, initializer=_prepare, initargs=(safe,))
         except (NotImplementedError, ImportError, OSError) as error:
-            # Python's pools need semaphores with names: a directory /dev/shm, and a build that knows of it.
+            # Python's pools need named semaphores: a directory /dev/shm, and a build that supports it.
             fix = "mount /dev/shm (in a container: give it shared memory), and use a Python that was built where it is"
             raise SawtoothError("no-workers", f"no worker process can be had here: {error}", fix=fix) from error
     numbers: dict[Future[Result], int] = {}
-    # Asked for all that wait, ``concurrent.futures.wait`` looks at each of them each time: of 10,000, for minutes.
+    # ``concurrent.futures.wait`` would examine all waiting futures each time: with 10,000 that takes minutes.
     landed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     try:
         with contextlib.nullcontext() if own is None else _deaf_to_signals():
@@ -162,14 +162,14 @@ def results(
     threads: bool = False,
     executor: Executor | Workers | None = None,
 ) -> list[Result]:
-    """What ``fan_out`` gives, in the order of the tasks."""
+    """The results of ``fan_out`` in the order of the tasks."""
     found: dict[int, Result] = {}
     fan_out(function, tasks, done=found.__setitem__, jobs=jobs, threads=threads, executor=executor)
     return [found[number] for number in range(len(tasks))]
 
 
 def _landed(queued: queue.SimpleQueue[Future[Result]]) -> list[Future[Result]]:
-    """Those that are done, within ``POLL_S``."""
+    """The futures that finish within ``POLL_S``."""
     found = []
     with contextlib.suppress(queue.Empty):
         found.append(queued.get(timeout=POLL_S))
@@ -179,29 +179,29 @@ def _landed(queued: queue.SimpleQueue[Future[Result]]) -> list[Future[Result]]:
 
 
 def _ended(own: ProcessPoolExecutor) -> list[object]:
-    """Of its processes those that live no more: none before the end, but for one that died.
+    """Processes of the pool that have ended: none before the end, unless one died.
 
-    The pool does not look at a process that took long to start (CPython's ``submit`` wakes its manager before it starts
-    one): if that one dies, the pool waits for ever.
+    The pool does not watch a process that started slowly (CPython's ``submit`` wakes its manager before it starts one):
+    if that one dies, the pool waits forever.
     """
     return list(connection.wait([process.sentinel for process in list((own._processes or {}).values())], 0))
 
 
 def _end(futures: set[Future[Result]], own: ProcessPoolExecutor | None) -> None:
-    """Waits for what still runs; processes of ours that take too long are killed."""
+    """Waits for running tasks; worker processes that take too long are killed."""
     if own is None:
         for future in futures:
             future.cancel()
-    # Our own workers pass over what is left, by the word of ``stop``. Not cancelled: a process pool that breaks while
-    # it has cancelled futures never ends (CPython's ``_ExecutorManagerThread.terminate_broken`` stumbles over them).
+    # After ``stop`` the workers skip the remaining tasks. They are not cancelled: a process pool that breaks while it
+    # has cancelled futures never ends (CPython's ``_ExecutorManagerThread.terminate_broken`` fails on them).
     processes = list((own._processes or {}).values()) if own is not None else []
     running = [process.sentinel for process in processes]
     limit = time.monotonic() + GRACE_S
     all_end = False
-    # Asked twice: no more patience.
+    # Interrupted twice: stop waiting.
     with contextlib.suppress(KeyboardInterrupt):
         all_end = not wait(futures, GRACE_S).not_done
-        # A pool that broke calls every future done while its other workers still run, and waits for them.
+        # A broken pool declares every future done while its other workers still run, and waits for them.
         broken = bool(connection.wait(running, 0))
         while broken and running and (left := limit - time.monotonic()) > 0:
             ended = connection.wait(running, left)
@@ -214,9 +214,8 @@ def _end(futures: set[Future[Result]], own: ProcessPoolExecutor | None) -> None:
 
 @contextlib.contextmanager
 def _deaf_to_signals() -> Iterator[None]:
-    """Ctrl-C goes to every process of a terminal, SIGTERM to every one of a service: workers inherit that they ignore
-    both, from their first instant until ``_prepare``.
-    """
+    """Ctrl-C goes to every process of a terminal, SIGTERM to every one of a service. Workers inherit that they ignore
+    both, from their first instant until ``_prepare``."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -229,14 +228,13 @@ def _deaf_to_signals() -> Iterator[None]:
 
 
 class _Process(SpawnProcess):
-    """A process that imports what it is asked to call, and neither the script that was started nor, while it starts,
-    anything that lies in the working directory.
-    """
+    """A process that imports what it must call, but neither the started script nor, while starting, anything in the
+    working directory."""
 
     def start(self) -> None:
         with _starting:
             script, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
-            # multiprocessing has a new process run the file of this module, guarded or not; this one has none.
+            # multiprocessing has a new process run this module's file, guarded or not; this one has none.
             sys.modules["__main__"] = ModuleType("__main__")
             os.environ[_SAFE_PATH] = "1"
             try:
@@ -258,7 +256,7 @@ def _set_safe_path(value: str | None) -> None:
 
 
 def _prepare(safe_path: str | None) -> None:
-    """Leaves Ctrl-C and SIGTERM to the parent, and ends with it: without it a worker would wait for ever."""
+    """Leaves Ctrl-C and SIGTERM to the parent, and ends with it: otherwise a worker would wait forever."""
     _set_safe_path(safe_path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Caught, not ignored: the programs that an engine starts must not inherit it, or nobody could end them.

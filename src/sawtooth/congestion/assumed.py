@@ -1,4 +1,4 @@
-"""What a wrong assumption costs: the model's error where the RTT that it assumes is not that of the flows."""
+"""The cost of a wrong assumption: the model's error if its assumed RTT is not that of the flows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 
 ASSUMED_RTT_S = (0.005, 0.007, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16)
-"""Base RTTs that are assumed, one after the other."""
+"""Base RTTs that are assumed in turn."""
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """Over all windows, where ``rtt_s`` is assumed: estimate / truth, and the error |estimate / truth - 1| in %."""
+    """Over all windows, for one assumed ``rtt_s``: estimate / truth, and the error |estimate / truth - 1| in %."""
 
     rtt_s: float
     ratio: float
@@ -25,10 +25,10 @@ class Wrong:
 def assumed_rtts(
     model: CongestionModel, features: Sequence[Mapping[str, float]], rate_bps: Any, true_bps: Any
 ) -> list[Wrong]:
-    """A row for each of ``ASSUMED_RTT_S``, also for those for which the command would refuse to answer.
+    """One row for each of ``ASSUMED_RTT_S``, including those for which the command would refuse to answer.
 
-    ``features`` are those of windows of probes, ``rate_bps`` their links' rates (NaN: not known), ``true_bps`` what a
-    flow got, above 0.
+    ``features`` are those of windows of probes, ``rate_bps`` their links' rates (NaN: unknown), ``true_bps`` a flow's
+    real rate, above 0.
     """
     import numpy as np
     import pandas as pd

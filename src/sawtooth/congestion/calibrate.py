@@ -1,8 +1,8 @@
-"""Series whose throughput is known, made on an engine: what a CongestionModel learns from.
+"""Makes series with known throughput on an engine, from which a CongestionModel learns.
 
-A measurement is one link with a tail-drop queue and many TCP flows that last 1 to 5 s each and are replaced at once,
-as in Marder and Smith: 1,000 probes at 100 ms, after 5 s in which the queue fills. One file a measurement: what is
-there is not made again.
+A measurement is one link with a tail-drop queue and many TCP flows that last 1 to 5 s each and are replaced at once, as
+in Marder and Smith: 1,000 probes at 100 ms, after 5 s in which the queue fills. Each measurement is one file; existing
+ones are not repeated.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 SETTLE_S = 5
 MOST = 2000
-"""Measurements of one corpus."""
+"""Most measurements of one corpus."""
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
-"""Of a link that is busy without a standing queue: receive windows keep its flows to this share of the rate."""
+"""Loads of a busy link without a standing queue: receive windows keep its flows to this share of the rate."""
 _WINDOW_BYTES = 6000
-"""The least window of a flow on such a link: the endpoints take no much smaller buffer."""
+"""The smallest window of a flow on such a link: endpoints accept no much smaller buffer."""
 QUIET = 0.1
-"""Series of an idle link, and as many that no queue made, for each congested one; at least ``_FEWEST``. They need no
+"""Series of an idle link, and equally many that no queue made, per congested one; at least ``_FEWEST``. They need no
 engine."""
 _FEWEST = 20
 _FULL = 0.9
-"""Share of a link's rate above which it is not called busy, even where no flow is as fast as it can."""
+"""Share of a link's rate above which it does not count as busy, even if no flow is greedy."""
 JITTER_S = (5e-6, 2e-4)
-"""Mean of what a real machine and its path add to an RTT: small against any queue that stands."""
+"""Mean jitter that a real machine and its path add to an RTT: small compared with any standing queue."""
 _STOP = "stop"
 
 
@@ -60,7 +60,7 @@ _STOP = "stop"
 class Measurement:
     """``cubic`` and ``reno`` flows through ``rate_bps`` and ``queue_packets``, with a base RTT of ``rtt_s`` (whole ms).
 
-    ``load``: None for flows as fast as they can, else one of ``LOADS``. ``seed`` is the scenario's.
+    ``load``: None for greedy flows, else one of ``LOADS``. ``seed`` is the scenario's.
     """
 
     rate_bps: int
@@ -82,19 +82,19 @@ class Measurement:
 
     @property
     def control(self) -> str:
-        """Of its flows: one congestion control, or ``mixed``."""
+        """The congestion control of its flows, or ``mixed``."""
         return "cubic" if not self.reno else "mixed" if self.cubic else "reno"
 
     @property
     def name(self) -> str:
-        """Of its file: different for different measurements."""
+        """The name of its file, unique to the measurement."""
         load = "" if self.load is None else f"-load{self.load:g}"
         rtt = f"{self.rtt_s * 1e3:g}ms"
         link = f"{self.rate_bps / 1e6:g}M-{self.queue_packets}p-{rtt}"
         return f"{self.engine}-{link}-cubic{self.cubic}-reno{self.reno}{load}-seed{self.seed}"
 
     def scenario(self) -> dict[str, Any]:
-        """As a scenario file has it."""
+        """The scenario as in a file."""
         counts = {"cubic": self.cubic, "reno": self.reno}
         flows = [
             {"name": cc, "cc": cc, "count": count, "replace": {"lifetime": ["1 s", "5 s"]}}
@@ -121,7 +121,7 @@ class Measurement:
             # Linux offers half of the buffer as a window.
             made["host"] = {"receive_buffer": f"{2 * round(window)} bytes"}
         if self.engine == "kernel":
-            # Only our own program replaces flows there.
+            # Only the native traffic source replaces flows there.
             made["traffic"] = "native"
         return made
 
@@ -166,7 +166,7 @@ def grid(
 
 
 def usual_flows(rate_bps: int) -> list[int]:
-    """Numbers of flows that share a rate at 100 … 1 Mbit/s each, evenly on a logarithmic scale, at least 3 flows."""
+    """Numbers of flows that share a rate at 100 … 1 Mbit/s each, evenly on a logarithmic scale, at least 3."""
     counts = {max(3, round(rate_bps / 1e6 / per_flow)) for per_flow in np.geomspace(1, 100, 12)}
     return sorted(counts)
 
@@ -179,10 +179,11 @@ def make(
     executor: Executor | Workers | None = None,
     quiet: bool = False,
 ) -> None:
-    """Makes those that are not in ``directory`` yet, in ``jobs`` processes (one a core), or by ``executor``, a
-    ``sawtooth.cluster.Cluster``, whose workers need not see it.
+    """Makes the measurements that ``directory`` lacks, in ``jobs`` processes (default: one per core), or with
+    ``executor``, a ``sawtooth.cluster.Cluster``, whose workers need not see the directory.
 
-    Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
+    Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C; finished measurements are
+    kept.
     """
     from sawtooth.bar import Bar
     from sawtooth.work import fan_out
@@ -225,13 +226,13 @@ def make(
 
 
 def _tell_to_stop(directory: Path) -> None:
-    # A full or vanished disk cannot pass the word on; force will do.
+    # A full or missing disk cannot carry the request to stop; the workers are then killed.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / _STOP).touch()
 
 
 def _measure(told: Path, one: Measurement | Link) -> bytes | None:
-    """The file of a measurement; None where the word came to stop, by the file ``told`` or from a cluster."""
+    """The file of a measurement; None if it was told to stop, by the file ``told`` or by a cluster."""
     from sawtooth.engines import get
     from sawtooth.scenario import Scenario
     from sawtooth.work import told_to_stop
@@ -264,8 +265,8 @@ def _measure(told: Path, one: Measurement | Link) -> bytes | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was made: ``streams`` of probes; ``throughput_bps`` of a flow as fast as it can, on average (NaN: none is);
-    ``link_bps`` of all flows together."""
+    """A measurement's result: ``streams`` of probes; ``throughput_bps`` of a greedy flow on average (NaN: there is
+    none); ``link_bps`` of all flows together."""
 
     one: Measurement | Link
     streams: tuple[RttSeries, ...]
@@ -274,12 +275,12 @@ class Measured:
 
     @property
     def series(self) -> RttSeries:
-        """The first of them."""
+        """The first stream."""
         return self.streams[0]
 
     @property
     def state(self) -> str | None:
-        """None where the link is full of flows that are not as fast as they can: neither busy nor congested."""
+        """The link's state; None if it is full of flows that are not greedy, which is neither busy nor congested."""
         if isinstance(self.one, Measurement):
             return "congested" if self.one.load is None else "busy"
         if self.one.kind == "congested":
@@ -297,7 +298,7 @@ class Measured:
 
     @property
     def control(self) -> str:
-        """Of its flows: one congestion control, or ``mixed``."""
+        """The congestion control of its flows, or ``mixed``."""
         if isinstance(self.one, Measurement):
             return self.one.control
         found = {group.cc for group in self.one.groups if not group.window_bytes}
@@ -305,7 +306,7 @@ class Measured:
 
 
 def read(directory: Path) -> Iterator[Measured]:
-    """Every measurement of a directory, in the order of their names."""
+    """Every measurement of a directory, by name."""
     for file in sorted(directory.glob("*.npz")):
         try:
             with np.load(file, allow_pickle=False) as kept:
@@ -314,7 +315,7 @@ def read(directory: Path) -> Iterator[Measured]:
                 pairs = zip(sent_s, rtt_s, strict=True)
                 streams = [RttSeries(*pair, PACE_S, str(file), label=one.name, clock="start") for pair in pairs]
                 goodput_bps = float(kept["goodput_bps"])
-                # Measurements of earlier versions have no more, and need none.
+                # Older measurements lack it, and do not need it.
                 link_bps = float(kept["link_bps"]) if "link_bps" in kept else math.nan
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             fix = "remove the file, and run the same command again"
@@ -333,11 +334,11 @@ def _described(about: dict[str, Any]) -> Measurement | Link:
 
 
 def corpus(*directories: Path, exact: bool = False, seed: int = 1) -> DataFrame:
-    """A row a series: its link, its state and throughput, and the columns of a model.
+    """One row per series: its link, state and throughput, and the columns of a model.
 
-    To every other series a jitter of ``JITTER_S`` is added, so that a model does not rely on the exactness of an engine
-    (``jitter_s`` is its mean; ``exact``: to none). Idle series are jitter only; those of the state ``none`` are of no
-    queue. ``seed`` is that of the jitter. Series with fewer answers than an estimate needs are left out.
+    Every second series gets a jitter of ``JITTER_S``, so that a model does not rely on an engine's exactness
+    (``jitter_s`` is its mean; ``exact``: none does). Idle series are jitter only; those with state ``none`` come from
+    no queue. ``seed`` is that of the jitter. Series with too few answers for an estimate are left out.
     """
     import pandas as pd
 
@@ -367,7 +368,7 @@ def corpus(*directories: Path, exact: bool = False, seed: int = 1) -> DataFrame:
         jitter_s = _jitter(random)
         quiet = jittered(still, jitter_s, random)
         if number % 3 == 2:
-            # A machine that is slow to answer now and then.
+            # A machine that sometimes answers slowly.
             late = random.random(PROBES) < random.uniform(0, 0.02)
             quiet = dataclasses.replace(quiet, rtt_s=quiet.rtt_s + late * random.exponential(0.01, PROBES))
         rows.append({**known, "name": f"idle-{number}", "state": "idle", "jitter_s": jitter_s, **features(quiet)})
@@ -377,7 +378,7 @@ def corpus(*directories: Path, exact: bool = False, seed: int = 1) -> DataFrame:
 
 
 def jittered(series: RttSeries, jitter_s: float, random: np.random.Generator) -> RttSeries:
-    """Each RTT longer by what is drawn from an exponential distribution of that mean."""
+    """Adds to each RTT a draw from an exponential distribution with that mean."""
     if jitter_s == 0:
         return series
     return dataclasses.replace(series, rtt_s=series.rtt_s + random.exponential(jitter_s, len(series)))
@@ -389,7 +390,7 @@ def _jitter(random: np.random.Generator) -> float:
 
 
 def learn(table: DataFrame, level: float = 0.9) -> CongestionModel:
-    """The model of a corpus."""
+    """Trains the model on a corpus."""
     control = table["control"].tolist() if "control" in table else None
     throughput_bps, states = table["throughput_bps"].to_numpy(), table["state"].tolist()
     return CongestionModel(level).fit(table[list(COLUMNS)], throughput_bps, states, control)

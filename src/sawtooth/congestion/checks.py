@@ -1,4 +1,5 @@
-"""What a series cannot be used for, and what its reader must know: units, clocks, gaps, limits on answers, routes."""
+"""Checks of a series: reasons not to use it, and remarks for the reader, about units, clocks, gaps, rate limits and
+routes."""
 
 from __future__ import annotations
 
@@ -12,26 +13,26 @@ from sawtooth.congestion.shift import level_shifts
 from sawtooth.errors import InputError
 
 FEWEST = 100
-"""Answered probes without which nothing is said of a link."""
+"""Fewest answered probes for any statement about a link."""
 
 LONGEST_PATH_S = 3.0
-"""No path has a round trip whose least value is longer: a geostationary satellite there and back takes 0.6 s, and no
-queue stands at seconds without ever being shorter."""
+"""No path has a longer minimum round trip: a geostationary satellite takes 0.6 s there and back, and no queue stays at
+seconds without ever being shorter."""
 SHORTEST_PATH_S = 2e-6
-"""No answer comes from another program, let alone another machine, within less."""
+"""No answer from another program, let alone another machine, comes faster."""
 _LATEST_S = 3600.0
 """No probe waits longer for its answer."""
 _LOCAL_S = 1e-3
 _LAST_UNIX_S = 1e11
 """The year 5138: larger times since 1970 are not in s."""
 _SWAPPED = 3
-"""Probes in a row that reordering makes late; where more lie before the time already reached, a clock was set back."""
+"""Consecutive probes that reordering may make late; more mean that a clock was set back."""
 _HIGH_LOSS = 0.1
 _LIMITED_LOSS = 0.15
 
 
 def check(series: RttSeries, fewest: int = FEWEST) -> RttSeries:
-    """The series in order of time, without rows that are there twice, with remarks on all that is odd.
+    """The series in order of time, without duplicate rows, with remarks on everything odd.
 
     Raises SawtoothError: ``too-few-probes``, ``all-lost``, ``constant-series``, ``wrong-unit``, ``clock-step``.
     """
@@ -54,11 +55,11 @@ def check(series: RttSeries, fewest: int = FEWEST) -> RttSeries:
 
 
 def rate_limited(series: RttSeries) -> bool:
-    """Whether losses come so regularly that a limit on answers makes them, no queue.
+    """Whether losses are so regular that a rate limit on answers causes them, not a queue.
 
-    A token bucket answers every so many probes, or the first ones of every second. Where each probe is lost by chance,
-    distances between the rarer of losses and answers are geometric (deviation near the mean) and the pattern does not
-    come again. Only limits that nobody else uses up at the same time look so.
+    A token bucket answers every n-th probe, or the first ones of every second. With random losses, distances between
+    the rarer of losses and answers are geometric (deviation near the mean), and the pattern does not repeat. This only
+    recognizes limits that nobody else uses at the same time.
     """
     answered = series.answered
     lost = float(1 - answered.mean())
@@ -72,7 +73,7 @@ def rate_limited(series: RttSeries) -> bool:
     pattern = answered - answered.mean()
     lags = np.arange(2, min(201, len(pattern) // 4))
     again = [float(pattern[:-lag] @ pattern[lag:]) / (len(pattern) - lag) for lag in lags]
-    # At lag 1 any outage looks alike; that it is unlike in between makes it a period.
+    # At lag 1 any outage looks periodic; a dissimilar pattern in between makes it a period.
     worst = np.minimum.accumulate(again) if again else np.array([])
     best = np.array(again) / pattern.var() if again else worst
     return bool(((best > 0.6) & (worst / pattern.var() < 0.2)).any())
@@ -105,7 +106,7 @@ def _check_units(series: RttSeries) -> None:
 
 
 def _in_order(series: RttSeries) -> RttSeries:
-    """Sorts what was written in order of arrival, drops what is there twice, refuses a clock that was set back."""
+    """Sorts rows written in order of arrival, drops duplicates, and refuses a clock that was set back."""
     reached = np.maximum.accumulate(series.sent_s)
     behind = series.sent_s < reached
     if behind.any():
@@ -208,6 +209,6 @@ def _longest_run(true: NDArray[np.bool_]) -> int:
 
 
 def say(code: str, series: RttSeries, message: str, fix: str) -> InputError:
-    """What the series cannot be used for."""
+    """The error that says why the series cannot be used."""
     name = f"{series.label}: " if series.label else ""
     return InputError(code, name + message, file=series.source, fix=fix)

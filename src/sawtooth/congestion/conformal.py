@@ -1,6 +1,6 @@
-"""How many of a model's deviations an interval reaches: split conformal prediction with scaled residuals (Lei et al.
-2018). The scale is the process's own deviation times how wrong it was about the held-out series most like this one:
-a model is surer of some links than it should be, and less sure of others.
+"""The width of an interval in the model's deviations: split conformal prediction with scaled residuals (Lei et al.
+2018). The scale is the process's own deviation times its error on the most similar held-out series, because a model is
+too certain about some links and not certain enough about others.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import numpy as np
 from sawtooth.congestion.gaussian import Floats
 
 _ALIKE = 30
-"""Series that say how wrong a model is about one like them."""
+"""Similar series that determine a model's error."""
 _PRIOR = 10
-"""What all series say counts as much as so many of those."""
+"""The errors of all series count as much as this many of those."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
     """``scores`` are the errors of the held-out series, in deviations, in the order of the process's rows; ``factor``
-    is how many times the local mean square of them an interval reaches."""
+    is the interval's width as a multiple of their local root mean square."""
 
     scores: Floats
     factor: float
 
     @classmethod
     def learn(cls, apart: Floats, scores: Floats, counted: Floats, level: float) -> Self:
-        """``apart`` are squared distances between all rows, infinite where two are of one measurement; ``counted`` says
-        which scores the share ``level`` is taken of."""
+        """``apart`` are squared distances between all rows, infinite between two of one measurement; ``counted``
+        selects the scores from which the share ``level`` is computed."""
         local = _local(apart, scores)
         ratios = (scores / local)[counted.astype(bool)]
         share = min(1.0, np.ceil((len(ratios) + 1) * level) / len(ratios))
         return cls(scores, float(np.quantile(ratios, share)))
 
     def deviations(self, apart: Floats) -> Floats:
-        """For each row of squared distances to the series that were learnt from."""
+        """For each row of squared distances to the training series."""
         return self.factor * _local(apart, self.scores)
 
 

@@ -1,8 +1,7 @@
-"""Links drawn at random, over all that whoever probes a link does not choose: what the shipped model is trained on.
+"""Draws random links over everything that a prober does not choose; the bundled model is trained on them.
 
-Rate, depth of the queue, base RTTs and their mix, congestion controls and theirs, numbers of flows and how long each
-lives, and a share of traffic that does not answer to losses. A draw is made by its purpose and its number alone, so any
-of them can be made again.
+Rate, queue depth, base RTTs and their mix, congestion controls and theirs, numbers of flows and their lifetimes, and a
+share of traffic that does not react to losses. A draw depends only on its purpose and number, so each can be repeated.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from sawtooth.frames import FULL_FRAME, MSS
 PROBES = 1000
 PACE_S = 0.1
 SETTLE_S = 8
-"""Of a full segment: 1,448 bytes of payload, and headers."""
+"""A full segment: 1,448 bytes of payload, and headers."""
 _DEAR_BPS = 2e9
 _LEAST_BPS = 1e6
-"""Of a flow on a faster link than that: more flows are too dear to make."""
+"""Lowest rate per flow on faster links: more flows are too expensive to simulate."""
 _MIXES = {
     ("cubic",): 0.22,
     ("reno",): 0.15,
@@ -36,37 +35,38 @@ _LEAST_WINDOW_BYTES = 5000
 _GOODPUT = MSS / FULL_FRAME
 
 Kind = Literal["congested", "held", "bursts"]
-"""Flows as fast as they can; flows that their receive windows hold below the rate; one transfer now and then."""
+"""Greedy flows; flows whose receive windows hold them below the rate; a transfer now and then."""
 
 
 @dataclass(frozen=True)
 class Within:
-    """What links are drawn from: ends of what is spread evenly on a logarithmic scale, and shares of the others."""
+    """The distribution of links: ranges that are uniform on a logarithmic scale, and shares."""
 
     rates_bps: tuple[float, float] = (50e6, 10e9)
     queues_s: tuple[float, float] = (0.010, 0.200)
     rtts_s: tuple[float, float] = (0.005, 0.100)
     quiet: float = 0.14
-    """Links that no flow congests."""
+    """Share of links that no flow congests."""
     unlike: float = 0.5
-    """Links with flows of several RTTs."""
+    """Share of links with flows of several RTTs."""
     held: float = 0.2
-    """Congested links on which other traffic does not answer to losses."""
+    """Share of congested links on which other traffic does not react to losses."""
     other_lives: float = 0.6
-    """Links whose flows last otherwise than 1 to 5 s."""
+    """Share of links whose flows do not last 1 to 5 s."""
     bbr: bool = True
     flow_bps: tuple[float, float] = (0.3e6, 150e6)
-    """Of a flow; at most half of the rate."""
+    """Rate per flow; at most half of the link's."""
 
 
 ALL = Within()
 USUAL = Within((100e6, 1e9), (0.030, 0.080), (0.010, 0.040), 0.0, 0.25, 0.0, 0.0, False)
-"""Links like those that are measured most: a good part of the training."""
+"""Links like those measured most often: a substantial part of the training."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """``count`` flows of one congestion control and base RTT (whole 0.1 ms); ``window_bytes``: what holds each or 0."""
+    """``count`` flows with one congestion control and base RTT (whole 0.1 ms); ``window_bytes``: the window that limits
+    each, or 0."""
 
     cc: str
     count: int
@@ -76,10 +76,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Link:
-    """One link and its flows, each replaced after ``lifetime_s`` (shortest, longest) where it is not held.
+    """One link and its flows; each one that is not held is replaced after ``lifetime_s`` (shortest, longest).
 
     ``bursts`` are transfers on a link of kind ``bursts``: (start in s, bytes) each. ``probes`` are sent in each of
-    ``streams`` series, which share out the pace between them: many of a short time say about as much as one of a long.
+    ``streams`` series that share the pace: many short ones say about as much as one long one.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Link:
 
     @property
     def flows(self) -> int:
-        """As fast as they can."""
+        """Greedy flows."""
         return sum(group.count for group in self.groups if not group.window_bytes)
 
     @property
@@ -104,7 +104,7 @@ class Link:
         return self.queue_packets * FULL_FRAME * 8 / self.rate_bps
 
     def scenario(self) -> dict[str, Any]:
-        """As a scenario file has it. Flow group ``g0`` and so on; the link's way there is ``near>far``."""
+        """The scenario as in a file. Flow groups are ``g0`` and so on; the link's forward direction is ``near>far``."""
         hosts: dict[str, Any] = {"near": {}, "far": {}, "prober": {}}
         rate = {"from": "near", "to": "far", "rate": f"{self.rate_bps} bit/s", "queue": f"{self.queue_packets} packets"}
         links: list[dict[str, Any]] = [{"from": "prober", "to": "near"}, rate]
@@ -151,10 +151,10 @@ class Link:
 
 
 def draw(purpose: str, number: int, within: Within = ALL, *, engine: str = "sim") -> Link:
-    """The link of that number. ``purpose`` names a set, like "train": no two sets share a link.
+    """The link of that number. ``purpose`` names a set, like "train"; two sets never share a link.
 
-    Low rates come more often than high ones, with one over the square root of the rate, since a link costs as much to
-    make as packets pass it.
+    The frequency of a rate is inversely proportional to its square root, because simulating a link costs as much as the
+    packets that pass.
     """
     random = np.random.default_rng([*purpose.encode(), number])
     low, high = (end**-0.5 for end in within.rates_bps)
@@ -192,7 +192,7 @@ def draw(purpose: str, number: int, within: Within = ALL, *, engine: str = "sim"
 
 
 def _rtts(random: np.random.Generator, within: Within) -> list[float]:
-    """One, or two to six up to a factor of ten apart."""
+    """One RTT, or two to six up to a factor of ten apart."""
     middle_s = _log_uniform(random, *within.rtts_s)
     count = 1 if random.random() < 1 - within.unlike else int(random.integers(2, 7))
     spread = random.uniform(0.2, 1.15) if count > 1 else 0.0
@@ -210,7 +210,7 @@ def _mix(random: np.random.Generator, within: Within) -> dict[str, float]:
 
 
 def _shared(random: np.random.Generator, count: int, mix: dict[str, float], rtts_s: Sequence[float]) -> list[Group]:
-    """``count`` flows by their shares, spread over the RTTs by shares of their own."""
+    """Divides ``count`` flows by their shares, and over the RTTs by separate shares."""
     weights = random.dirichlet([2.0] * len(rtts_s))
     cells = [
         (cc, rtt_s, share * weight) for cc, share in mix.items() for rtt_s, weight in zip(rtts_s, weights, strict=True)
@@ -223,7 +223,8 @@ def _shared(random: np.random.Generator, count: int, mix: dict[str, float], rtts
 def _held(
     random: np.random.Generator, rate_bps: float, share: float, rtts_s: Sequence[float], queue_s: float
 ) -> list[Group]:
-    """Flows that never leave and whose windows keep them to about that share of the rate, at a delay of ``queue_s``."""
+    """Flows that never leave, with windows that keep them to about that share of the rate, at a delay of
+    ``queue_s``."""
     groups = []
     for rtt_s in rtts_s[:2]:
         bytes_ = share / len(rtts_s[:2]) * rate_bps / 8 * (rtt_s + queue_s)

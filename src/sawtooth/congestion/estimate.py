@@ -1,4 +1,4 @@
-"""Estimate: what a window of 1,000 probes says of a link, or why it says nothing."""
+"""Estimate: what a window of 1,000 probes says about a link, or why it says nothing."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.shown import Shown
 
 FARTHEST = 2.0
-"""Times the usual distance to what the model was trained on, beyond which it is not asked."""
+"""Largest distance to the training data for an answer, as a multiple of the usual one."""
 _EDGE = 1.1
-"""Factor within which the end of an interval counts as having reached the edge of what the model was trained on."""
+"""Factor within which an interval's end counts as having reached the edge of the training data."""
 _PACE_WITHIN = 0.05
 _MOST_LOSS = 0.01
-"""Share of probes that a link may lose and yet be called idle or busy: where no queue is full, none are lost."""
+"""Largest loss share of a link called idle or busy: without a full queue, nothing is lost."""
 _SURELY_LOST = 5
-"""Probes that nearly all queues like this one lose: where none is missing, the source does not record them."""
+"""Probes that almost all similar queues lose: if none is missing, the source does not record losses."""
 _OTHER = 1.5
-"""Factor between the estimates before and after a change of the queue from which on the throughput changed."""
+"""Factor between the estimates before and after a change of the queue that counts as a change of throughput."""
 _WIDEST = 20.0
-"""Factor from the least to the most of an interval beyond which it is no answer."""
+"""Largest ratio between the ends of an interval that still counts as an answer."""
 
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Shown):
-    """``sent_s`` of the first and of the last probe, and what they say.
+    """The estimate for one window of probes.
 
-    ``state`` is None where nothing can be told, and ``reason`` then the code of why, ``text`` the sentence.
-    ``throughput_bps`` is the mean of a TCP flow with ``low_bps`` and ``high_bps``, None unless the link is congested.
-    Where the interval comes within a tenth of the least or largest throughput that the model knows of such links,
-    ``edge_bps``, or goes beyond it, the answer is one-sided: ``bound`` is ``at-most`` and ``low_bps`` 0, or
-    ``at-least`` and ``high_bps`` None. A ``throughput_bps`` beyond that edge is a guess.
-    ``changes_s`` is when the throughput changed within the window, None where it stayed: the interval then reaches over
-    those before and after. ``losses_known`` is False where the source seems not to record lost probes: the answer then
-    does without them. ``distance`` is that of the model. ``measured`` has the features.
+    - ``sent_s``: times of the first and last probe.
+    - ``state``: None if inconclusive; then ``reason`` is the code and ``text`` the sentence.
+    - ``throughput_bps`` is a TCP flow's mean, with ``low_bps`` and ``high_bps``; None unless the link is congested.
+    - ``bound``, ``edge_bps``: if the interval comes within a tenth of the lowest or highest throughput that the model
+      knows for such links (``edge_bps``), the answer is one-sided: ``at-most`` with ``low_bps`` 0, or ``at-least`` with
+      ``high_bps`` None. A ``throughput_bps`` beyond that edge is a guess.
+    - ``changes_s``: when the throughput changed within the window, else None. The interval then covers both parts.
+    - ``losses_known``: False if the source seems not to record lost probes; the answer then does not use losses.
+    - ``distance``: the model's distance to its training data. ``measured``: the features.
     """
 
     source: str
@@ -81,7 +82,7 @@ class Estimate(Shown):
 
     @property
     def within(self) -> str:
-        """What goes with ``gets``: the interval, or why it is one-sided; "" unless the link is congested."""
+        """The addition to ``gets``: the interval, or why it is one-sided; "" unless the link is congested."""
         if self.throughput_bps is None or self.low_bps is None:
             return ""
         if self.bound is None or self.edge_bps is None:
@@ -100,12 +101,11 @@ def estimate(
     rate_bps: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Estimate]:
-    """One for each window of 1,000 probes; what is left at the end is passed over. Never raises for a bad series: one
-    that cannot be used as a whole gives one estimate that says so.
+    """One estimate for each window of 1,000 probes; a rest is ignored. Never raises for a bad series: one that cannot
+    be used gives a single estimate that says so.
 
-    ``rtt_s`` is the mean base RTT of the link's TCP flows, ``rate_bps`` the link's rate, each where it is known.
-    ``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` where the model was not
-    trained on links like that.
+    ``rtt_s`` is the mean base RTT of the link's TCP flows, ``rate_bps`` the link's rate, if known. ``progress`` is
+    called with the finished share. Raises SawtoothError ``out-of-range`` if the model was not trained on such links.
     """
     chosen = CongestionModel.default() if model is None else model
     _check_assumed(chosen, rtt_s, rate_bps)
@@ -135,14 +135,14 @@ def estimate(
 
 @dataclass(frozen=True)
 class _Known:
-    """The model, and what is known of the link."""
+    """The model, and what is known about the link."""
 
     model: CongestionModel
     rtt_s: float | None
     rate_bps: float | None
 
     def row(self, values: dict[str, float], losses: bool = True) -> NDArray[np.float64]:
-        """What the model is asked with; ``losses``: whether those of the features are known."""
+        """The model's input; ``losses``: whether the loss features are known."""
         told = {name: math.nan if name in OF_LOSS and not losses else value for name, value in values.items()}
         link = [math.nan if value is None else value for value in (self.rtt_s, self.rate_bps)]
         return np.array([[*told.values(), *link]])
@@ -150,7 +150,7 @@ class _Known:
 
 def _window(part: RttSeries, name: str, known: _Known) -> Estimate:
     try:
-        # Remarks on the whole series would blame each window for what happened in another.
+        # Remarks on the whole series would blame each window for events in another.
         checked = check(replace(part, remarks=()))
     except SawtoothError as error:
         return _cannot(part, name, error.code, error.message)
@@ -167,7 +167,7 @@ def _window(part: RttSeries, name: str, known: _Known) -> Estimate:
 
 
 def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, known: _Known) -> Estimate:
-    """``values`` are the features of the window ``part``, which passed as ``checked``."""
+    """``values`` are the features of the window ``part``, which passed the checks as ``checked``."""
     model = known.model
     usual = model.usual_loss(known.row(values))[0] if values["loss"] == 0 else np.zeros(2)
     losses = bool(usual[0] * PROBES < _SURELY_LOST)
@@ -211,7 +211,7 @@ def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name:
         return _cannot(part, name, "unlike-training", text, **found)
     found |= {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
     if below:
-        # The model answers alike for all that lies beyond the edge, so it cannot deny the edge either.
+        # The model answers the same for everything beyond the edge, so the edge must stay inside the interval.
         found |= {"low_bps": 0.0, "high_bps": max(high_bps, least_bps), "bound": "at-most", "edge_bps": least_bps}
     elif above:
         found |= {"low_bps": min(low_bps, most_bps), "high_bps": None, "bound": "at-least", "edge_bps": most_bps}
@@ -233,7 +233,7 @@ def _side(series: RttSeries, known: _Known, losses: bool) -> tuple[float, float,
 def _check_assumed(model: CongestionModel, rtt_s: float | None, rate_bps: float | None) -> None:
     for field, value, unit, scale in (("rtt_s", rtt_s, "ms", 1e3), ("rate_bps", rate_bps, "Mbit/s", 1e-6)):
         low, high = model.trained_on_[field]
-        # A tenth beyond the ends is still near.
+        # A tenth beyond the ends still counts as near.
         if value is not None and not 0.9 * low <= value <= 1.1 * high:
             message = (
                 f"{value * scale:g} {unit}, and the model was trained on {low * scale:g} … {high * scale:g} {unit}"

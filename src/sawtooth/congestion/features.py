@@ -1,9 +1,9 @@
-"""What a series of RTTs says of the queue that it went through, as numbers that a model can learn from.
+"""Features of a series of RTTs that describe the queue, as numbers for a model.
 
-``std_s`` and ``increasing`` are those of Marder and Smith, "Modeling Persistent Congestion for Tail Drop Queue"; so is
-the mean. RTTs are cut to between their 1st and 99th percentile first, so that no feature hangs on a few probes that met
-another queue than the rest. Delays count from that 1st percentile, so the length of the path does not matter; only
-neighbouring probes that were both answered are compared. docs/persistent-congestion.md says what each is worth.
+``std_s``, ``increasing`` and the mean are those of Marder and Smith, "Modeling Persistent Congestion for Tail Drop
+Queue". RTTs are first cut to between their 1st and 99th percentile, so that no feature depends on a few unusual probes.
+Delays count from the 1st percentile, so the path's length does not matter. Only neighboring probes that were both
+answered are compared. docs/persistent-congestion.md explains the value of each feature.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ FEATURES: dict[str, str] = {
     "clump": "share of lost probes followed by another loss, shrunk towards the loss rate if few were lost",
     "near_loss": "mean rank (0 … 1) of the RTTs just before and after a lost probe, shrunk towards ½ if few were lost",
 }
-"""In the order of the columns of a model. Names that end in _s are in seconds, the others have no unit."""
+"""In the order of a model's columns. Names that end in _s are in seconds, the others have no unit."""
 
 OF_LOSS = ("loss", "clump", "near_loss")
-"""Features that need a source which records lost probes."""
+"""Features that require a source which records lost probes."""
 
 PART = 333
-"""Probes of a part, about."""
+"""Approximate number of probes per part."""
 _PERCENTILES = (1, 10, 50, 90, 99)
 _EDGE = 0.05
 _LAGS = (1, 2, 3, 5, 10, 20)
 _PRIOR = 5
-"""Lost probes that weigh as much as what is expected without any."""
+"""Lost probes that weigh as much as the expectation without any."""
 
 
 def features(series: RttSeries) -> dict[str, float]:
-    """Each of ``FEATURES``. The series must have passed ``check``: constant ones have no features.
+    """The values of ``FEATURES``. The series must have passed ``check``: constant ones have no features.
 
-    Raises ValueError where in no part four answered probes follow each other, or nearly all have the same RTT.
+    Raises ValueError if no part has four consecutive answered probes, or nearly all have the same RTT.
     """
     found = []
     for part in np.array_split(series.rtt_s, max(1, round(len(series) / PART))):
@@ -109,11 +109,11 @@ def _of_part(whole_s: NDArray[np.float64]) -> dict[str, float]:
 
 
 def vector(values: dict[str, float]) -> NDArray[np.float64]:
-    """The features in the order of ``FEATURES``, each on the scale on which a model is smooth in it.
+    """The features in the order of ``FEATURES``, each on a scale on which a model is smooth.
 
-    Seconds as the logarithm of milliseconds (of 1 µs where there is less), ``asymmetry`` and ``peaked`` as their
-    logarithm, ``loss`` as its square root, since a TCP flow's window goes with one over it (Mathis et al. 1997); the
-    rest as they are.
+    Seconds become the logarithm of milliseconds (at least 1 µs), ``asymmetry`` and ``peaked`` their logarithm, ``loss``
+    its square root, because a TCP flow's window is inversely proportional to it (Mathis et al. 1997); the rest is
+    unchanged.
     """
     return np.array([_scaled(name, values[name]) for name in FEATURES])
 
@@ -127,7 +127,7 @@ def _scaled(name: str, value: float) -> float:
 
 
 def unscaled(name: str, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The feature ``name`` as ``features`` gives it, of what ``vector`` made of it."""
+    """Inverse of ``vector`` for the feature ``name``."""
     if name.endswith("_s"):
         return np.asarray(np.exp(scaled) / 1e3)
     if name in ("asymmetry", "peaked"):
@@ -157,13 +157,13 @@ def _ranks(order: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _differences(rtt_s: NDArray[np.float64], order: int = 1) -> NDArray[np.float64]:
-    """Of neighbours that were answered: a lost probe is NaN, and so is what touches it."""
+    """Differences of answered neighbors; NaN next to a lost probe."""
     found = np.diff(rtt_s, order)
     return found[~np.isnan(found)]
 
 
 def _autocorrelation(rtt_s: NDArray[np.float64], lag: int) -> float:
-    """Of pairs that were both answered, about the mean of the whole series."""
+    """Over pairs that were both answered, around the mean of the whole series."""
     centred = rtt_s - np.nanmean(rtt_s)
     products = centred[lag:] * centred[:-lag]
     known = products[~np.isnan(products)]

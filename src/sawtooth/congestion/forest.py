@@ -1,7 +1,7 @@
-"""Trees that vote on the state of a link: scikit-learn grows them, a JSON file holds them, numpy answers.
+"""Trees that vote on the state of a link: scikit-learn trains them, a JSON file stores them, numpy evaluates them.
 
-Extremely randomised trees (Geurts, Ernst and Wehenkel 2006): each asks of one feature at a time whether it is above a
-threshold, and a state is as probable as the share of its training series in the leaves that are reached.
+Extremely randomized trees (Geurts, Ernst and Wehenkel 2006): each node compares one feature with a threshold, and a
+state's probability is the share of its training series in the leaves reached.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _LEAST_LEAF = 2
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Nodes by number, the root first: at ``column`` (−1: a leaf) up to ``threshold`` to ``left``, else to ``right``;
-    ``shares`` of each state, where it is a leaf."""
+    """Nodes by number, the root first: at ``column`` (−1: a leaf) go to ``left`` up to ``threshold``, else to
+    ``right``; ``shares`` of each state in a leaf."""
 
     column: NDArray[np.int64]
     threshold: Floats
@@ -40,17 +40,17 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """``sure`` is the least probability of a state with which it is told: of held-out series few are wrong then."""
+    """``sure`` is the lowest probability with which a state is reported: few held-out series are wrong then."""
 
     trees: tuple[Tree, ...]
     sure: float
 
     @classmethod
     def learn(cls, rows: Floats, states: NDArray[np.int64], wrong: float) -> Self:
-        """``states`` are numbers from 0 on. Each series is held out of the trees that drew others: of those told with
-        the probability ``sure`` no more than the share ``wrong`` is told wrong.
+        """``states`` are numbers from 0. Each series is held out of the trees that drew others; among those reported
+        with probability ``sure`` at most the share ``wrong`` is wrong.
 
-        Raises SawtoothError ``tool-missing`` where scikit-learn is not installed.
+        Raises SawtoothError ``tool-missing`` if scikit-learn is not installed.
         """
         learner = scikit("ensemble").ExtraTreesClassifier(
             TREES,
@@ -65,16 +65,16 @@ class Forest:
         return cls(tuple(_taken(one.tree_) for one in learner.estimators_), _least(held_out, states, wrong))
 
     def predict(self, rows: Floats) -> Floats:
-        """The probability of each state: a column each."""
+        """The probability of each state, one column each."""
         return np.asarray(np.mean([tree.predict(rows) for tree in self.trees], axis=0))
 
     def describe(self) -> dict[str, Any]:
-        """For JSON: a tree is a list of nodes: ``[column, threshold, left, right]``, of a leaf ``[shares]``."""
+        """For JSON: a tree is a list of nodes ``[column, threshold, left, right]``, or ``[shares]`` for a leaf."""
         return {"sure": round(self.sure, 4), "trees": [_nodes(tree) for tree in self.trees]}
 
     @classmethod
     def read(cls, described: dict[str, Any], columns: int, states: int) -> Self:
-        """Of ``describe``. Raises ValueError, KeyError, TypeError or IndexError for anything else."""
+        """Inverse of ``describe``. Raises ValueError, KeyError, TypeError or IndexError for anything else."""
         trees = tuple(_tree(nodes, columns, states) for nodes in described["trees"])
         sure = float(described["sure"])
         if not trees or not 0 <= sure <= 1:
@@ -85,7 +85,7 @@ class Forest:
 def _taken(tree: Any) -> Tree:
     column = np.where(tree.children_left < 0, -1, tree.feature).astype(np.int64)
     values = tree.value[:, 0, :]
-    # In as many digits as the file will have.
+    # With as many digits as the file will have.
     shares = np.round(values / values.sum(axis=1, keepdims=True), 2)
     left, right = (child.astype(np.int64) for child in (tree.children_left, tree.children_right))
     return Tree(column, np.round(tree.threshold, 5), left, right, shares)
@@ -103,7 +103,7 @@ def _tree(nodes: list[Any], columns: int, states: int) -> Tree:
     for at, node in enumerate(nodes):
         if len(node) > 1:
             column[at], threshold[at], left[at], right[at] = node
-            # Children come after their parent, so that every way ends.
+            # Children come after their parent, so every path ends.
             ends = at < min(left[at], right[at]) and max(left[at], right[at]) < count
             if not 0 <= column[at] < columns or not ends or not np.isfinite(threshold[at]):
                 raise ValueError("a tree has a branch that leads nowhere")
@@ -115,7 +115,7 @@ def _tree(nodes: list[Any], columns: int, states: int) -> Tree:
 
 
 def _least(held_out: Floats, states: NDArray[np.int64], wrong: float) -> float:
-    """The least probability from which on no more than that share is wrong."""
+    """The lowest probability above which at most that share is wrong."""
     most, missed = held_out.max(axis=1), held_out.argmax(axis=1) != states
     order = np.argsort(-most, kind="stable")
     share = np.cumsum(missed[order]) / np.arange(1, len(order) + 1)

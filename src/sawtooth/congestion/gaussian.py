@@ -1,8 +1,8 @@
-"""A Gaussian process that a JSON file holds: scikit-learn finds its lengths, numpy answers.
+"""A Gaussian process stored in a JSON file: scikit-learn finds its length scales, numpy predicts.
 
-Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1: the covariance is
-``signal · exp(−½ Σ ((a − b)/length)²)``, with ``noise`` on its diagonal, over columns that are scaled. What it has
-learnt is the rows themselves, so the file says what the answer rests on.
+Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1: the covariance is ``signal ·
+exp(−½ Σ ((a − b)/length)²)``, with ``noise`` on its diagonal, over scaled columns. Its knowledge is the rows
+themselves, so the file shows what the answer is based on.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ Floats = NDArray[np.float64]
 _LENGTHS = (0.3, 1e3)
 _FOLDS = 8
 _ENOUGH = 500
-"""Rows from which lengths are found, evenly chosen: the time grows with the third power. All answer."""
+"""Rows used to find length scales, chosen evenly, since the time grows with the third power. All rows are used to
+predict."""
 
 
 _STEPS, _STEPS_ON = 80, 12
-"""Of the search for lengths: from nowhere, and from where another process has found its own."""
+"""Steps of the search for length scales: from scratch, and from another process's result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """``rows`` are as they were given, ``targets`` one a row; ``lengths`` are in standard deviations of a column."""
+    """``rows`` are as given, ``targets`` one per row; ``lengths`` are in standard deviations of a column."""
 
     rows: Floats
     targets: Floats
@@ -42,9 +43,9 @@ class Gaussian:
 
     @classmethod
     def learn(cls, rows: Floats, targets: Floats, start: Floats | None = None) -> Gaussian:
-        """By maximum likelihood, from the lengths ``start`` on where they are given.
+        """Trains by maximum likelihood, starting from ``start`` if given.
 
-        Raises SawtoothError ``tool-missing`` where scikit-learn is not installed.
+        Raises SawtoothError ``tool-missing`` if scikit-learn is not installed.
         """
         process, kernels = scikit("gaussian_process"), scikit("gaussian_process.kernels")
         lengths = np.full(rows.shape[1], 3.0) if start is None else start
@@ -53,14 +54,14 @@ class Gaussian:
         steps = partial(_optimum, steps=_STEPS if start is None else _STEPS_ON)
         learner = process.GaussianProcessRegressor(kernel, optimizer=steps, normalize_y=True)
         with warnings.catch_warnings():
-            # A length at its bound is a column that tells nothing: that is an answer, not a failure.
+            # A length at its bound means an irrelevant column: a result, not a failure.
             warnings.simplefilter("ignore", scikit("exceptions").ConvergenceWarning)
             some = np.argsort(targets, kind="stable")[:: -(-len(targets) // _ENOUGH)]
             found = learner.fit(((rows - rows.mean(axis=0)) / spread(rows))[some], targets[some]).kernel_
         return cls(rows, targets, np.array(found.k1.k2.length_scale), found.k1.k1.constant_value, found.k2.noise_level)
 
     def predict(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the target at each row, noise included."""
+        """Mean and standard deviation of the target at each row, including noise."""
         near = self._covariance(rows)
         whitener, weights = self._solved
         unit = self.targets.std()
@@ -69,7 +70,7 @@ class Gaussian:
         return self.targets.mean() + unit * near @ weights, unit * np.sqrt(variance)
 
     def held_out(self, groups: NDArray[Any]) -> tuple[Floats, Floats]:
-        """As ``predict`` for each of its own rows, from the rows of other folds; groups are never split."""
+        """Like ``predict`` for each of its own rows, from the rows of other folds; groups are never split."""
         means, deviations = np.empty(len(self.targets)), np.empty(len(self.targets))
         folds = np.unique(groups, return_inverse=True)[1] % _FOLDS
         for fold in np.unique(folds):
@@ -82,12 +83,12 @@ class Gaussian:
     def _solved(self) -> tuple[Floats, Floats]:
         factor = np.linalg.cholesky(self._covariance(self.rows) + self.noise * np.eye(len(self.rows)))
         centred = (self.targets - self.targets.mean()) / self.targets.std()
-        # The inverse, since a long series asks for one row a window, and each would solve anew.
+        # The inverse is stored because a long series asks for one row per window, and each would solve again.
         whitener = np.linalg.inv(factor)
         return np.asarray(whitener, dtype=np.float64), np.asarray(whitener.T @ (whitener @ centred), dtype=np.float64)
 
     def apart(self, rows: Floats) -> Floats:
-        """Squared distances to its own rows, in lengths."""
+        """Squared distances to its own rows, in length scales."""
         unit = spread(self.rows) * self.lengths
         return squared_distances(rows / unit, self.rows / unit)
 
@@ -96,7 +97,7 @@ class Gaussian:
 
 
 def _optimum(objective: Any, start: Floats, bounds: Floats, *, steps: int) -> tuple[Floats, float]:
-    """As scikit-learn's own, but that it ends after so many steps."""
+    """As scikit-learn's optimizer, but limited to this many steps."""
     from scipy.optimize import minimize
 
     found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": steps})
@@ -104,9 +105,9 @@ def _optimum(objective: Any, start: Floats, bounds: Floats, *, steps: int) -> tu
 
 
 def scikit(module: str) -> Any:
-    """A module of scikit-learn, which learning needs and answering does not.
+    """A module of scikit-learn, which is needed for training only.
 
-    Raises SawtoothError ``tool-missing`` where it is not installed.
+    Raises SawtoothError ``tool-missing`` if it is not installed.
     """
     try:
         return importlib.import_module(f"sklearn.{module}")
@@ -116,12 +117,12 @@ def scikit(module: str) -> Any:
 
 
 def squared_distances(first: Floats, second: Floats) -> Floats:
-    """Of every row of one to every row of the other."""
+    """Between every row of one and every row of the other."""
     across = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :] - 2 * first @ second.T
     return np.asarray(np.maximum(across, 0.0))
 
 
 def spread(rows: Floats) -> Floats:
-    """Standard deviation of each column; 1 where a column is constant but for rounding."""
+    """Standard deviation of each column; 1 if a column is constant apart from rounding."""
     deviation = rows.std(axis=0)
     return np.where(deviation > 1e-7 * (1 + np.abs(rows.mean(axis=0))), deviation, 1.0)

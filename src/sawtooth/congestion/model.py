@@ -1,7 +1,7 @@
-"""CongestionModel: from the features of a series of RTTs to the throughput of a TCP flow on the link.
+"""CongestionModel: predicts the throughput of a TCP flow on a link from the features of a series of RTTs.
 
-Used like an estimator of scikit-learn, which does the learning; a model that was learnt needs numpy only. It is a JSON
-file: the series that it rests on, a line each, and a few numbers.
+It has the interface of a scikit-learn estimator. Training needs scikit-learn; a trained model needs numpy only. It is
+stored as a JSON file: the series behind it, one per line, and a few numbers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 FORMAT = 3
 _LARGEST = 256 * 1024 * 1024
 COLUMNS = (*FEATURES, "rtt_s", "rate_bps")
-"""Of ``X``: the features, then what is known of the link: its TCP flows' mean base RTT, and its rate. NaN: not known.
-The features of ``OF_LOSS`` are NaN, all of them, where the source does not record lost probes."""
+"""Columns of ``X``: the features, then the mean base RTT of the link's TCP flows and the link's rate. NaN: unknown. The
+features in ``OF_LOSS`` are all NaN if the source does not record lost probes."""
 STATES = ("idle", "busy", "congested", "none")
-"""No traffic; traffic without a standing queue; persistently congested; and what no queue makes."""
+"""No traffic; traffic without a standing queue; persistently congested; and not made by a queue."""
 
 QUIET = ("idle", "busy")
 
@@ -43,30 +43,31 @@ _PARTS = {"loss": tuple(COLUMNS.index(name) for name in OF_LOSS), "rtt": (-2,), 
 """Columns that are known together or not at all."""
 _FEWEST = 20
 _NEAR = 0.5
-"""Logarithm of the factor by which an RTT or a rate may differ from one that was seen: 1.65."""
+"""Logarithm of the factor by which an RTT or a rate may differ from a trained one: 1.65."""
 _ALIKE = 20
-"""Series that say what is usual for one like them."""
+"""Similar series that define what is usual."""
 _WRONG = 0.01
-"""Share of held-out series whose state may be told wrong, of those that it is told of."""
+"""Largest share of wrong states among held-out series whose state is reported."""
 
 
 class CongestionModel:
-    """The mean throughput of a TCP flow, in bit/s, with an interval; the link's state; the distance to what it knows.
+    """Predicts the mean throughput of a TCP flow in bit/s with an interval, the link's state, and the distance to the
+    training data.
 
-    ``level`` is the share of unseen series whose throughput the interval should hold (0 … 1). What was learnt ends in
-    an underscore: ``processes_`` has a process for each set of parts that may be unknown, ``states_`` the trees that
-    vote on the state, with and without losses.
+    ``level`` is the share of unseen series whose throughput the interval should contain (0 … 1). Trained attributes end
+    in an underscore: ``processes_`` has a process for each set of unknown parts, ``states_`` the trees that vote on the
+    state, with and without losses.
     """
 
     def __init__(self, level: float = 0.9) -> None:
         self.level = level
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """As scikit-learn's."""
+        """As in scikit-learn."""
         return {"level": self.level}
 
     def set_params(self, **parameters: Any) -> Self:
-        """As scikit-learn's. Raises ValueError for a name that is no parameter."""
+        """As in scikit-learn. Raises ValueError for an unknown parameter."""
         for name, value in parameters.items():
             if name not in self.get_params():
                 raise ValueError(f"no parameter {name!r}")
@@ -80,9 +81,9 @@ class CongestionModel:
         state: Sequence[str] | None = None,
         control: Sequence[str] | None = None,
     ) -> Self:
-        """Learns from series with known throughput ``y``, in bit/s a flow; ``state`` is that of each, without it all
-        are congested. ``y`` is not looked at where they are not. ``control`` names the congestion control of the flows
-        of each: nothing is learnt from it, ``trained`` tells it.
+        """Trains on series with known throughput ``y`` in bit/s per flow. ``state`` is the state of each (default: all
+        congested); ``y`` is ignored for other states. ``control`` names the congestion control of each series' flows,
+        for ``trained`` only.
 
         Raises ValueError for fewer than 20 congested series, a ``level`` outside 0 … 1, a rate or throughput not above
         zero, other columns than ``COLUMNS``; SawtoothError ``tool-missing`` without scikit-learn.
@@ -105,14 +106,14 @@ class CongestionModel:
         rows, log = _rows(table), np.log(target)
         self._keep(rows[congested], log, rows[~congested], states[~congested].tolist())
         self.processes_, self.reach_, self.held_out_ = {}, {}, {}
-        # Throughputs that are near each other leave together: what is tested is a number of flows not seen before.
+        # Similar throughputs are held out together, so that the test is on an unseen number of flows.
         groups = np.round(30 * log).astype(int)
-        # Without the outermost nothing is known of what lies beyond the next.
+        # Without the outermost series, nothing is known beyond the next ones.
         inner = (log > log.min() + 0.1) & (log < log.max() - 0.1)
         same = log[:, None] == log[None, :]
         lengths: Floats | None = None
         for unknown in _unknowns(("loss", "rtt", "rate")):
-            # What is left matters about as it does with all.
+            # The remaining columns matter about as much as in the full set.
             start = None if lengths is None else lengths[_known(unknown)]
             process = Gaussian.learn(self.rows_[:, _known(unknown)], log, start)
             lengths = process.lengths if lengths is None else lengths
@@ -140,7 +141,7 @@ class CongestionModel:
         self.spread_ = spread(rows[:, :-2])
 
     def _fit_space(self, same: NDArray[np.bool_]) -> None:
-        """What is far: a distance of 1 is that within which 99 of 100 series have one of another measurement."""
+        """Scales distances: 1 is the distance within which 99 of 100 series have one from another measurement."""
         self.unit_ = {}
         for unknown in _unknowns(("loss",)):
             apart = self._apart(self.rows_[:, :-2], unknown)
@@ -163,11 +164,12 @@ class CongestionModel:
             self.states_[_name(unknown)] = Forest.learn(rows[:, _features(unknown)], numbers, _WRONG)
 
     def predict(self, X: DataFrame | Floats) -> Floats:
-        """Mean throughput of a flow, in bit/s, of each series, as if all were congested."""
+        """Mean throughput of a flow in bit/s for each series, assuming that all are congested."""
         return np.asarray(np.exp(self._answers(_rows(_table(X)))[0]))
 
     def predict_interval(self, X: DataFrame | Floats) -> Floats:
-        """Least and largest, in bit/s: two columns. They hold the share ``level`` of series like those learnt from."""
+        """Lower and upper end in bit/s: two columns. They contain the share ``level`` of series like the training
+        data."""
         mean, half = self._answers(_rows(_table(X)))
         return np.exp(np.column_stack([mean - half, mean + half]))
 
@@ -187,13 +189,13 @@ class CongestionModel:
         return float(1 - wrong / ((log - log.mean()) ** 2).sum())
 
     def predict_state(self, X: DataFrame | Floats) -> list[str]:
-        """The most probable of the states that it has seen."""
+        """The most probable state."""
         return [name for name, _ in self.states(X)]
 
     def states(self, X: DataFrame | Floats) -> list[tuple[str, float]]:
-        """Of each series the most probable state, and how sure that is: below 1 it can't be told.
+        """For each series the most probable state, with its certainty: below 1 it is inconclusive.
 
-        Whether a link that is not congested is idle or busy is a matter of degree, and needs no certainty.
+        Whether a link that is not congested is idle or busy is a matter of degree and needs no certainty.
         """
         rows = _rows(_table(X))
         found = [(self.names_[0], math.inf)] * len(rows)
@@ -210,7 +212,7 @@ class CongestionModel:
         return found
 
     def usual_loss(self, X: DataFrame | Floats) -> Floats:
-        """What the congested series that are most like each, losses aside, lost: all but one in ten at least so much,
+        """The losses of the most similar congested series, similarity without losses: the level that nine in ten reach,
         and the median. Two columns of shares."""
         rows = _rows(_table(X))[:, :-2]
         apart = self._apart(rows, ("loss",))
@@ -219,13 +221,13 @@ class CongestionModel:
         return np.column_stack([np.quantile(lost, 0.1, axis=1), np.median(lost, axis=1)])
 
     def covers(self, rtt_s: float | None, rate_bps: float | None) -> bool:
-        """Whether it has seen links of about that RTT and rate (None: of any)."""
+        """Whether it was trained on links of about that RTT and rate (None: any)."""
         return bool(self._near(rtt_s, rate_bps).any())
 
     def ends(self, rtt_s: float | None, rate_bps: float | None) -> tuple[float, float]:
-        """Least and largest throughput, in bit/s, of the series that it has seen of links of about that RTT and rate.
+        """Lowest and highest throughput in bit/s among the training series of links with about that RTT and rate.
 
-        Beyond them its answers stay near them, whatever the truth. Raises ValueError where ``covers`` says no.
+        Beyond them its answers stay near them, whatever the truth. Raises ValueError if ``covers`` is false.
         """
         if not self.covers(rtt_s, rate_bps):
             raise ValueError(f"no link of about {rtt_s} s and {rate_bps} bit/s was learnt from")
@@ -233,7 +235,7 @@ class CongestionModel:
         return float(np.exp(log.min())), float(np.exp(log.max()))
 
     def _near(self, rtt_s: float | None, rate_bps: float | None) -> NDArray[np.bool_]:
-        """Which series are of links of about that RTT and rate, where they are given."""
+        """Which series are from links with about that RTT and rate, as far as given."""
         near = np.full(len(self.rows_), True)
         for value, column in ((rtt_s, -2), (rate_bps, -1)):
             if value is not None:
@@ -241,7 +243,7 @@ class CongestionModel:
         return near
 
     def distance(self, X: DataFrame | Floats) -> Floats:
-        """From each series to the nearest that throughput was learnt from; up to 1 is usual, far above 1 unlike any."""
+        """From each series to the nearest one behind the throughput; up to 1 is usual, far above 1 is unlike any."""
         rows = _rows(_table(X))
         found = np.empty(len(rows))
         for chosen, unknown in _alike(rows, ("loss",)):
@@ -249,8 +251,8 @@ class CongestionModel:
         return found
 
     def trained(self) -> DataFrame:
-        """The congested series that it rests on: features, ``rtt_s``, ``rate_bps``, ``throughput_bps`` and ``control``
-        ("": not said)."""
+        """The congested series behind the model: features, ``rtt_s``, ``rate_bps``, ``throughput_bps`` and ``control``
+        ("": unknown)."""
         import pandas as pd
 
         found = {name: unscaled(name, self.rows_[:, at]) for at, name in enumerate(FEATURES)}
@@ -259,7 +261,7 @@ class CongestionModel:
         return pd.DataFrame({**found, **last, "throughput_bps": throughput_bps, "control": self.control_ or ""})
 
     def save(self, path: Path | str) -> Path:
-        """Writes it as JSON, replaced in one step."""
+        """Writes it as JSON, replacing the file in one step."""
         kept = {
             "format": FORMAT,
             "what": "sawtooth: throughput of TCP flows from RTT series; see docs/persistent-congestion.md",
@@ -272,7 +274,7 @@ class CongestionModel:
             "names": self.names_,
             "columns": [*COLUMNS, "throughput_bps", *(f"score {name}" for name in self.reach_)],
         }
-        # A series a line, so that a difference can be read.
+        # One series per line, so that differences are readable.
         scores = np.column_stack([reach.scores for reach in self.reach_.values()])
         series = _lines(np.column_stack([self.rows_, self.log_, scores]))
         states = {name: forest.describe() for name, forest in self.states_.items()}
@@ -298,7 +300,7 @@ class CongestionModel:
 
     @classmethod
     def default(cls) -> CongestionModel:
-        """The one that is shipped: docs/persistent-congestion.md says what it was trained on."""
+        """The bundled model; docs/persistent-congestion.md describes its training."""
         return copy.copy(cls._shipped())
 
     @classmethod
@@ -357,7 +359,7 @@ class CongestionModel:
                 self.states_[_name(unknown)] = forest
 
     def _sound(self) -> None:
-        """Raises ValueError, KeyError or TypeError where what was read cannot answer."""
+        """Raises ValueError, KeyError or TypeError if the data cannot give answers."""
         if not (np.isfinite(self.rows_).all() and np.isfinite(self.log_).all() and np.isfinite(self.others_).all()):
             raise ValueError("its series have values that are no numbers")
         if len(self.log_) < _FEWEST:
@@ -391,13 +393,13 @@ def _table(X: DataFrame | Floats) -> Floats:
 
 
 def _rows(table: Floats) -> Floats:
-    """On the scales on which throughput is smooth."""
+    """Values on the scales on which throughput is smooth."""
     scaled = np.array([vector(dict(zip(FEATURES, row, strict=False))) for row in table])
     return np.column_stack([scaled.reshape(len(table), len(FEATURES)), np.log(table[:, -2:])])
 
 
 def _unknowns(parts: Sequence[str]) -> list[tuple[str, ...]]:
-    """All sets of the parts."""
+    """All subsets of the parts."""
     return [tuple(part for at, part in enumerate(parts) if number >> at & 1) for number in range(1 << len(parts))]
 
 
@@ -406,20 +408,20 @@ def _name(unknown: Sequence[str]) -> str:
 
 
 def _known(unknown: Sequence[str]) -> list[int]:
-    """The columns that are left."""
+    """The remaining columns."""
     gone = {place % len(COLUMNS) for part in unknown for place in _PARTS[part]}
     return [place for place in range(len(COLUMNS)) if place not in gone]
 
 
 def _features(unknown: Sequence[str]) -> list[int]:
-    """The features that are left."""
+    """The remaining features."""
     return [place for place in _known(unknown) if place < len(FEATURES)]
 
 
 def _alike(
     rows: Floats, parts: Sequence[str] = ("loss", "rtt", "rate")
 ) -> list[tuple[NDArray[np.bool_], tuple[str, ...]]]:
-    """The rows of which the same parts are unknown, with those parts."""
+    """Groups rows in which the same parts are unknown."""
     found = []
     for unknown in _unknowns(parts):
         chosen = np.full(len(rows), True)

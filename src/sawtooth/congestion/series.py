@@ -1,4 +1,4 @@
-"""RttSeries: round-trip times of probes sent at a steady pace, whoever sent them; and the difference of two."""
+"""RttSeries: round-trip times of probes sent at a steady pace by any tool; and the difference of two series."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Clock = Literal["unix", "start", "counted"]
-"""What ``sent_s`` counts from: 1970, the start of the measurement, or nothing: the source says no times, and probes
-are counted and multiplied by the pace."""
+"""The origin of ``sent_s``: 1970, the start of the measurement, or none: the source has no times, so probe numbers are
+multiplied by the pace."""
 
 COLUMNS = (
     "series",
@@ -37,16 +37,15 @@ COLUMNS = (
     "reply",
     "duplicates",
 )
-"""Of the CSV files that ``save_series`` and the prober write. A lost probe has an empty ``rtt_s``."""
+"""Columns of the CSV files that ``save_series`` and the prober write. A lost probe has an empty ``rtt_s``."""
 
 _PAIRED_WITHIN_PACES = 1.5
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence for the reader, with a stable code. ``doubt``: what would be concluded from the series cannot be
-    trusted. ``at_s``: when it happened, as ``sent_s`` counts.
-    """
+    """A sentence for the reader, with a stable code. ``doubt``: conclusions from the series cannot be trusted.
+    ``at_s``: when it happened, on the scale of ``sent_s``."""
 
     code: str
     text: str
@@ -56,17 +55,17 @@ class Remark:
 
 @dataclass(frozen=True, eq=False)
 class RttSeries:
-    """Probes in the order in which they were sent.
+    """Probes in the order of sending.
 
-    ``sent_s`` and ``rtt_s`` (NaN: lost) are arrays of one length, in s; ``pace_s`` is the time from a probe to the
-    next as it was meant. ``clock`` says what ``sent_s`` counts from. ``source`` is the file or program it comes from,
-    ``label`` what the source calls it; ``hop`` is the number of routers up to the one that answers (None: the target
-    itself, or not said). ``late_s`` is how late each probe left against its schedule, ``address`` who answered ("":
-    nobody), ``reply`` how, ``duplicates`` how many more answers came: None where the source does not say.
-    ``difference`` marks what ``difference()`` made: its values may be negative. ``remarks`` are those of its reader.
+    - ``sent_s`` and ``rtt_s`` (NaN: lost): arrays of one length, in s. ``pace_s``: the intended time between probes.
+    - ``clock``: the origin of ``sent_s``. ``source``: the file or program; ``label``: the source's name for it.
+    - ``hop``: number of routers up to the one that answers (None: the target itself, or unknown).
+    - ``late_s``: how late each probe left relative to its schedule; ``address``: who answered ("": nobody); ``reply``:
+      how; ``duplicates``: how many more answers came. None if the source lacks them.
+    - ``difference``: made by ``difference()``; its values may be negative. ``remarks``: those of its reader.
 
-    Raises SawtoothError ``not-a-series`` for arrays of different lengths, times that are no numbers, a pace that is not
-    above zero, or an infinite RTT.
+    Raises SawtoothError ``not-a-series`` for arrays of different lengths, invalid times, a pace that is not above zero,
+    or an infinite RTT.
     """
 
     sent_s: NDArray[np.float64]
@@ -85,7 +84,7 @@ class RttSeries:
     remarks: tuple[Remark, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        # Frozen, and yet lists are as good as arrays.
+        # Frozen, but lists are accepted as arrays.
         object.__setattr__(self, "sent_s", _numbers(self.sent_s, "sent_s"))
         object.__setattr__(self, "rtt_s", _numbers(self.rtt_s, "rtt_s"))
         if not np.isfinite(self.sent_s).all():
@@ -101,36 +100,36 @@ class RttSeries:
                 raise _wrong(f"{len(values)} values for {len(self.sent_s)} probes", name)
 
     def __len__(self) -> int:
-        """Probes sent."""
+        """Number of probes sent."""
         return len(self.sent_s)
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Of each probe."""
+        """Whether each probe was answered."""
         return ~np.isnan(self.rtt_s)
 
     @property
     def loss(self) -> float:
-        """Share of the probes that were lost; NaN when none was sent."""
+        """Share of lost probes; NaN if none was sent."""
         return float(1 - self.answered.mean()) if len(self) else math.nan
 
     @property
     def duration_s(self) -> float:
-        """From the first probe to the last, and one pace."""
+        """From the first probe to the last, plus one pace."""
         return float(self.sent_s.max() - self.sent_s.min() + self.pace_s) if len(self) else 0.0
 
     def part(self, rows: slice | NDArray[Any]) -> RttSeries:
-        """The probes chosen: a slice, an array of indices, or one of booleans."""
+        """Selected probes: a slice, an array of indices, or one of booleans."""
         chosen: dict[str, Any] = {name: values[rows] for name, values in self._columns()}
         return dataclasses.replace(self, **chosen)
 
     def windows(self, probes: int = 1000) -> Iterator[RttSeries]:
-        """Parts of so many probes one after the other; what is left at the end is no part."""
+        """Consecutive parts of this many probes; a rest is dropped."""
         for start in range(0, len(self) - probes + 1, probes):
             yield self.part(slice(start, start + probes))
 
     def remarked(self, *more: Remark) -> RttSeries:
-        """The same with more remarks."""
+        """The same series with more remarks."""
         return dataclasses.replace(self, remarks=(*self.remarks, *more))
 
     def to_frame(self) -> DataFrame:
@@ -161,11 +160,10 @@ class RttSeries:
 
 
 def save_series(path: Path | str, series: Sequence[RttSeries]) -> Path:
-    """Writes series as one CSV file, replaced in one step; its first line names the columns with their units.
+    """Writes series as one CSV file, replacing it in one step; its first line names the columns with their units.
 
-    Times are kept to 1 µs, RTTs to 1 ns. A difference cannot be saved: save what it was made of.
-    Raises SawtoothError ``not-a-series`` (a difference, or labels that are not different), ``unwritable-output``,
-    ``disk-full``.
+    Times are kept to 1 µs, RTTs to 1 ns. A difference cannot be saved: save its two series. Raises SawtoothError
+    ``not-a-series`` (a difference, or labels that are not different), ``unwritable-output``, ``disk-full``.
     """
     target = Path(path)
     labels = [one.label for one in series]
@@ -187,12 +185,13 @@ def save_series(path: Path | str, series: Sequence[RttSeries]) -> Path:
 
 
 def difference(far: RttSeries, near: RttSeries) -> RttSeries:
-    """What the link between two routers adds: each far RTT less that of the answered near probe sent nearest in time.
+    """The delay that the link between two routers adds: each far RTT minus that of the answered near probe nearest in
+    sending time.
 
-    A far probe that was lost stays lost. One without an answered near probe within 1.5 paces says nothing of the link
-    and is left out, with a remark. The least delays of the two ways are in it too: only changes have a meaning.
+    A lost far probe stays lost. One without an answered near probe within 1.5 paces says nothing about the link and is
+    left out, with a remark. The difference of the paths' minimum delays is included, so only changes have a meaning.
 
-    Raises SawtoothError ``unmatched-series`` when the clocks count from different times, or no probes pair up.
+    Raises SawtoothError ``unmatched-series`` if the clocks have different origins, or no probes pair up.
     """
     if far.clock != near.clock or far.clock == "counted":
         fix = "use series whose times are since 1970, or both from the same run"
@@ -262,7 +261,7 @@ def _wrong(message: str, name: str) -> InputError:
 
 
 def span(duration_s: float) -> tuple[float, str]:
-    """The unit in which a time of that length is read best, in s, and its name."""
+    """The best unit for a time of that length, in s, and its name."""
     if duration_s > 3 * 3600:
         return 3600.0, "h"
     if duration_s > 600:
@@ -271,6 +270,6 @@ def span(duration_s: float) -> tuple[float, str]:
 
 
 def span_text(duration_s: float) -> str:
-    """Like "23.9 h"."""
+    """Text like "23.9 h"."""
     factor, unit = span(duration_s)
     return f"{duration_s / factor:.3g} {unit}"

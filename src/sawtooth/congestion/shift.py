@@ -1,9 +1,9 @@
-"""Level shifts: a route that changed midway lifts every RTT by the same, at once, and for good; a queue does not.
+"""Level shifts: a route change midway raises every RTT by the same amount, at once and permanently; a queue does not.
 
-The least RTT of each block of probes follows the path as long as the queue is now and then short; where it stands, the
-largest does, since a full tail-drop queue is always as long. Either may wander with the queue, so a step in it counts
-only when it is large against how it wanders on both sides, when least, middle and largest move together, when it
-happens within a block or two, and when both levels last.
+The smallest RTT of each block of probes follows the path if the queue is sometimes short. If the queue stands, the
+largest does, since a full tail-drop queue has constant length. Either may vary with the queue. So a step counts only if
+it is large compared with the variation on both sides, if smallest, middle and largest move together, if it happens
+within a block or two, and if both levels last.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 from sawtooth.congestion.series import Remark, RttSeries
 
 BLOCKS = (20, 50)
-"""Probes of which the least and the largest are taken; more where a series is long. Short blocks find levels that do
-not last long, long ones look past the ups and downs of a queue."""
+"""Probes per block from which the smallest and largest are taken; more for long series. Short blocks find short-lived
+levels, long ones ignore a queue's variation."""
 _MOST_BLOCKS = 2000
 _SHORTEST = 5
 """Blocks that a level must last on either side."""
 _WINDOW = 50
-"""Blocks that are looked at together: of what is older, or comes later, a level cannot be told from a queue's."""
+"""Blocks examined together: beyond them a level cannot be told from a queue's."""
 _DEVIATIONS = 5.0
 _LEAST_S = 2e-4
 _LEAST_SHARE = 0.01
 _ALIKE = 3.0
-"""Times that the spreads on both sides may differ and still be of one queue, seen along another route."""
+"""Largest ratio of the spreads on both sides for the same queue seen along another route."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """The level changed by ``size_s`` from probe ``index`` on, sent at ``at_s``.
+    """The level changed by ``size_s`` at probe ``index``, sent at ``at_s``.
 
-    ``alike``: RTTs are spread alike on both sides, so the route changed. If not, a queue came or went as well, or
-    instead: from RTTs alone these cannot be told apart.
+    ``alike``: RTTs have similar spread on both sides, so the route changed. Otherwise a queue appeared or disappeared
+    too, or instead: RTTs alone cannot distinguish these.
     """
 
     index: int
@@ -45,14 +45,14 @@ class Shift:
     alike: bool
 
     def remark(self) -> Remark:
-        """Always with doubt: a series over both sides is not of one path."""
+        """Always with doubt: a series over both sides is not from one path."""
         why = "the route changed" if self.alike else "the route changed, or a queue came or went at once"
         text = f"the RTT shifts by {self.size_s * 1e3:+.3g} ms from probe {self.index} on: {why}"
         return Remark("level-shift", text, doubt=True, at_s=self.at_s)
 
 
 def level_shifts(series: RttSeries) -> list[Shift]:
-    """In order of time; none where fewer than ten blocks of answered probes are there."""
+    """In order of time; empty with fewer than ten blocks of answered probes."""
     told = np.flatnonzero(series.answered)
     rtt_s = series.rtt_s[told]
     found: list[Shift] = []
@@ -65,7 +65,7 @@ def level_shifts(series: RttSeries) -> list[Shift]:
             for split in _all_splits(curve, curves):
                 first, step_s = _locate(rtt_s, curve, split, size)
                 index = int(told[first])
-                # The other curve and other blocks see the same shift.
+                # The other curve and other blocks find the same shift.
                 if all(abs(index - one.index) > 2 * size for one in found):
                     alike = _alike(rtt_s, first, _SHORTEST * size)
                     found.append(Shift(index, float(series.sent_s[index]), step_s, alike))
@@ -73,7 +73,7 @@ def level_shifts(series: RttSeries) -> list[Shift]:
 
 
 def _locate(rtt_s: NDArray[np.float64], curve: NDArray[np.float64], split: int, size: int) -> tuple[int, float]:
-    """The probe in the two blocks around a split where the step fits best, and the step."""
+    """The probe, in the two blocks around a split, where the step fits best; and the step."""
     step_s = _step(curve, split)
     start = (split - 1) * size
     near = rtt_s[start : (split + 1) * size]
@@ -95,7 +95,7 @@ _Curves = tuple[NDArray[np.float64], ...]
 
 
 def _all_splits(curve: NDArray[np.float64], curves: _Curves) -> list[int]:
-    """In windows that overlap by half; a shift that two of them see is one."""
+    """In windows that overlap by half; a shift found in two of them counts once."""
     starts = range(0, max(1, len(curve) - _WINDOW // 2), _WINDOW // 2)
     found: list[int] = []
     for start in (min(start, max(0, len(curve) - _WINDOW)) for start in starts):
@@ -132,10 +132,10 @@ def _is_shift(curve: NDArray[np.float64], curves: list[NDArray[np.float64]], spl
     wander_s = max(_deviation(before), _deviation(after))
     if abs(step_s) < max(_LEAST_S, _LEAST_SHARE * abs(float(np.median(curve))), _DEVIATIONS * wander_s):
         return False
-    # At once: a ramp has most of its way still to go two blocks from its middle.
+    # At once: a ramp has most of its rise still ahead two blocks from its middle.
     if not 0.7 < _step(curve, split) / step_s < 1.4:
         return False
-    # Levels that overlap are one that wanders.
+    # Overlapping levels are one that varies.
     low, high = (before, after) if step_s > 0 else (after, before)
     if np.quantile(low, 0.95) >= np.quantile(high, 0.05):
         return False
@@ -144,13 +144,13 @@ def _is_shift(curve: NDArray[np.float64], curves: list[NDArray[np.float64]], spl
 
 
 def _step(minima: NDArray[np.float64], split: int) -> float:
-    """From the blocks just before a split to those just after; the block that holds the step is in neither."""
+    """From the blocks just before a split to those just after; the block with the step is in neither."""
     before, after = minima[max(0, split - 3) : split], minima[split + 1 : split + 4]
     return float(np.median(after) - np.median(before))
 
 
 def _deviation(values: NDArray[np.float64]) -> float:
-    """The deviation of a normal distribution with the same median of absolute deviations."""
+    """The deviation of a normal distribution with the same median absolute deviation."""
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 

@@ -1,7 +1,7 @@
-"""Changes within a window: whether what flows get stays the same while a link is probed.
+"""Changes within a window: whether the flows' rates stay the same while a link is probed.
 
-When flows join or leave, the queue moves otherwise from then on. Blocks of probes tell by where their delays lie, how
-far they spread and how far they step; the blocks before and after a change differ by more than blocks on one side do.
+When flows join or leave, the queue behaves differently from then on. Blocks of probes show it in the location, spread
+and step size of their delays; blocks before and after a change differ by more than blocks on one side.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ BLOCK = 50
 _SHORTEST = 4
 """Blocks on either side of a change."""
 LARGE = 5.0
-"""Standard errors between the sides that a steady link does not reach: of the series that the shipped model is trained
-on, all steady, 99 of 100 stay below."""
+"""Standard errors between the sides that a steady link does not reach: 99 of 100 of the training series, all steady,
+stay below."""
 _LEAST_S = 1e-6
 _MOST_ALIKE = 0.8
 
 
 @dataclass(frozen=True)
 class Change:
-    """From probe ``index`` on, sent at ``at_s``, the queue is another; by ``errors`` standard errors."""
+    """The queue differs from probe ``index`` on, sent at ``at_s``, by ``errors`` standard errors."""
 
     index: int
     at_s: float
@@ -33,7 +33,8 @@ class Change:
 
 
 def change(series: RttSeries) -> Change | None:
-    """The clearest, if any is. Lost probes are passed over; a block without answers counts as its neighbours."""
+    """The clearest change, if there is one. Lost probes are skipped; a block without answers takes its neighbors'
+    values."""
     count = len(series) // BLOCK
     if count < 2 * _SHORTEST:
         return None
@@ -61,10 +62,10 @@ def _curves(blocks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 
 
 def _clearest(curve: NDArray[np.float64]) -> tuple[int, float]:
-    """The split whose sides differ by the most standard errors, and by how many.
+    """The split whose sides differ by the most standard errors, with that number.
 
-    Blocks that follow each other are alike on a link whose flows live long: they count as fewer (the variance of a mean
-    of a first-order autoregressive series).
+    Consecutive blocks resemble each other on a link with long-lived flows, so they count as fewer (the variance of a
+    mean of a first-order autoregressive series).
     """
     best = (0, 0.0)
     for split in range(_SHORTEST, len(curve) - _SHORTEST + 1):

@@ -1,4 +1,5 @@
-"""Series that no queue made: noise of many kinds, and queues whose order in time is lost, to be refused."""
+"""Series not made by a queue: noise of many kinds, and queues whose order in time is lost. The model must refuse
+them."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from sawtooth.congestion.series import RttSeries
 _SPREAD_S = (0.5e-3, 0.1)
 _LOSS = 0.05
 _REMEMBERS = 0.4
-"""Autocorrelation at one pace from which on a shuffled series is another than the one it was made of."""
+"""Autocorrelation at one pace above which shuffling makes a different series."""
 
 
 def surrogates(
     made: Sequence[RttSeries], count: int, random: np.random.Generator, like: RttSeries
 ) -> Iterator[RttSeries]:
-    """``count`` of them, with the times of ``like``; some are ``made``, those that remember, shuffled."""
+    """``count`` of them, with the times of ``like``; some are shuffled series from ``made`` with autocorrelation."""
     orderly = [one for one in made if _lag(one.rtt_s) > _REMEMBERS]
     for number in range(count):
         if number % 6 == 5 and orderly:
@@ -35,7 +36,7 @@ def surrogates(
 
 
 def _noise(kind: int, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Of about unit spread, none below zero."""
+    """Noise of about unit spread, not negative."""
     if kind == 0:
         return random.random(count)
     if kind == 1:

@@ -1,4 +1,4 @@
-"""Engine ``kernel``: the real Linux kernel in virtual time, without root, on the testbed inside a user-mode guest."""
+"""Engine ``kernel``: the real Linux kernel in virtual time, without root; the testbed runs inside a user-mode guest."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _DUALPI2_SINCE = (6, 17)
 
 @dataclass(frozen=True)
 class Kernel:
-    """Boots one guest a run, pinned to a processor of its own. ``capture``: a directory for packet headers,
-    of both ends or of the hosts ``capture_at``.
+    """Boots one guest per run, pinned to a separate processor. ``capture``: a directory for packet headers, from both
+    ends or from the hosts ``capture_at``.
 
     The same scenario and seed give the same tables each time.
     """
@@ -42,7 +42,7 @@ class Kernel:
     name: str = "kernel"
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Kernel:
-        """This engine with captures, as its fields say."""
+        """This engine with captures."""
         return replace(self, capture=directory, capture_at=tuple(at))
 
     def check(self, scenario: Scenario) -> None:
@@ -54,9 +54,8 @@ class Kernel:
         captured_hosts(compiled, self.capture_at)
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
-        """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
-        ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures.
-        """
+        """Boots, measures and reads. Raises SawtoothError: as ``check`` does; ``guest-failed``, ``testbed-failed``,
+        ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures."""
         from sawtooth.testbed import outcome
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
@@ -92,7 +91,7 @@ ENGINE: Engine = Kernel()
 
 
 def check(compiled: Compiled, traffic: str, *, capture: bool) -> dict[str, str]:
-    """What flows call their controls, and what the kernel calls them, where that is another name.
+    """Maps flows' names of congestion controls to the kernel's, where they differ.
 
     Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``.
     """
@@ -114,7 +113,7 @@ def check(compiled: Compiled, traffic: str, *, capture: bool) -> dict[str, str]:
 
 
 def control(compiled: Compiled, name: str) -> str:
-    """What the scenario's kernel calls a congestion control.
+    """The kernel's name for a congestion control of the scenario.
 
     Raises SawtoothError ``unsupported`` or ``kernel-missing``.
     """
@@ -131,8 +130,8 @@ def boot(
     memory: str = MEMORY,
     places: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Runs the testbed's task in ``share`` in a guest, as ``Guest.run`` has the rest. Metadata: the kernel, and the
-    processor time, which differs from run to run.
+    """Runs the testbed's task in ``share`` in a guest; other arguments are as in ``Guest.run``. Returns metadata: the
+    kernel, and the processor time, which differs from run to run.
 
     Raises SawtoothError: ``kernel-missing``, ``guest-failed``, ``testbed-failed``, and what ``look`` raises.
     """
@@ -149,7 +148,7 @@ def boot(
 
 
 def _kernel(compiled: Compiled) -> Installed:
-    """The one that a scenario runs on; with modules, one that has these very files built in.
+    """The kernel for a scenario; with modules, one that has exactly these files built in.
 
     Raises SawtoothError ``kernel-missing``, and for a module's file ``file-not-found`` or ``file-unreadable``.
     """
@@ -173,9 +172,9 @@ def _sources(compiled: Compiled) -> dict[str, str]:
 
 
 def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
-    """What flows call their controls, and what the kernel calls them, where that is another name.
+    """Maps flows' names of congestion controls to the kernel's, where they differ.
 
-    Raises InputError ``unsupported`` for a module that registers several controls and does not say which.
+    Raises InputError ``unsupported`` for a module that registers several controls when none is selected.
     """
     sources, called = _sources(compiled), dict(found.names)
     for index, flow in enumerate(compiled.flows):
@@ -193,11 +192,11 @@ def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
 
 
 def _words(compiled: Compiled) -> tuple[str, ...]:
-    """What the kernel's command line says of the parameters of modules, which are built in.
+    """The kernel's command line for parameters of the built-in modules.
 
-    They are of the whole kernel. Raises InputError ``conflict`` where two flows want other ones of the same files;
-    ``unsupported`` for a value that a command line can't say, and as ``module.Apart`` for what a module does not take,
-    which a kernel would pass over.
+    They apply to the whole kernel. Raises InputError ``conflict`` if two flows want different ones for the same files;
+    ``unsupported`` for a value that a command line cannot express; and as ``module.Apart`` does for one that the module
+    refuses, which a kernel would ignore.
     """
     wanted: dict[tuple[str, ...], tuple[int, tuple[tuple[str, str], ...]]] = {}
     for index, flow in enumerate(compiled.flows):
@@ -224,7 +223,7 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
 
 
 def _check_parameters(compiled: Compiled, index: int) -> None:
-    """Has the module tell, in a process apart, whether it takes them: that of the flow with this number."""
+    """Asks the module of this flow, in a separate process, whether it accepts the parameters."""
     from sawtooth.module import Apart, Wanted
 
     flow = compiled.flows[index]
@@ -235,12 +234,12 @@ def _check_parameters(compiled: Compiled, index: int) -> None:
 
 
 def _module(path: str) -> str:
-    """What a kernel calls what it has built in."""
+    """A kernel's name for something built in."""
     return Path(path).stem.replace("-", "_")
 
 
 def _check_control(name: str, found: Installed, field: str) -> None:
-    """Raises SawtoothError ``unsupported`` for a control that the kernel lacks, naming a kernel that has it."""
+    """Raises SawtoothError ``unsupported`` for a control that the kernel lacks, and names a kernel that has it."""
     from sawtooth.kernel import having
 
     if name in found.controls:
@@ -270,9 +269,9 @@ def _check_queues(compiled: Compiled, found: Installed) -> None:
 
 @contextlib.contextmanager
 def processor() -> Iterator[int | None]:
-    """A processor that no other guest of this user is pinned to; None when all are taken.
+    """A processor to which no other guest of this user is pinned; None if all are taken.
 
-    A guest that changes processors with its traced programs takes twice the time.
+    A guest that moves between processors with its traced programs takes twice the time.
     """
     cpus = sorted(os.sched_getaffinity(0), reverse=True)
     with locked([f"processor-{cpu}" for cpu in cpus]) as name:

@@ -1,4 +1,4 @@
-"""What the real kernel can do and our own engines cannot, refused before they start."""
+"""Refuses, before a run, what the real kernel can do but ``sim`` and ``model`` cannot."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMED = "use --engine kernel with host.kernel, the name of a kernel that has it
 
 
 def simulated() -> Collection[str]:
-    """What ``sim`` has; nothing where its core is missing."""
-    # Not by the engine, which asks this module: that would be a circle.
+    """The controls of ``sim``; empty if its core is missing."""
+    # Not through the engine, which imports this module: that would be circular.
     try:
         from sawtooth import _core
     except ImportError:
@@ -24,7 +24,7 @@ def simulated() -> Collection[str]:
 
 
 def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
-    """Raises SawtoothError ``unsupported``: a compiled scenario has what the engine lacks."""
+    """Raises SawtoothError ``unsupported`` if a compiled scenario needs something that the engine lacks."""
     for index, flow in enumerate(compiled.flows):
         if flow.module is not None and engine != "sim":
             message = f"the engine {engine} runs no C source"

@@ -1,14 +1,14 @@
 """Engine ``model``: closed forms, instant, for one flow over one path with independent losses.
 
-What all of them leave out: slow start, queueing delay (the RTT is the empty path's), the kernel's timer ticks inside a
-round trip, and the spread around the mean. Where two limits meet, the smaller one is the answer and names the limit.
+All of them leave out slow start, queueing delay (the RTT is the empty path's), the kernel's timer ticks inside a round
+trip, and the spread around the mean. Where two limits apply, the smaller one is the answer and names the limit.
 
 - Mathis: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3),
-  1997, section 2. No timeouts: too high above about 2% of loss.
+  1997, section 2. It has no timeouts: too high above about 2% loss.
 - PFTK: Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Reno Performance", IEEE/ACM ToN 8(2), 2000, sections II and IV:
-  the full model with timeouts, as throughput at the receiver. Its sender has no SACK and loses the rest of a round
-  with the first packet, so it is low for Linux under independent losses.
-- CUBIC: RFC 9438, sections 4.3, 5.1 and 5.2; losses evenly spaced, no timeouts: too high above about 2% of loss.
+  the full model with timeouts, as throughput at the receiver. Its sender has no SACK and loses the rest of a round with
+  the first packet, so it is low for Linux with independent losses.
+- CUBIC: RFC 9438, sections 4.3, 5.1 and 5.2; evenly spaced losses, no timeouts: too high above about 2% loss.
 - BBR: version 1 keeps the line full until its probing gain of 1.25 no longer makes up for the loss.
 """
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
 
 CONTROLS = ("reno", "cubic", "bbr")
-"""Those with a formula here."""
+"""Controls with a formula here."""
 HEADERS_BYTES = frame_bytes(0, timestamps=True)
 MATHIS_C = math.sqrt(3 / 2)
-"""Every segment counted when acknowledged, as Linux does; with Mathis's delayed ACKs it would be sqrt(3/4)."""
+"""Every segment counts when acknowledged, as in Linux; with Mathis's delayed ACKs it would be sqrt(3/4)."""
 RENO_C = 1.2
-"""RFC 9438, section 5.2 rounds sqrt(3/2) so in its tables."""
+"""RFC 9438, section 5.2 rounds sqrt(3/2) to this in its tables."""
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
 """RFC 9438, sections 5 and 4.6."""
@@ -51,12 +51,13 @@ BBR_CLIFF = 1 - 1 / 1.25
 
 
 def mathis_segments(loss: float) -> float:
-    """Mean window of Reno in segments, C / sqrt(p): Mathis 1997, equation 3 with C = sqrt(3/2) (one ACK a segment)."""
+    """Mean window of Reno in segments, C / sqrt(p): Mathis 1997, equation 3 with C = sqrt(3/2) (one ACK per
+    segment)."""
     return math.inf if loss == 0 else MATHIS_C / math.sqrt(loss)
 
 
 def cubic_segments(loss: float, rtt_s: float) -> float:
-    """Mean window of CUBIC in segments: RFC 9438, section 5.1, or Reno's where that is larger (section 4.3).
+    """Mean window of CUBIC in segments: RFC 9438, section 5.1, or Reno's if that is larger (section 4.3).
 
     In the Reno-friendly region alpha = 3 (1 - beta) / (1 + beta) makes CUBIC's mean equal to Reno's.
     """
@@ -67,9 +68,9 @@ def cubic_segments(loss: float, rtt_s: float) -> float:
 
 
 def rto_s(rtt_s: float, hz: int = 250, variation_s: float = 0.0) -> float:
-    """Linux's retransmission timeout: srtt + max(200 ms, 4 x variation), in whole timer ticks, rounded up.
+    """Linux's retransmission timeout: srtt + max(200 ms, 4 x variation), rounded up to whole timer ticks.
 
-    The floor is on the variation's term, not on the sum as in RFC 6298 (``tcp_rtt_estimator``, ``__tcp_set_rto``).
+    The floor applies to the variation's term, not to the sum as in RFC 6298 (``tcp_rtt_estimator``, ``__tcp_set_rto``).
     """
     ticks = (rtt_s + max(RTO_MIN_S, 4 * variation_s)) * hz
     return math.ceil(round(ticks, 9)) / hz
@@ -78,9 +79,9 @@ def rto_s(rtt_s: float, hz: int = 250, variation_s: float = 0.0) -> float:
 def pftk_segments_a_second(
     loss: float, rtt_s: float, rto: float, *, window: float = math.inf, acked: float = 1
 ) -> float:
-    """Reno's throughput at the receiver, segments a second, timeouts and a window limit included: Padhye 2000.
+    """Reno's throughput at the receiver in segments per second, including timeouts and a window limit: Padhye 2000.
 
-    ``acked`` is the paper's b, segments that one growth step of the window waits for (1: Linux counts every segment).
+    ``acked`` is the paper's b: segments acknowledged per growth step (1: Linux counts every segment).
     """
     if loss == 0:
         return window / rtt_s
@@ -91,7 +92,7 @@ def pftk_segments_a_second(
     expected = third + math.sqrt(8 * (1 - p) / (3 * b * p) + third**2)
     limited = expected >= window
     w = window if limited else expected
-    # Probability that a loss in a window of w ends in a timeout, and the mean back-off of a run of timeouts.
+    # Probability that a loss in a window of w ends in a timeout, and the mean back-off of consecutive timeouts.
     q = min(1.0, (1 - (1 - p) ** 3) * (1 + (1 - p) ** 3 * (1 - (1 - p) ** max(0.0, w - 3))) / (1 - (1 - p) ** w))
     f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
     rounds = b / 8 * w + (1 - p) / (p * w) + 2 if limited else b / 2 * w + 1
@@ -99,11 +100,11 @@ def pftk_segments_a_second(
 
 
 def queue_utilisation(cc: str, bdp: float, queue: float) -> float:
-    """Share of the line that the sawtooth fills without random loss: 1 when the queue holds through a decrease.
+    """Share of the line that the sawtooth fills without random loss: 1 if the queue lasts through a decrease.
 
-    ``bdp`` and ``queue`` in packets. Reno grows by one segment a round trip from beta (bdp + queue); the rounds above
-    the bdp last longer but are full, so only the area below counts. CUBIC is taken at the same (Reno-friendly) growth
-    with its beta of 0.7: its concave region fills more, so this is its lower bound.
+    ``bdp`` and ``queue`` are in packets. Reno grows by one segment per round trip from beta (bdp + queue); rounds above
+    the bdp last longer but are full, so only the area below counts. CUBIC is computed with the same (Reno-friendly)
+    growth and its beta of 0.7; its concave region fills more, so this is a lower bound.
     """
     beta = {"reno": RENO_BETA, "cubic": CUBIC_BETA}.get(cc)
     if beta is None or beta * (bdp + queue) >= bdp:
@@ -135,14 +136,14 @@ def predict(
     hz: int = 250,
     receive_buffer: str | Size = "64 MiB",
 ) -> DataFrame:
-    """What closed forms say one flow gets: a row a formula, with the columns
+    """Closed-form predictions for one flow, one row per formula.
 
-    ``cc``; ``formula``; ``goodput_bps`` (bit/s to the application, NaN where no closed form holds); ``limit`` (what
-    binds: "line rate", "loss", "receive window" or "queue"); ``source`` (the section that the formula is from).
+    Columns: ``cc``; ``formula``; ``goodput_bps`` (bit/s to the application, NaN if no closed form applies); ``limit``
+    ("line rate", "loss", "receive window" or "queue"); ``source`` (the section with the formula).
 
-    ``cc`` leaves one congestion control; ``queue`` (of the bottleneck; absent: deep enough) lowers the line rate that a
-    sawtooth fills; ``hz`` rounds the timeout; half of ``receive_buffer`` is window, as Linux splits it.
-    Raises SawtoothError for quantities without unit or out of range, an RTT of 0 and an unknown congestion control.
+    ``cc`` selects one congestion control; ``queue`` (of the bottleneck; absent: deep enough) lowers the line rate that
+    a sawtooth fills; ``hz`` rounds the timeout; half of ``receive_buffer`` is window, as in Linux. Raises SawtoothError
+    for quantities without unit or out of range, an RTT of 0 and an unknown congestion control.
     """
     import pandas as pd
 
@@ -178,7 +179,7 @@ def predict(
 
 
 class Model:
-    """Answers a scenario of one flow with the mean of a closed form in every interval."""
+    """Answers a scenario with one flow: every interval has the mean of a closed form."""
 
     name = "model"
 
@@ -226,7 +227,7 @@ class Model:
             raise _unsupported("rate", "acknowledgements that fill the way back", "give the way back a higher rate")
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
-        """One row an interval, all with the predicted mean. Raises SawtoothError as ``check`` does."""
+        """One row per interval, all with the predicted mean. Raises SawtoothError as ``check`` does."""
         import pandas as pd
 
         self.check(scenario)
@@ -300,7 +301,7 @@ def _bursts(compiled: Compiled) -> list[str]:
 
 
 def _chosen(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The row that the engine follows: of Reno's, Mathis, because a Linux sender has SACK and PFTK's has not."""
+    """The row that the engine uses; for Reno it is Mathis, because Linux senders have SACK and PFTK's does not."""
     return rows[0]
 
 

@@ -1,4 +1,4 @@
-"""Engine ``netns``: the kernel of this host in real time, on the testbed in namespaces of its own. Needs root."""
+"""Engine ``netns``: this host's kernel in real time, with the testbed in separate namespaces. Needs root."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _POLL_S = 0.1
 _GROUP_END_S = 5.0
 _PATIENCE_S = 90.0
-"""Beyond the scenario's duration: setting up, and iperf3's goodbye."""
+"""Seconds beyond the scenario's duration, for setup and for iperf3's ending."""
 
 
 @dataclass(frozen=True)
 class Netns:
-    """Touches nothing outside its own namespaces, whose names are unique to the run, and removes them however it ends;
-    what a kill leaves, the next run or ``sawtooth clean`` removes. ``capture``: a directory for packet headers, of both
-    ends or of the hosts ``capture_at``.
+    """Touches nothing outside its own namespaces, whose names are unique to the run, and removes them however it ends.
+    If it is killed, the next run or ``sawtooth clean`` removes them. ``capture``: a directory for packet headers, from
+    both ends or from the hosts ``capture_at``.
     """
 
     capture: Path | None = None
@@ -39,7 +39,7 @@ class Netns:
     name: str = "netns"
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Netns:
-        """This engine with captures, as its fields say."""
+        """This engine with captures."""
         return replace(self, capture=directory, capture_at=tuple(at))
 
     def check(self, scenario: Scenario) -> None:
@@ -51,10 +51,10 @@ class Netns:
         captured_hosts(compiled, self.capture_at)
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
-        """Sets up, measures for the scenario's duration, takes down and reads.
+        """Sets up, measures for the scenario's duration, cleans up and reads.
 
-        Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``; ``unwritable-output`` and ``disk-full``
-        for captures.
+        Raises SawtoothError: as ``check`` does; ``testbed-failed``, ``interrupted``; ``unwritable-output`` and
+        ``disk-full`` for captures.
         """
         from sawtooth.temporary import directory as run_directory
         from sawtooth.testbed import outcome, remarks, survey
@@ -65,7 +65,7 @@ class Netns:
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
-        # What runs left that were killed.
+        # Remains of runs that were killed.
         clean()
         captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
         place, own = survey.place(), prefix()
@@ -127,7 +127,7 @@ def check_control(name: str, field: str) -> None:
 
 
 def measure(directory: Path, duration_s: float, progress: Progress | None, stop: Stop | None) -> None:
-    """Runs the testbed for so long, in a process group of its own, which ends with this call."""
+    """Runs the testbed for this long, in a separate process group, which ends with this call."""
     from sawtooth.testbed import outcome
 
     deadline = time.monotonic() + duration_s + _PATIENCE_S
@@ -153,7 +153,7 @@ def measure(directory: Path, duration_s: float, progress: Progress | None, stop:
 
 
 def _end_group(leader: subprocess.Popen[bytes]) -> None:
-    """Kills what is left of a process group and waits until it is gone, so that its namespaces go too."""
+    """Kills the rest of a process group and waits until it is gone, so that its namespaces disappear too."""
     patience = time.monotonic() + _GROUP_END_S
     with contextlib.suppress(ProcessLookupError):
         while time.monotonic() < patience:
@@ -164,6 +164,6 @@ def _end_group(leader: subprocess.Popen[bytes]) -> None:
 
 
 def _processor_ticks() -> tuple[int, int]:
-    """Busy and all, of all processors since the boot (proc(5), stat)."""
+    """Busy and total ticks of all processors since boot (proc(5), stat)."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

@@ -1,4 +1,4 @@
-"""Engine ``sim``: the packet-level simulator of the Rust core, driven in slices so that progress and Ctrl-C work."""
+"""Engine ``sim``: the packet-level simulator of the Rust core, run in slices so that progress and Ctrl-C work."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
 
 EVENTS_A_SLICE = 200_000
-"""Events between two looks at progress and stop, at most."""
+"""Most events between two checks of progress and stop."""
 SLICE_S = 0.05
-"""So long shall they take; fewer are asked for where they take longer. When the engine looks up changes no result."""
+"""Target time of a slice; if it takes longer, the next has fewer events. Slicing never changes a result."""
 ROUND_TRIP_MIN_S = 1e-6
-"""TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all."""
+"""TCP's clock counts microseconds. With shorter round trips, time would hardly advance, or not at all."""
 _PORTS = PORTS - CLIENT_PORT
-"""Of clients, in captures: each connection of a flow has its own."""
+"""Client ports in captures: each connection of a flow has its own."""
 
 
 @dataclass(frozen=True)
 class Sim:
-    """Answers every scenario whose congestion controls its core has, within a working memory that its duration does
-    not change: tables that grow long are in a file. ``capture``: a directory for packet headers, of both ends or of
-    the hosts ``capture_at``; they change nothing else.
+    """Answers every scenario whose congestion controls the core has. Its memory does not grow with the duration: long
+    tables are in a file. ``capture``: a directory for packet headers, from both ends or from the hosts ``capture_at``;
+    captures change nothing else.
     """
 
     capture: Path | None = None
@@ -46,14 +46,13 @@ class Sim:
     name: str = "sim"
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Sim:
-        """This engine with captures, as its fields say."""
+        """This engine with captures."""
         return replace(self, capture=directory, capture_at=tuple(at))
 
     def check(self, scenario: Scenario) -> None:
-        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip of less
-        than ROUND_TRIP_MIN_S, or more connections than captures have ports for; ``unknown-name`` for a host of
-        ``capture_at``; ``core-missing``; for modules ``file-not-found``, ``file-unreadable``, ``tool-missing`` and
-        ``compile-failed``.
+        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip shorter than
+        ROUND_TRIP_MIN_S, or more connections than captures have ports; ``unknown-name`` for a host in ``capture_at``;
+        ``core-missing``; for modules ``file-not-found``, ``file-unreadable``, ``tool-missing`` and ``compile-failed``.
         """
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -70,12 +69,11 @@ class Sim:
                 )
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
-        """Simulates to the end. The tables depend on the scenario and its seed only.
+        """Simulates to the end. The tables depend only on the scenario and its seed.
 
-        With modules it does so in a process apart. Raises SawtoothError: as ``check``; ``core-failed``,
-        ``module-refused``, ``module-failed``, ``interrupted`` (``stop`` answered true);
-        ``unwritable-output`` and ``disk-full`` for captures, and for tables too long for memory, which are in the
-        directory for temporary files.
+        Modules run in a separate process. Raises SawtoothError: as ``check`` does; ``core-failed``, ``module-refused``,
+        ``module-failed``, ``interrupted`` (``stop`` returned true); ``unwritable-output`` and ``disk-full`` for
+        captures, and for tables too long for memory, which are in the temporary directory.
         """
         self.check(scenario)
         with self._captures(scenario.compile()) as files:
@@ -118,7 +116,7 @@ class Sim:
         except ValueError as error:
             raise SawtoothError("core-failed", f"the core refused the scenario: {error}", fix=_REPORT_IT) from error
         except BaseException as error:
-            # PyO3 raises a panic of the core as a BaseException, so that nobody swallows it by accident.
+            # PyO3 raises a panic of the core as a BaseException, so that it is not caught by accident.
             if type(error).__name__ != "PanicException":
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
@@ -137,7 +135,7 @@ class Sim:
 
     @contextlib.contextmanager
     def _captures(self, compiled: Compiled) -> Iterator[dict[int, str] | None]:
-        """Files by the index of the host that they are of. They get their names when the run has come to its end."""
+        """Capture files by the index of their host. They get their final names when the run has ended."""
         from sawtooth.testbed.traffic import captured_hosts
 
         if self.capture is None:
@@ -171,7 +169,7 @@ _WHERE = {
 
 
 def _check_round_trips(compiled: Compiled, topology: str) -> None:
-    """Refuses a flow whose full segment and acknowledgement, alone on their way, are back before TCP's clock moves."""
+    """Refuses a flow whose full segment and acknowledgement, alone on the path, return before TCP's clock advances."""
     for flow in compiled.flows:
         ends = [compiled.hosts[host] for host in (compiled.source(flow), compiled.target(flow))]
         acknowledgement = frame_bytes(0, timestamps=all(end.timestamps for end in ends))
@@ -185,7 +183,7 @@ def _check_round_trips(compiled: Compiled, topology: str) -> None:
 
 
 def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
-    """How long a frame of so many bytes is on its way where nothing else is."""
+    """How long a frame of this size takes over an empty route."""
     took = Fraction(0)
     for link in compiled.way(route):
         took += Fraction(link.delay_ns, 10**9)
@@ -199,7 +197,7 @@ _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
 
 
 def _wanted(compiled: Compiled) -> dict[int, Wanted]:
-    """The modules that flows have, by the flow's number."""
+    """The modules of flows, by flow number."""
     from sawtooth.module import Wanted
 
     return {
@@ -210,7 +208,7 @@ def _wanted(compiled: Compiled) -> dict[int, Wanted]:
 
 
 def _check_modules(compiled: Compiled) -> None:
-    """Compiles what is not in the cache, so that whatever is wrong with a source is told before anything runs."""
+    """Compiles what is not in the cache, so that errors in a source are reported before anything runs."""
     for index, wanted in _wanted(compiled).items():
         from sawtooth.module import build
 
@@ -222,7 +220,7 @@ def _check_modules(compiled: Compiled) -> None:
 
 @contextlib.contextmanager
 def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[Any]:
-    """The core's simulation; with modules in a process apart, which ends with this."""
+    """The core's simulation; with modules in a separate process, which ends with this block."""
     wanted = _wanted(compiled)
     if not wanted:
         yield _core().Simulation(compiled.to_json(), files)
@@ -234,9 +232,9 @@ def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[An
 
 
 def controls() -> tuple[str, ...]:
-    """The congestion controls that the simulator has, as the core lists them (``crates/tcp/src/cc/list.rs``).
+    """The congestion controls of the simulator, as the core lists them (``crates/tcp/src/cc/list.rs``).
 
-    Raises SawtoothError where the core is not built.
+    Raises SawtoothError if the core is not built.
     """
     return tuple(_core().congestion_controls())
 

@@ -1,8 +1,8 @@
-"""Inside the guest, and as the netns engine's child: puts the testbed up, runs the traffic, takes it down.
+"""Runs inside the guest, and as the netns engine's child process: sets up the testbed, runs the traffic, removes it.
 
     python -m sawtooth.testbed DIRECTORY
 
-DIRECTORY has ``task.json`` and gets everything that is seen. Exit status 0, or 1 with the reason in ``error.txt``.
+DIRECTORY has ``task.json`` and receives all measurements. Exit status 0, or 1 with the reason in ``error.txt``.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def main(directory: Path) -> int:
         (directory / ERROR).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
         return 1
     finally:
-        # A guest vanishes as a whole.
+        # A guest disappears as a whole.
         if not task["place"]["virtual"]:
             remove(names)
     return 0
 
 
 def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path], text: str) -> None:
-    """The scenario's traffic, and beside it the programs of its hosts. Raises OSError."""
+    """Runs the scenario's traffic together with its hosts' programs. Raises OSError."""
     from sawtooth.testbed.apply import entered
     from sawtooth.testbed.containers import Container, mount_groups
     from sawtooth.testbed.programs import attend
@@ -102,7 +102,7 @@ def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path
 
 
 def system() -> dict[str, Any]:
-    """What a reader of the figures must know of the place: kernel, congestion controls, tools."""
+    """Facts about the place that a reader of the results needs: kernel, congestion controls, tools."""
     tcp = Path("/proc/sys/net/ipv4")
     found: dict[str, Any] = {"kernel": " ".join(os.uname()[i] for i in (0, 2, 3, 4))}
     for name in ("tcp_available_congestion_control", "tcp_congestion_control"):
@@ -117,18 +117,19 @@ def system() -> dict[str, Any]:
 
 
 def _end_with(owner: int) -> None:
-    """This process is killed when the engine's is, and so is the source in its turn."""
+    """Ensures that this process is killed with the engine's process, and the traffic source with this one."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != owner:
         sys.exit(1)
 
 
 def _own_machine() -> None:
-    """Limits of the whole machine, which a guest has for itself: packets wait only where the scenario says."""
-    # All hosts of the scenario share this machine's memory. Under its pressure TCP would offer windows of four
-    # segments, which is no property of the path.
+    """Raises limits of the whole machine, which a guest has to itself, so that packets wait only where the scenario
+    says."""
+    # All hosts of the scenario share this machine's memory. Under memory pressure TCP would offer windows of four
+    # segments, which is not a property of the path.
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(_NO_PRESSURE)
-    # The last three: a connection is a thread at each end, with a stack of its own.
+    # The last three: each end of a connection is a thread with its own stack.
     for name in (
         *("net/core/netdev_max_backlog", "net/core/netdev_budget"),
         *("kernel/threads-max", "kernel/pid_max", "vm/max_map_count"),

@@ -1,4 +1,4 @@
-"""Puts a plan up and takes it down, over netlink (pyroute2) and two system calls. Needs to be root in its place."""
+"""Sets up a plan and removes it, over netlink (pyroute2) and two system calls. Needs root in its place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Raw(tcmsg):  # type: ignore[misc]
-    """A traffic control message whose options are bytes already. They are marked as nested, which fq_pie insists on."""
+    """A traffic control message whose options are already bytes. They are marked as nested, which fq_pie requires."""
 
     nla_map = tuple(
         (name, "cdata", NLA_F_NESTED) if name in ("TCA_OPTIONS", "TCA_STAB") else (name, kind)
@@ -47,7 +47,7 @@ class _Raw(tcmsg):  # type: ignore[misc]
 
 
 def apply(plan: Plan) -> dict[tuple[int, str], int]:
-    """Makes namespaces, devices, addresses, routes and queueing disciplines. Raises OSError; ``remove`` tidies up.
+    """Makes namespaces, devices, addresses, routes and queueing disciplines. Raises OSError; ``remove`` cleans up.
 
     Returns the devices' indices by namespace and name.
     """
@@ -91,7 +91,7 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
 
 
 def remove(names: list[str]) -> None:
-    """Removes namespaces, and with them all devices in them; those that do not exist are no error.
+    """Removes namespaces with all their devices; missing ones are not an error.
 
     Raises PermissionError without the privilege.
     """
@@ -101,7 +101,7 @@ def remove(names: list[str]) -> None:
 
 
 def try_qdisc(ip: IPRoute, index: int, kind: str, options: bytes) -> bool:
-    """Whether the kernel has it: puts it on a device and takes it away."""
+    """Whether the kernel has this discipline with these options: adds it to a device and removes it."""
     try:
         _traffic_control(ip, RTM_NEWQDISC, index, 1 << 16, ROOT, kind, options)
     except NetlinkError:
@@ -111,7 +111,7 @@ def try_qdisc(ip: IPRoute, index: int, kind: str, options: bytes) -> bool:
 
 
 def knows_qdisc(ip: IPRoute, index: int, kind: str) -> bool:
-    """Whether the kernel has a queueing discipline of that name, which it may refuse without options."""
+    """Whether the kernel has a queueing discipline of that name; it may refuse it without options."""
     try:
         _traffic_control(ip, RTM_NEWQDISC, index, 1 << 16, ROOT, kind, b"")
     except NetlinkError as error:
@@ -122,7 +122,7 @@ def knows_qdisc(ip: IPRoute, index: int, kind: str) -> bool:
 
 @contextlib.contextmanager
 def entered(namespace: str) -> Iterator[None]:
-    """This thread is in the namespace for the time of the block; sockets opened there stay there."""
+    """Moves this thread into the namespace for the duration of the block; sockets opened there stay there."""
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         there = os.open(NAMESPACES / namespace, os.O_RDONLY | os.O_CLOEXEC)
@@ -146,13 +146,13 @@ def _setns(fd: int) -> None:
 def _sysctls(settings: dict[str, str]) -> None:
     for name, value in settings.items():
         path = Path("/proc/sys") / name
-        # A kernel without IPv6 has nothing to switch off.
+        # A kernel without IPv6 has nothing to disable.
         if "ipv6" not in name or path.exists():
             path.write_text(value)
 
 
 def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], int]:
-    """Makes all devices, offloads off, and brings them up. Returns their indices by namespace and name."""
+    """Makes all devices with offloads off, and brings them up. Returns their indices by namespace and name."""
     ports = plan.ports
     for veth in ports.veths:
         mtu = ports.mtu + veth.tags
@@ -182,21 +182,21 @@ def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], i
                 _offloads_off(control, name)
     for one in ports.merging:
         _merge(plan.namespace_of(one.namespace), one)
-    # A sub-interface comes up only after its parent, which may be in another namespace.
+    # A sub-interface can come up only after its parent, which may be in another namespace.
     for host, name in ports.devices():
         sockets[host].link("set", index=indices[host, name], state="up")
     return indices
 
 
 def _offloads_off(control: socket.socket, device: str) -> None:
-    """SIOCETHTOOL, because the ioctl has been the same for ever. What a device has not got is off."""
+    """Uses SIOCETHTOOL, an ioctl that never changes. An offload that the device lacks counts as off."""
     for command in _OFFLOADS.values():
         with contextlib.suppress(OSError):
             _offload(control, device, command, 0)
 
 
 def _merge(namespace: str, one: Merging) -> None:
-    """Switches GRO on. How long it waits is told in the namespace's /sys, which a process of its own mounts."""
+    """Enables GRO. Its waiting time is set in the namespace's /sys, which a separate process mounts."""
     with entered(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         _offload(control, one.device, _OFFLOADS["gro"], 1)
         if not one.wait_ns:

@@ -1,4 +1,4 @@
-"""Cleaning up after owners that were killed."""
+"""Cleans up after runs that were killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sawtooth.testbed.names import orphans, residents
 
 
 def clean() -> tuple[list[str], list[int], list[str]]:
-    """Removes this user's orphaned directories, ends what still runs in orphaned namespaces, and removes these.
+    """Removes this user's orphaned directories, ends processes in orphaned namespaces, and removes those namespaces.
 
     Returns the names of what was removed, the processes, and the namespaces that only root may remove.
     """

@@ -1,4 +1,4 @@
-"""What the testbed needs in C, compiled at first use: the traffic source, and what iperf3 needs in a guest."""
+"""Compiles the testbed's C programs on first use: the traffic source, and a library for iperf3 in a guest."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ALWAYS = ("-O2", "-Wall")
 
 
 def source() -> Path:
-    """The traffic source, from the cache or newly compiled: statically, so that a guest starts it without a search
-    for libraries.
+    """The traffic source, cached or newly compiled. It is linked statically, so that a guest starts it without
+    searching for libraries.
 
-    Raises SawtoothError ``tool-missing`` without a C compiler, ``build-failed`` when it does not compile.
+    Raises SawtoothError ``tool-missing`` without a C compiler, ``build-failed`` if it does not compile.
     """
     return _compiled(sorted(_SOURCES.glob("*.[ch]")), ("-static", "-pthread"), ("-lm",))
 
 
 def waits() -> Path:
-    """The library by which iperf3's client waits in a guest instead of asking without end. Raises as ``source``."""
+    """The library with which iperf3's client in a guest waits instead of polling. Raises as ``source`` does."""
     return _compiled([_SOURCES / "beside" / "waits.c"], ("-shared", "-fPIC"), ("-ldl",))
 
 

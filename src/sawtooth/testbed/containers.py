@@ -1,8 +1,7 @@
-"""Containers: what the programs of one host see. Its network, its name, its processes, and files of its own.
+"""Containers: the environment of one host's programs, with its own network, name, processes and files.
 
-The machine's files lie read-only below a private layer in memory, so that a program may write anywhere and changes
-nothing. Mounts, processes, name and IPC are namespaces of their own (unshare(2)); the network is the host's namespace
-that the plan made.
+The machine's files are read-only below a private layer in memory, so a program may write anywhere and changes nothing.
+Mounts, processes, name and IPC are separate namespaces (unshare(2)); the network is the host's namespace from the plan.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from pathlib import Path
 from typing import NoReturn
 
 FILES_BYTES = 512 << 20
-"""What a host's programs may write altogether, and the longest file."""
+"""Most bytes that a host's programs may write in total; also the longest file."""
 PROCESSES = 512
-"""How many a program may have at once, where the kernel has the controller ``pids``."""
+"""Most processes of a program, if the kernel has the controller ``pids``."""
 GROUPS = Path("/sys/fs/cgroup")
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWPID, _NEWNET = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
@@ -29,31 +28,30 @@ _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8,
 _DETACH = 2
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP = 1, 24
 _DROPPED = {"mac_override": 32, "mac_admin": 33, "sys_module": 16, "sys_rawio": 17, "sys_boot": 22, "sys_time": 25}
-"""Capabilities (linux/capability.h) that reach beyond a network namespace; ``mknod`` stays, devices are nodev."""
+"""Capabilities (linux/capability.h) with effects outside a network namespace. ``mknod`` stays, since mounts are nodev.
+"""
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
 _HIDDEN = ("/proc", "/sys", "/dev", "/run", "/tmp")
-"""Not the machine's: a container has its own."""
+"""Directories that a container replaces by its own."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
 class Started:
-    """A program that runs: ``watcher`` is the process that waits for it, and exits when it does; ``group`` is the
-    number of its control group, 0 where there are none.
-    """
+    """A running program: ``watcher`` is the process that waits for it and exits when it does; ``group`` is the number
+    of its control group, 0 without control groups."""
 
     watcher: int
     told: int
-    """A pipe: the status of wait(2), as text, when the program has ended."""
+    """A pipe: the status of wait(2) as text, after the program has ended."""
     group: int
 
 
 class Container:
-    """One host's. ``network``: the file of its network namespace; ``hosts``: the lines of /etc/hosts; ``places``:
-    directories that can be seen besides, where they lie. Raises OSError.
-    """
+    """The container of one host. ``network``: the file of its network namespace; ``hosts``: the lines of /etc/hosts;
+    ``places``: other visible directories. Raises OSError."""
 
     def __init__(self, name: str, network: Path, hosts: str, places: Sequence[Path]) -> None:
         self.name = name
@@ -68,7 +66,7 @@ class Container:
         if not said.isdigit():
             raise OSError(f'no container can be made for the host "{name}": {said or "no reason given"}')
         self.first = int(said)
-        """The process whose end is the end of all in there."""
+        """The process whose end ends everything in the container."""
 
     def start(
         self,
@@ -79,9 +77,8 @@ class Container:
         directory: str,
         files: tuple[Path, Path, Path],
     ) -> Started:
-        """Starts a program; ``files`` are its standard input, output and error. One that can't be started exits 127,
-        and says why on its standard error.
-        """
+        """Starts a program; ``files`` are its standard input, output and error. A program that cannot be started exits
+        with 127 and a message on standard error."""
         group = _group(f"program-{number}")
         ready, told = os.pipe()
         watcher = os.fork()
@@ -104,7 +101,7 @@ class Container:
         directory: str,
         files: tuple[Path, Path, Path],
     ) -> int:
-        """In a process of its own: enters, runs, waits. The status of wait(2)."""
+        """In a separate process: enters the container, runs the program, waits. Returns the status of wait(2)."""
         _end_with_parent()
         if group is not None:
             (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -120,7 +117,7 @@ class Container:
         return os.waitpid(child, 0)[1]
 
     def enter(self) -> None:
-        """This process sees what the container's programs see; its children are among them. Raises OSError."""
+        """Moves this process into the container; its children will be there too. Raises OSError."""
         kinds = {"net": _NEWNET, "ipc": _NEWIPC, "uts": _NEWUTS, "pid": _NEWPID, "mnt": _NEWNS}
         opened = [
             (os.open(f"/proc/{self.first}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC), flag) for kind, flag in kinds.items()
@@ -130,9 +127,8 @@ class Container:
             os.close(descriptor)
 
     def collect(self, patterns: Sequence[str], directory: str, into: Path) -> None:
-        """Copies the files that match from the container to ``into``, ``directory`` being where relative patterns
-        begin; no link is followed out of the container, and what is no plain file is left.
-        """
+        """Copies matching files from the container to ``into``; relative patterns begin at ``directory``. Links out of
+        the container are not followed, and only plain files are copied."""
         target = os.open(into, os.O_RDONLY | os.O_DIRECTORY)
         child = os.fork()
         if child == 0:
@@ -156,7 +152,7 @@ class Container:
 
 
 def _copy(patterns: Sequence[str], directory: str, target: int) -> None:
-    """The first of each name."""
+    """Copies the first file of each name."""
     names: set[str] = set()
     for pattern in patterns:
         top, relative = (Path("/"), pattern.lstrip("/")) if pattern.startswith("/") else (Path(directory), pattern)
@@ -172,7 +168,7 @@ def _copy(patterns: Sequence[str], directory: str, target: int) -> None:
 
 
 def _group(name: str) -> Path | None:
-    """A control group of version 2, where the kernel lets us have one."""
+    """A control group of version 2, if the kernel allows one."""
     group = GROUPS / "sawtooth" / name
     try:
         if not (GROUPS / "cgroup.controllers").exists():
@@ -189,7 +185,7 @@ def _group(name: str) -> Path | None:
 
 
 def mount_groups() -> None:
-    """In a guest, which has none mounted. Raises OSError."""
+    """Mounts control groups in a guest, which has none mounted. Raises OSError."""
     _mount("cgroup2", GROUPS, "cgroup2", _NOSUID | _NODEV | _NOEXEC)
 
 
@@ -211,7 +207,7 @@ def _build(told: int, name: str, network: Path, hosts: str, places: Sequence[Pat
         for descriptor in (0, 1, 2):
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         _files(name, hosts, places)
-        # By the parent's table of processes, which /proc still showed when this one was forked.
+        # As in the parent's process table, which /proc still showed at the fork.
         os.write(told, _outer_pid.encode())
         os.close(told)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -228,7 +224,7 @@ _outer_pid = ""
 
 
 def _files(name: str, hosts: str, places: Sequence[Path]) -> None:
-    """A root of its own: the machine's below a layer in memory, with the directories that every program expects."""
+    """A separate root: the machine's files below a layer in memory, with the directories that every program expects."""
     global _outer_pid
     _outer_pid = os.readlink("/proc/self")
     _mount("none", Path("/"), None, _REC | _PRIVATE)
@@ -272,9 +268,8 @@ def _files(name: str, hosts: str, places: Sequence[Path]) -> None:
 
 
 def _covered(places: Sequence[Path]) -> list[Path]:
-    """The mounts of the machine below its root, and those of ``places`` that a container's own directories would hide;
-    outer ones first.
-    """
+    """The machine's mounts below its root, and those of ``places`` that a container's own directories would hide; outer
+    ones first."""
     lines = Path("/proc/self/mounts").read_text().splitlines()
     mounts = [Path(line.split()[1].replace("\\040", " ")) for line in lines]
     hidden = [Path(name) for name in _HIDDEN]

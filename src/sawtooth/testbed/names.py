@@ -1,4 +1,4 @@
-"""Names of namespaces: whose they are can be told from them, also after their owner was killed.
+"""Names of namespaces. The name shows the owner, even after the owner was killed.
 
 ``st-PID-START-N-HOST``, as ``temporary.prefix`` begins them.
 """
@@ -29,7 +29,7 @@ def residents(names: list[str]) -> list[int]:
     wanted = {_identity(NAMESPACES / name) for name in names} - {None}
     found = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
-        # It may end meanwhile.
+        # It may end in the meantime.
         with contextlib.suppress(OSError):
             threads = os.listdir(f"/proc/{process}/task")
             if any(_identity(Path(f"/proc/{process}/task/{thread}/ns/net")) in wanted for thread in threads):

@@ -1,8 +1,8 @@
-"""Loss per forwarded packet by nftables: every n-th one, and any share on kernels without netem.
+"""Packet loss with nftables: every n-th forwarded packet, or any share on kernels without netem.
 
-Written to netlink (linux/netfilter/nf_tables.h). One rule a link, on the forward hook: the route's next hop is the
-link's gateway, and a number, random or counted, says drop. That is before the queue, as the loss of a link must be, and
-a forwarded packet is a single frame.
+Written to netlink (linux/netfilter/nf_tables.h). There is one rule per link on the forward hook: the route's next hop
+is the link's gateway, and a random or counted number decides the drop. This is before the queue, as a link's loss must
+be, and a forwarded packet is a single frame.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEXTHOP4, _COUNTED, _RANDOM, _HTON, _EQUAL, _LESS, _COUNTER, _DROP = 1, 0, 1, 1
 
 
 def apply(rules: Sequence[LossRule]) -> None:
-    """Sets the rules up in the namespace that this thread is in. Raises OSError."""
+    """Adds the rules in this thread's namespace. Raises OSError."""
     table = _text(1, TABLE)
     hook = _number(1, _FORWARD) + _number(2, 0)
     messages = [
@@ -49,13 +49,13 @@ def apply(rules: Sequence[LossRule]) -> None:
 
 def _expressions(rule: LossRule) -> list[bytes]:
     gateway = _nested(3, _attribute(1, socket.inet_aton(rule.gateway)))
-    # Registers hold numbers in the machine's order; comparisons are of bytes.
+    # Registers hold numbers in the machine's byte order, while comparisons are of bytes.
     swapped = _number(1, _REGISTER) + _number(2, _REGISTER) + _number(3, _HTON) + _number(4, 4) + _number(5, 4)
     drop = _nested(2, _nested(2, _number(1, _DROP)))
     if rule.every is None:
         modulus, kind, compared, limit = PPB, _RANDOM, _LESS, rule.loss_ppb
     else:
-        # It counts from 0, so that the last of each n packets has n - 1.
+        # It counts from 0, so the last of each n packets has n - 1.
         modulus, kind, compared, limit = rule.every, _COUNTED, _EQUAL, rule.every - 1
     return [
         _expression("rt", _number(1, _REGISTER) + _number(2, _NEXTHOP4)),

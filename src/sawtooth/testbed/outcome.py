@@ -1,4 +1,4 @@
-"""Outcome: what a finished testbed left in its directory, as a ``Run``; the same for both engines that use it."""
+"""Outcome: converts what a finished testbed left in its directory into a ``Run``, for both engines that use it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
 
 STDERR = "stderr"
-"""What the testbed's own process said."""
+"""Standard error of the testbed's process."""
 
 _OF_A_FLOW = re.compile(r"(flows\.\d+\.[a-z.]+): (.+)")
-"""What the source says where a flow has more connections than files may be open."""
+"""The source's message when a flow has more connections than files may be open."""
 _NOT_READY = re.compile(r"NotReadyError: (programs\.\d+): (.+)", re.DOTALL)
-"""What the supervisor of programs says of one that others wait for."""
+"""The supervisor's message about a program that others wait for."""
 _LARGEST = 1 << 31
-"""Bytes of a table, which is read at once."""
+"""Most bytes of a table, which is read at once."""
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
 
 
@@ -52,9 +52,9 @@ def prepare(
     called: Mapping[str, str] | None = None,
     programs: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept;
-    ``called``: what the scenario calls a congestion control, and what the kernel there calls it; ``programs``: what
-    ``testbed.programs`` needs to run some.
+    """Writes the task, with the traffic source next to it. ``capture``: hosts whose packet headers are kept;
+    ``called``: the kernel's names for the scenario's congestion controls; ``programs``: the input of
+    ``testbed.programs``.
     """
     for index, flow in enumerate(compiled.flows):
         if flow.arrivals is not None:
@@ -84,7 +84,7 @@ def prepare(
 
 
 def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uint64]:
-    """The transfers of a flow with arrivals, or a stream of datagrams by chance, in order, as every engine has them:
+    """The transfers of a flow with arrivals, or a random stream of datagrams, in order and the same for every engine:
     rows of ns since t = 0, and bytes.
 
     Raises SawtoothError ``core-missing``.
@@ -106,7 +106,7 @@ def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uin
 
 
 def check(directory: Path, status: int) -> None:
-    """Raises SawtoothError ``testbed-failed`` for a testbed that did not come to its end, with what it said last."""
+    """Raises SawtoothError ``testbed-failed`` with its last message if the testbed did not finish."""
     reason = directory / ERROR
     if reason.exists():
         why = reason.read_text(encoding="utf-8")
@@ -130,9 +130,7 @@ def check(directory: Path, status: int) -> None:
 
 @contextlib.contextmanager
 def whole() -> Iterator[None]:
-    """Turns what goes wrong while results are read, which a program of a guest may have damaged, into
-    ``testbed-failed``.
-    """
+    """Converts errors while reading results, which a program in a guest may have damaged, into ``testbed-failed``."""
     try:
         yield
     except (ArithmeticError, AssertionError, LookupError, OSError, TypeError, ValueError) as error:
@@ -141,7 +139,7 @@ def whole() -> Iterator[None]:
 
 
 def keep_captures(directory: Path, into: Path) -> None:
-    """Copies what tcpdump wrote. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    """Copies tcpdump's files. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
     with writing(into):
         into.mkdir(parents=True, exist_ok=True)
         for file in directory.glob("*.pcap"):
@@ -151,7 +149,7 @@ def keep_captures(directory: Path, into: Path) -> None:
 def run(
     directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any], *, called: Mapping[str, str] | None = None
 ) -> Run:
-    """Reads the tables; what the place said of itself joins ``meta``. ``called`` as in ``prepare``.
+    """Reads the tables and adds the place's facts to ``meta``. ``called`` as in ``prepare``.
 
     Raises SawtoothError ``testbed-failed``.
     """
@@ -180,7 +178,7 @@ def run(
 
 
 def progress(directory: Path) -> float:
-    """The share of the run that is done, as the source said last."""
+    """The finished share of the run, as last reported by the source."""
     try:
         return float(part(directory / "progress.csv", 0, 1 << 24).split()[-1])
     except (ValueError, IndexError):
@@ -188,7 +186,7 @@ def progress(directory: Path) -> float:
 
 
 def _ends(directory: Path, scenario: Scenario, compiled: Compiled) -> tuple[dict[str, str], dict[str, Any]]:
-    """Congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
+    """The congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
     flows = [flow.name for flow in compiled.flows]
     if scenario.traffic == "native":
         lines = (directory / "controls.csv").read_text().splitlines()[1:]

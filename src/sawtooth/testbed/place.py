@@ -1,4 +1,4 @@
-"""Place: where a plan is to run."""
+"""Place: the kernel on which a plan will run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Place:
-    """What the kernel has that will run the plan: by default that of ``sawtooth kernel build``.
+    """What the kernel that runs the plan supports (default: that of ``sawtooth kernel build``).
 
-    ``virtual``: its time stands still while it computes. ``dualpi2`` of ``kernel`` is told by its version.
+    ``virtual``: its time stands still while it computes. On ``kernel``, the version decides about ``dualpi2``.
     """
 
     netem: bool = True

@@ -1,8 +1,8 @@
 """Plan: everything that a scenario becomes on Linux, as plain values. ``build`` decides; nothing here touches a system.
 
-Each host is a namespace with one address. Each transmitter that links share (a network card), and each link without
-one, is a veth pair; links of one card are VLAN sub-interfaces on it. A link's loss, queue and rate, and its delay, are
-each at one place on the way out (``ports``). A packet finds its link by routes to host addresses: no ARP, no rounding.
+Each host is a namespace with one address. A transmitter shared by links (a network card) is a veth pair, and so is a
+link without one; links of one card are VLAN sub-interfaces. A link's loss, queue, rate and delay are each at one place
+on the outgoing side (``ports``). Packets find their link by routes to host addresses, without ARP and without rounding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Namespace:
 
 @dataclass(frozen=True)
 class Route:
-    """To one host's address through one link. ``source`` is set where packets begin; metrics are those of TCP there."""
+    """A route to one host's address through one link. ``source`` is set where packets originate; metrics are those of
+    TCP there."""
 
     namespace: int
     destination: str
@@ -41,7 +42,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Rule:
-    """Packets of one source to one destination look their route up in a table of their own."""
+    """Packets from one source to one destination use a separate routing table."""
 
     namespace: int
     source: str
@@ -61,7 +62,7 @@ class Plan:
 
 
 def build(compiled: Compiled, place: Place, prefix: str) -> Plan:
-    """The plan of a compiled scenario, whose namespaces are named ``prefix`` + host. Pure."""
+    """The plan of a compiled scenario with namespaces named ``prefix`` + host. A pure function."""
     namespaces = [
         Namespace(prefix + host.name, address(index), sysctls(host)) for index, host in enumerate(compiled.hosts)
     ]
@@ -71,13 +72,13 @@ def build(compiled: Compiled, place: Place, prefix: str) -> Plan:
 
 
 def address(host: int) -> str:
-    """Each host has one, on its loopback."""
+    """The single address of a host, on its loopback device."""
     number = (10 << 24) + host + 1
     return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
 
 
 def sysctls(host: Host) -> dict[str, str]:
-    """A host's settings. What is not named keeps the kernel's default, like CUBIC's and the timers' parameters."""
+    """A host's settings. Everything else keeps the kernel's default, such as CUBIC's and the timers' parameters."""
     receive, send = host.receive_buffer, host.send_buffer
     return {
         "net/ipv4/tcp_rmem": f"{min(4096, receive)} {min(131072, receive)} {receive}",
@@ -89,7 +90,7 @@ def sysctls(host: Host) -> dict[str, str]:
         "net/ipv4/tcp_no_metrics_save": "1",
         "net/ipv4/tcp_max_syn_backlog": "65536",
         "net/core/somaxconn": "65535",
-        # A connection that has closed would keep its port for a minute.
+        # Otherwise a closed connection would keep its port for a minute.
         "net/ipv4/tcp_max_tw_buckets": "0",
         "net/ipv4/ip_local_port_range": "1024 65535",
         "net/ipv4/ip_forward": "1",
@@ -103,13 +104,13 @@ def sysctls(host: Host) -> dict[str, str]:
 
 
 def segment(one: Host, other: Host) -> tuple[int, int]:
-    """Payload bytes of a full segment between two hosts, and the IP packet that it makes."""
+    """Payload bytes of a full segment between two hosts, and the size of its IP packet."""
     mss = min(one.mss, other.mss)
     return mss, packet_bytes(mss, timestamps=one.timestamps and other.timestamps)
 
 
 def largest_packet(compiled: Compiled) -> int:
-    """Bytes of IP: the MTU of all devices."""
+    """Bytes of the largest IP packet: the MTU of all devices."""
     hosts = compiled.hosts
     pairs = [(hosts[compiled.source(one)], hosts[compiled.target(one)]) for one in compiled.senders]
     datagrams = [datagram_bytes(flow) for flow in compiled.flows]
@@ -117,12 +118,12 @@ def largest_packet(compiled: Compiled) -> int:
 
 
 def datagram_bytes(flow: Flow) -> int:
-    """The IP packet that a datagram of the flow makes; 0 where it sends none."""
+    """The size of a datagram's IP packet; 0 if the flow sends none."""
     return 0 if flow.datagrams is None else flow.datagrams.bytes + IPV4 + UDP
 
 
 def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
-    """A host forwards by destination; only where sources part on their way to one destination, also by source."""
+    """Hosts forward by destination; if sources take different paths to one destination, also by source."""
     links = compiled.links
     hops: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for one in compiled.senders:
@@ -149,9 +150,8 @@ def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
 
 
 def _metrics(compiled: Compiled, here: int, target: int, mtu: int) -> dict[str, int]:
-    """What a route says of TCP: initial window, delayed acknowledgements off, a segment smaller than the largest.
-    Datagrams are not cut by it.
-    """
+    """The TCP settings of a route: initial window, no delayed acknowledgements, a smaller segment. It does not limit
+    datagrams."""
     host, other = compiled.hosts[here], compiled.hosts[target]
     sent = [flow for flow in compiled.flows if (compiled.source(flow), compiled.target(flow)) == (here, target)]
     metrics = {"initcwnd": host.initial_window}

@@ -1,22 +1,22 @@
-"""Ports: the devices that links leave by, and the queueing disciplines on them.
+"""Ports: the devices of links, and their queueing disciplines.
 
-A link direction is loss, then a tail-drop queue, then a transmitter, then a delay. netem does all four in one, but then
-its limit also counts packets in propagation. So there are two stages on the way out of a device stack, the upper one
+A link direction is loss, then a tail-drop queue, then a transmitter, then a delay. netem can do all four, but then its
+limit also counts packets in propagation. So there are two stages on the outgoing side of a device stack, the upper one
 first, and no more devices than needed:
 
-    queue  loss: netem, the root; rate and limit: netem with one packet more, because it counts the one on the wire too
+    queue  loss: netem, the root;
+           rate and limit: netem with one packet more, because it counts the one on the wire too
            where TCP itself sends, or the queue is a table: a token bucket of one frame over it
-           elsewhere, where the limit is in bytes or few packets: HTB over it, which owes the time of what it has sent,
-           so that small packets do not leave together as by a bucket that holds a full frame
+           elsewhere, where the limit is in bytes or few packets: HTB over it, which carries over the time of what
+           it has sent, so that small packets do not leave together as from a bucket that holds a full frame
     wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
 
-Where the rate varies a program is the transmitter (``Line``), between two veth pairs.
+If the rate varies, a program is the transmitter (``Line``), between two veth pairs.
 
-The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
-packet over, and it cuts super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth, and a card
-with several links has a sub-interface for each on top; the loss of a link is there. Their tags count for nothing
-(``_leave_tags_out``). Loss of every n-th packet, which netem does not know, is an nftables rule on the way to the
-device.
+The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem breaks when it takes a
+packet over. It also splits super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth; a card
+with several links has one more sub-interface for each, with that link's loss. Tags do not count in lengths
+(``_leave_tags_out``). Loss of every n-th packet, which netem cannot do, is an nftables rule before the device.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _VIRTUAL_LATENESS_S = 1e-6
 _REAL_TIME_BURST_S = 0.0005
 _FEW = 16
 """Packets. netem frees a frame's place when its timer fires, a fifo when the frame leaves. Acknowledgements that left
-the same transmitter clock new frames in at that very instant, and in a short queue it matters which comes first."""
+the same transmitter release new frames at that very instant, and in a short queue the order matters."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Veth:
 
 @dataclass(frozen=True)
 class Sub:
-    """A VLAN sub-interface, or a macvlan that takes the frames to its address; made beside its parent, then moved."""
+    """A VLAN sub-interface, or a macvlan that receives the frames for its address; made next to its parent, then
+    moved."""
 
     kind: str
     namespace: int
@@ -80,9 +81,9 @@ class Qdisc:
     kind: str
     options: bytes
     leaf: bytes = b""
-    """Options of its one class, handle | 1, which what is below it belongs to."""
+    """Options of its single class, handle | 1, to which everything below it belongs."""
     tags: int = 0
-    """Bytes of VLAN tags in each frame that comes to it, a root, which it leaves out of its length."""
+    """Bytes of VLAN tags in each incoming frame, which this root discipline excludes from lengths."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Merging:
-    """A device with GRO, whose segments wait so long for more."""
+    """A device with GRO, and how long its segments wait for more."""
 
     namespace: int
     device: str
@@ -113,7 +114,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class LossRule:
-    """nftables: drops a share of what is forwarded to a gateway, or every n-th packet, and counts what it drops."""
+    """nftables: drops a share of the packets forwarded to a gateway, or every n-th one, and counts the drops."""
 
     namespace: int
     gateway: str
@@ -144,7 +145,7 @@ class WatchLink:
 
 @dataclass(frozen=True)
 class Change:
-    """A netem gets other options at a time of the run."""
+    """Changes a netem's options at a time of the run."""
 
     at_ns: int
     namespace: int
@@ -156,7 +157,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Valve:
-    """Lets one frame pass to a line each time that it gets its options anew."""
+    """Passes one frame to a line each time its options are set again."""
 
     device: str
     handle: int
@@ -166,19 +167,19 @@ class Valve:
 
 @dataclass(frozen=True)
 class Line:
-    """A program takes frames from a device and puts them out by another, at a rate that varies."""
+    """A program that takes frames from one device and sends them on another, at a varying rate."""
 
     transmitter: int
     namespace: int
     come: str
     leave: str
     valve: Valve | None
-    """None: it keeps the queue itself, a tail drop."""
+    """None: the program keeps the queue itself, a tail drop."""
 
 
 @dataclass
 class Ports:
-    """By link: ``tops``, the device that packets leave by, ``arrivals``, the one that they come in by at last, and
+    """For each link: ``tops``, the device by which packets leave; ``arrivals``, the one by which they finally arrive;
     ``gateways``, the address that stands for the peer."""
 
     mtu: int
@@ -217,7 +218,8 @@ class Ports:
         return ports
 
     def _leave_tags_out(self) -> None:
-        """A sub-interface's tag goes beside the frame, and into it at the next one below: it counts as longer there."""
+        """A sub-interface's tag is stored beside the frame and inserted at the next device below, where the frame
+        counts as longer."""
         above: dict[str, int] = {}
         for sub in reversed(self.subs):
             above[sub.parent] = max(above.get(sub.parent, 0), 1 + above.get(sub.name, 0))
@@ -226,14 +228,14 @@ class Ports:
         self.qdiscs = [replace(one, tags=tags.get(one.device, 0) if one.parent == ROOT else 0) for one in self.qdiscs]
 
     def devices(self) -> list[tuple[int, str]]:
-        """All of them, with the namespace that each is in at last."""
+        """All devices, each with its final namespace."""
         both = [(veth.near_namespace, veth.near) for veth in self.veths]
         both += [(veth.far_namespace, veth.far) for veth in self.veths]
         return both + [(sub.target, sub.name) for sub in self.subs]
 
 
 def loses_by_netem(link: Link, place: Place) -> bool:
-    """Whether netem drops what a link loses: it does not count packets, so not every n-th one."""
+    """Whether netem does the link's loss: it does not count packets, so not for every n-th one."""
     return link.loses and place.netem and link.every is None
 
 
@@ -243,9 +245,8 @@ def delays(link: Link) -> bool:
 
 
 def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) -> bool:
-    """Whether a rate is a token bucket's: where TCP itself sends, and where a queue is one of its own: in bytes, in few
-    packets, or not tail drop.
-    """
+    """Whether a rate needs a token bucket: where TCP itself sends, and for queues in bytes, of few packets, or other
+    than tail drop."""
     if transmitter is None:
         return False
     packets, size = transmitter.queue_packets, transmitter.queue_bytes
@@ -254,9 +255,8 @@ def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) 
 
 
 def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *, sends: bool) -> bool:
-    """Whether a program lets frames go: no queueing discipline has a rate that varies, and what netem does beside a
-    delay goes with no bucket.
-    """
+    """Whether a program must release frames: no queueing discipline has a varying rate, and netem's other effects do
+    not work with a bucket."""
     if isinstance(transmitter.pace, Slots):
         return transmitter.discipline is not None or transmitter.queue_bytes is not None
     varies = any(link.varies for link in links) and needs_bucket(transmitter, place, sends=sends)
@@ -264,19 +264,19 @@ def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *,
 
 
 def merges(compiled: Compiled, links: Sequence[int]) -> set[int | None]:
-    """How long hosts that flows' data reaches over these links wait for what they merge; None: one does not merge."""
+    """The GRO waiting times of hosts that receive flows' data over these links; None: one of them does not merge."""
     last = {flow.forward[-1] for flow in compiled.flows}
     return {compiled.hosts[compiled.links[index].target].gro_ns for index in links if index in last}
 
 
 def gateway(link: int) -> str:
-    """Stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
+    """The address that stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
     number = (100 << 24) + (64 << 16) + link
     return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
 
 
 def mac(port: int, link: int) -> str:
-    """Locally administered."""
+    """A locally administered address."""
     return f"02:{port >> 16 & 255:02x}:{port >> 8 & 255:02x}:{port & 255:02x}:{link >> 8 & 255:02x}:{link & 255:02x}"
 
 
@@ -313,19 +313,19 @@ class _Port:
         self.lined = self.transmitter is not None and needs_line(
             self.transmitter, self.of, place, sends=bool(self.sends)
         )
-        # All of a card's links or none, so that all its frames have as many tags.
+        # All of a card's links or none, so that all its frames have equally many tags.
         lossy = any(loses_by_netem(compiled.links[index], place) for index in self.sends)
         self.cuts = lossy and not self.offload and not self.lined
         self.near, self.far = f"x{number}", f"y{number}"
         self.on_wire = self.near
-        # A card of several links ends at home; its sub-interfaces lead to the hosts.
+        # A card with several links ends at home; its sub-interfaces lead to the hosts.
         self.away = self.home if len(links) > 1 else self.of[0].target
         self.macs = mac(number, 0)
         self.gro_ns = next((wait for wait in merges(compiled, links) if wait is not None), None)
 
     def build(self) -> None:
         if self.gro_ns is not None:
-            # What comes at once is one poll of the device, after which nothing waits.
+            # Packets of one instant are one poll of the device, after which nothing waits.
             wait_ns = self.gro_ns if self.gro_ns > 1 else 0
             self.ports.merging.append(Merging(self.away, self.far, wait_ns))
         if self.lined:
@@ -352,10 +352,10 @@ class _Port:
             self._link(position, index, ends)
 
     def _line(self) -> None:
-        """Two veth pairs, and a program between that lets frames go at the varying rate."""
+        """Two veth pairs, and between them a program that releases frames at the varying rate."""
         assert self.index is not None
         come, leave = f"i{self.number}", f"w{self.number}"
-        # What comes in is not for the device's own address, so that IP leaves it alone.
+        # Incoming frames are not for the device's own address, so IP ignores them.
         self.ports.veths.append(Veth(self.home, self.near, self.home, come, mac(self.number, 2**16 - 1)))
         self.ports.veths.append(Veth(self.home, leave, self.away, self.far, mac(self.number, 0)))
         self.on_wire = leave
@@ -370,7 +370,7 @@ class _Port:
         self._link(0, self.links[0], (self.near, self.far))
 
     def _valve(self, transmitter: Transmitter) -> Valve:
-        """The queue, and what lets a frame at a time go from it to the line; the loss before it."""
+        """The queue with the valve that releases one frame at a time to the line, and the loss before it."""
         assert self.index is not None
         add, near, parent = self.ports.qdiscs.append, self.near, AROUND << 16 | 2
         add(Qdisc(self.home, near, AROUND << 16, ROOT, "prio", qdisc.around()))
@@ -385,7 +385,7 @@ class _Port:
         add(Qdisc(self.home, near, FIFO << 16, RATE << 16 | 1, kind, options))
         watched = RATE if transmitter.discipline is None else FIFO
         self.ports.queues.append(WatchQueue(self.index, self.home, near, watched << 16, on_wire=False))
-        # A bucket tells a fifo below it its limit, too.
+        # A bucket also sets the limit of a fifo below it.
         limit = int.from_bytes(options, "little") if kind in ("pfifo", "bfifo") else 0
         return Valve(near, RATE << 16, parent, qdisc.valve(frame_bytes, limit))
 
@@ -394,7 +394,7 @@ class _Port:
         return pace if isinstance(pace, Slots) else None
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
-        """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""
+        """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, moves to ``to``."""
         near, far = ends
         address = self.macs if to != self.away else None
         self.ports.subs.append(Sub("vlan", self.home, near, f"{near}{name}", self.home, tag))
@@ -402,7 +402,8 @@ class _Port:
         return f"{near}{name}", f"{far}{name}"
 
     def _link(self, position: int, index: int, ends: tuple[str, str]) -> None:
-        """A card's link gets its own sub-interface; loss where TCP sends needs single frames, so they are cut above."""
+        """A card's link gets its own sub-interface. Loss where TCP sends needs single frames, so super-packets are
+        split above it."""
         link, place = self.all[index], self.place
         by_netem = loses_by_netem(link, place)
         where, self.macs, arrival = self.away, mac(self.number, 0), ""
@@ -416,7 +417,7 @@ class _Port:
                 arrival = f"{ends[1]}m{position}"
                 self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
             where = link.target
-        # A policer counts frames, so what no transmitter has cut before is cut above it.
+        # A policer counts frames, so super-packets not yet split by a transmitter are split above it.
         if self.cuts or (link.policer and self.transmitter is None):
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
         if link.loses and not by_netem:
@@ -428,7 +429,7 @@ class _Port:
         self.ports.neighbours.append(Neighbour(self.home, ends[0], gateway(index), self.macs))
 
     def _loss(self, device: str, index: int, handle: int, child: int, parent: int = ROOT) -> int:
-        """netem for the loss only. Returns the parent for what queues behind it."""
+        """netem for the loss only. Returns the parent for the queue behind it."""
         link = self.all[index]
         model = link.gilbert_elliott
         loss_ppb = 0 if model else link.loss_ppb
@@ -462,9 +463,8 @@ class _Port:
         self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, on_wire))
 
     def _shaper(self, device: str, handle: int, parent: int) -> Qdisc:
-        """Lets the queue below it go at the rate. HTB asks for a packet when it may go; a token bucket looks at the
-        next one before, and cuts super-packets. In real time a timer's lateness calls for more than a frame at a time.
-        """
+        """Releases the queue below at the rate. HTB asks for a packet when it may leave; a token bucket looks at the
+        next one first, and splits super-packets. In real time, late timers require more than one frame at a time."""
         assert self.transmitter is not None
         if self.sends or self.transmitter.discipline is not None or not self.place.virtual:
             return Qdisc(self.home, device, handle, parent, "tbf", self._bucket())
@@ -479,8 +479,8 @@ class _Port:
         assert self.transmitter is not None
         overhead, rate_bps = self.of[0].overhead_bytes, self.transmitter.rate_bps
         burst = self.ports.mtu + ETHERNET
-        # A timer is late now and then, a user-mode kernel's by up to half a microsecond; a bucket of just one frame
-        # would lose the rate of that time.
+        # Timers are sometimes late, a user-mode kernel's by up to half a microsecond; a bucket of exactly one frame
+        # would lose that time.
         if self.place.virtual:
             burst += round(rate_bps / 8 * _VIRTUAL_LATENESS_S)
         else:
@@ -488,7 +488,7 @@ class _Port:
         return qdisc.tbf(rate_bps=rate_bps, burst_bytes=burst + overhead, overhead_bytes=overhead)
 
     def _varied(self, link: Link) -> _Varied:
-        """What netem does beside a delay. A rate, however high, keeps packets in order."""
+        """netem's effects besides a delay. A rate, however high, keeps packets in order."""
         varied = _Varied(slot_ns=link.aggregation_ns)
         if not link.varies:
             return varied
@@ -499,7 +499,7 @@ class _Port:
         return varied
 
     def _police(self, link: Link) -> int:
-        """A policer on what the wire takes. Returns the parent for what comes behind it."""
+        """A policer on the frames. Returns the parent for what follows it."""
         assert link.policer is not None
         handle = POLICE << 16
         self.ports.qdiscs.append(Qdisc(self.home, self.on_wire, handle, ROOT, "prio", qdisc.prio(2)))
@@ -510,7 +510,7 @@ class _Port:
         return handle | 1
 
     def _wire(self, bucket: bool) -> None:
-        """Propagation, one netem for each delay that links of a card have."""
+        """Propagation: one netem for each delay among the card's links."""
         rate: _Rate = {}
         if bucket and self.transmitter is not None:
             rate = {"rate_bps": self.transmitter.rate_bps, "overhead_bytes": self.of[0].overhead_bytes}

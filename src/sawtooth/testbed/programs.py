@@ -1,6 +1,6 @@
-"""Programs: those of a scenario's hosts, started when they are due, waited for, and ended with the run.
+"""Programs of a scenario's hosts: started when due, waited for, and ended with the run.
 
-A program that others wait for (``ready``) is a server: it runs until the run ends. The run ends when all others have
+A program that others wait for (``ready``) is a server and runs until the run ends. The run ends when all others have
 ended, or at the scenario's duration.
 """
 
@@ -24,19 +24,19 @@ from sawtooth.testbed.containers import Container, Started
 PROGRAMS = "programs.json"
 LISTENING = "listening"
 READY_S = 60.0
-"""How long others wait for a program at most."""
+"""Longest wait for a program to be ready."""
 _POLL_S = 0.001, 0.1
-"""How often it is looked whether a program is ready: at first, and at last."""
+"""Interval between readiness checks: at first, and at the end."""
 _COARSE_S = 0.002
 """A selector waits for whole milliseconds, rounded up."""
 _GRACE_S = 2.0
-"""What a server gets after SIGTERM, before SIGKILL."""
+"""Time between SIGTERM and SIGKILL for a server."""
 _LISTEN, _CLOSE, _TIME_WAIT = "0A", "07", "06"
 
 
 @dataclass
 class Running:
-    """One program of the task, ``about``, and what became of it. Times are seconds of CLOCK_MONOTONIC."""
+    """One program of the task, ``about``, and its state. Times are seconds of CLOCK_MONOTONIC."""
 
     number: int
     about: Mapping[str, Any]
@@ -60,9 +60,9 @@ class NotReadyError(OSError):
 
 
 class Supervisor:
-    """Starts a task's programs in the containers of their hosts. ``directory`` gets their output.
+    """Starts a task's programs in their hosts' containers. ``directory`` receives their output.
 
-    ``containers``: by host's name.
+    ``containers``: by host name.
     """
 
     def __init__(self, task: Mapping[str, Any], containers: Mapping[str, Container], directory: Path) -> None:
@@ -72,7 +72,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
-        """Starts the servers, one after another, each when the one before is ready. Raises NotReadyError."""
+        """Starts the servers one after another, each when the previous one is ready. Raises NotReadyError."""
         for program in self._programs:
             if program.is_server and program.about["start_ns"] is None:
                 before = _ports(self._containers[program.about["host"]].first)
@@ -80,9 +80,8 @@ class Supervisor:
                 self._wait_ready(program, before)
 
     def run(self, begin_s: float, end_s: float) -> float:
-        """Starts the rest at ``begin_s`` or at their own times after it, and waits for them until ``end_s``. When the
-        last of them ended.
-        """
+        """Starts the others at ``begin_s`` or at their own times after it, and waits for them until ``end_s``. Returns
+        when the last one ended."""
         due = [one for one in self._programs if one.started is None]
         due.sort(key=lambda one: one.about["start_ns"] or 0)
         for program in due:
@@ -96,7 +95,7 @@ class Supervisor:
         return time.monotonic()
 
     def end(self) -> None:
-        """Ends what still runs: SIGTERM to all, two seconds, SIGKILL."""
+        """Ends running programs: SIGTERM to all, two seconds, SIGKILL."""
         left = [one for one in self._programs if one.started and not one.is_over]
         for program in left:
             _signal_all(self._containers[program.about["host"]], signal.SIGTERM)
@@ -105,12 +104,12 @@ class Supervisor:
             self._wait(patience - time.monotonic())
 
     def drain(self, end_s: float) -> None:
-        """Waits until TCP has closed the connections that programs left behind, or until then."""
+        """Waits until TCP has closed the connections that programs left behind, at most until ``end_s``."""
         while time.monotonic() < end_s and any(_is_closing(one.first) for one in self._containers.values()):
             time.sleep(_POLL_S[-1] / 10)
 
     def collect(self) -> None:
-        """Brings the files that programs are asked for to ``directory``/collected/HOST."""
+        """Copies the requested files of programs to ``directory``/collected/HOST."""
         for program in self._programs:
             if program.started and program.about["collect"]:
                 into = self._directory / "collected" / program.about["host"]
@@ -119,7 +118,7 @@ class Supervisor:
                 container.collect(program.about["collect"], program.about["directory"], into)
 
     def report(self, begin_s: float) -> list[dict[str, Any]]:
-        """What became of each program: times in seconds since the run's begin; None for what did not happen."""
+        """The outcome of each program: times in seconds since the run's start; None for what did not happen."""
         return [
             {
                 "start_s": one.start_s - begin_s if one.started else None,
@@ -149,7 +148,7 @@ class Supervisor:
         self._selector.register(program.started.told, selectors.EVENT_READ, program)
 
     def _wait(self, seconds: float) -> bool:
-        """Until a program ends, or so long; whether one ended."""
+        """Waits until a program ends, or this long; returns whether one ended."""
         found = self._selector.select(max(0.0, seconds))
         for key, _ in found:
             program = key.data
@@ -162,7 +161,7 @@ class Supervisor:
         return bool(found)
 
     def _sleep_until(self, at_s: float) -> None:
-        """Programs may end meanwhile."""
+        """Programs may end in the meantime."""
         while (left := at_s - time.monotonic()) > 0:
             if self._selector.get_map() and left > _COARSE_S:
                 self._wait(left - _COARSE_S)
@@ -181,7 +180,7 @@ class Supervisor:
             pause = min(longest, pause * 1.1)
 
     def _readiness(self, program: Running, before: set[int]) -> Callable[[], bool]:
-        """``before``: the ports that somebody listened on before it was started."""
+        """``before``: the ports that were in use before it started."""
         ready, first = program.about["ready"], self._containers[program.about["host"]].first
         if ready == LISTENING:
             return lambda: bool(_ports(first) - before)
@@ -191,13 +190,13 @@ class Supervisor:
 
 
 def _ports(process: int) -> set[int]:
-    """Ports that somebody listens on in the network of a process, of TCP and UDP."""
+    """TCP and UDP ports in use in a process's network."""
     states = {"tcp": _LISTEN, "udp": _CLOSE}
     return {one.port for kind, state in states.items() for one in _sockets(process, kind) if one.state == state}
 
 
 def _is_closing(process: int) -> bool:
-    """Whether its network has a TCP connection that is still open and that no process holds any more."""
+    """Whether its network has an open TCP connection that no process holds any more."""
     over = (_CLOSE, _TIME_WAIT)
     return any(one.inode == 0 and one.state not in over for one in _sockets(process, "tcp"))
 
@@ -209,7 +208,7 @@ class _Socket(NamedTuple):
 
 
 def _sockets(process: int, kind: str) -> Iterator[_Socket]:
-    """Those of IPv4 and IPv6 (proc(5), /proc/PID/net/tcp)."""
+    """Sockets of IPv4 and IPv6 (proc(5), /proc/PID/net/tcp)."""
     for name in (kind, f"{kind}6"):
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{process}/net/{name}").read_text().splitlines()[1:]:
@@ -218,7 +217,7 @@ def _sockets(process: int, kind: str) -> Iterator[_Socket]:
 
 
 def _signal_all(container: Container, number: int) -> None:
-    """To all processes of a container but its first."""
+    """Signals all processes of a container except its first."""
     child = os.fork()
     if child == 0:
         try:
@@ -248,14 +247,14 @@ def attend(
     source: Sequence[str | Path],
     begin: Callable[[int], None],
 ) -> None:
-    """All of it: servers, then the traffic source from t = 0 with the other programs, until these have ended.
+    """Runs everything: servers, then the traffic source from t = 0 with the other programs, until these have ended.
 
-    ``begin`` writes the source's orders, given t = 0 in ns of CLOCK_MONOTONIC. Raises OSError, also where the source
+    ``begin`` writes the source's orders, given t = 0 in ns of CLOCK_MONOTONIC. Raises OSError, also if the source
     fails.
     """
     supervisor = Supervisor(task, containers, directory)
     supervisor.serve()
-    # A whole second of the clock, as the source takes it by itself.
+    # A whole second of the clock, as the source chooses on its own.
     begin_ns = (time.monotonic_ns() // 10**9 + 2) * 10**9
     begin(begin_ns)
     traffic = subprocess.Popen(source, cwd=directory, stderr=subprocess.PIPE, text=True)
@@ -265,7 +264,7 @@ def attend(
         over_s = supervisor.run(begin_s, end_s)
         programs = supervisor.report(begin_s)
         supervisor.end()
-        # Sampled to their close, connections have counted all that they sent.
+        # Sampled until they close, connections have counted everything that they sent.
         supervisor.drain(min(end_s, time.monotonic() + _GRACE_S))
         if traffic.poll() is None:
             traffic.send_signal(signal.SIGTERM)

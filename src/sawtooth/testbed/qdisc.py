@@ -1,6 +1,7 @@
-"""Options of queueing disciplines and filters, in the bytes that rtnetlink takes (linux/pkt_sched.h, pkt_cls.h).
+"""Options of queueing disciplines and filters, in rtnetlink's binary form (linux/pkt_sched.h, pkt_cls.h).
 
-Packed here because pyroute2 knows neither netem's seed nor its 64-bit attributes, and rounds delays to 64 ns ticks.
+They are packed here because pyroute2 supports neither netem's seed nor its 64-bit attributes, and rounds delays to 64
+ns.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from sawtooth.compiled import (
 from sawtooth.frames import ETHERNET
 
 UNLIMITED = 2**31 - 1
-"""Packets: a queue that nothing fills."""
+"""Packets: a queue that is never full."""
 PPB = 10**9
 KEEPS_ORDER_BPS = 8 * 10**12
-"""A rate that takes a nanosecond or two a frame: netem then lets none overtake."""
+"""A rate at which a frame takes one or two nanoseconds: netem then prevents overtaking."""
 _CERTAIN = 2**32 - 1
-"""netem's probability 1."""
+"""netem's probability of 1."""
 
 _NETEM_CORR, _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_JITTER64 = 1, 2, 3, 4, 11
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
@@ -72,7 +73,7 @@ _ACT_KIND, _ACT_OPTIONS = 1, 2
 _POLICE_TBF, _POLICE_RATE, _POLICE_RATE64 = 1, 2, 8
 _DROP = 2
 _TICK_NS = 64
-"""Of the clock that act_police is told bursts in."""
+"""The clock tick in which act_police measures bursts."""
 
 
 def netem(
@@ -91,12 +92,12 @@ def netem(
     duplicate: tuple[int, int] | None = None,
     corrupt: tuple[int, int] | None = None,
 ) -> bytes:
-    """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``).
+    """``limit`` is in packets, including the one on the wire; it is checked after the loss (``netem_enqueue``).
 
-    ``gilbert_elliott`` as a compiled scenario has it, instead of ``loss_ppb``: what tc calls ``loss gemodel``.
-    ``jitter``, ``reorder``, ``duplicate``, ``corrupt`` as a compiled link has them; a rate keeps the order of packets.
-    ``slot_ns``: packets that are due leave together, so long after the last of those before (tc's ``slot``), and
-    at most ``slot_bytes`` and what is left of a packet (0: all).
+    ``gilbert_elliott`` (as in a compiled scenario) replaces ``loss_ppb``: tc's ``loss gemodel``. ``jitter``,
+    ``reorder``, ``duplicate``, ``corrupt`` are as in a compiled link; a rate keeps packets in order. ``slot_ns``:
+    packets that are due leave together, this long after the previous group (tc's ``slot``), at most ``slot_bytes`` and
+    the rest of a packet (0: all).
     """
     share, duplicate_correlation = duplicate or (0, 0)
     gap = 0 if reorder is None else reorder.gap
@@ -114,7 +115,7 @@ def netem(
             options += _attribute(_NETEM_DELAY_DIST, struct.pack(f"={len(jitter.table)}h", *jitter.table))
     if gilbert_elliott is not None:
         p, r, bad, good = map(_chance, astuple(gilbert_elliott))
-        # The third is the chance that a packet survives the bad state.
+        # The third is the probability that a packet survives the bad state.
         model = struct.pack("=4I", p, r, _CERTAIN - bad, good)
         options += _attribute(_NETEM_LOSS, _attribute(_NETEM_LOSS_GE, model))
     if rate_bps:
@@ -132,40 +133,39 @@ def netem(
 
 
 def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
-    """A token bucket without a queue of its own: give it a fifo as its child. It cuts super-packets above the burst."""
+    """A token bucket without a queue: give it a fifo as its child. It splits super-packets larger than the burst."""
     parameters = _rate(rate_bps, overhead_bytes) + bytes(12) + struct.pack("=III", 0, 0, 0)
     options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, rate_bps)
     return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
 
 
 def shorter(by_bytes: int) -> bytes:
-    """What tells a root discipline, and all below it, to count each frame as so many bytes shorter (tc's ``stab``)."""
+    """Makes a root discipline, and all below it, count each frame as shorter by this many bytes (tc's ``stab``)."""
     return _attribute(_STAB_BASE, struct.pack("=BBhi4I", 0, 0, 0, -by_bytes, _ETHERNET, 0, 0, 0))
 
 
 def valve(frame_bytes: int, limit: int) -> bytes:
-    """A token bucket that lets one frame of at most so many bytes pass each time that it gets these options, and cuts
-    what is longer: a frame takes more than half of what it holds, and tokens come at one byte a second. ``limit`` is
-    what a fifo below it is told.
+    """A token bucket that passes one frame of at most ``frame_bytes`` each time it gets these options, and splits
+    longer ones. A frame takes more than half of its tokens, which refill at one byte per second. ``limit`` is for a
+    fifo below it.
     """
     parameters = _rate(8, 2**16 - 1) + bytes(12) + struct.pack("=III", limit, 0, 0)
     return _attribute(_TBF_PARMS, parameters) + _attribute(_TBF_BURST, struct.pack("=I", frame_bytes))
 
 
 def cut(frame_bytes: int) -> bytes:
-    """A token bucket that cuts super-packets, and holds nothing for longer than a nanosecond or two a frame."""
+    """A token bucket that splits super-packets and delays nothing by more than a nanosecond or two per frame."""
     return tbf(rate_bps=KEEPS_ORDER_BPS, burst_bytes=frame_bytes)
 
 
 def around() -> bytes:
-    """prio of two classes: the first is for what has the highest of Linux's priorities, the second for all else."""
+    """prio with two classes: the first for Linux's highest priority, the second for everything else."""
     return struct.pack("=i16B", 2, *(int(priority != 7) for priority in range(16)))
 
 
 def htb(*, rate_bps: int, ahead_ns: int, overhead_bytes: int = 0) -> tuple[bytes, bytes]:
-    """HTB with one class, and the options of that: each packet leaves when those before it have had their time,
-    whatever their size, and ``ahead_ns`` sooner, for the timer's lateness. Give the class a fifo as its child.
-    """
+    """HTB with one class, and that class's options. Each packet leaves when earlier ones have had their time, whatever
+    their size, and ``ahead_ns`` sooner to compensate for late timers. Give the class a fifo as its child."""
     spec = _rate(rate_bps, overhead_bytes)
     ticks = max(1, ahead_ns // _TICK_NS)
     parameters = spec + spec + struct.pack("=5I", ticks, ticks, 0, 0, 0)
@@ -175,7 +175,7 @@ def htb(*, rate_bps: int, ahead_ns: int, overhead_bytes: int = 0) -> tuple[bytes
 
 
 def shaper(limit_bytes: int, tbf: Tbf, overhead_bytes: int = 0) -> bytes:
-    """A token bucket with a fifo of its own."""
+    """A token bucket with its own fifo."""
     peak = bytes(12) if tbf.peakrate_bps is None else _rate(tbf.peakrate_bps, overhead_bytes)
     parameters = _rate(tbf.rate_bps, overhead_bytes) + peak + struct.pack("=III", limit_bytes, 0, 0)
     options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, tbf.rate_bps)
@@ -187,10 +187,10 @@ def shaper(limit_bytes: int, tbf: Tbf, overhead_bytes: int = 0) -> bytes:
 
 
 def police(policer: Policer, classid: int, overhead_bytes: int = 0) -> bytes:
-    """A filter that takes all there is to a class, but for what its policer drops."""
+    """A filter that sends everything to a class, except what its policer drops."""
     burst = min(_CERTAIN, round(policer.burst_bytes * 8 * 10**9 / policer.rate_bps / _TICK_NS))
     parameters = struct.pack("=IiIII", 0, _DROP, 0, burst, UNLIMITED) + _rate(policer.rate_bps, overhead_bytes)
-    # What the table says, from the time when the kernel could not divide, is not read any more; without one it refuses.
+    # The table, from the time when the kernel could not divide, is ignored, but required.
     options = _attribute(_POLICE_TBF, parameters + bytes(12) + bytes(12)) + _attribute(_POLICE_RATE, bytes(1024))
     options += _large_rate(_POLICE_RATE64, policer.rate_bps)
     action = _attribute(_ACT_KIND, b"police\0") + _attribute(_ACT_OPTIONS, options)
@@ -198,24 +198,24 @@ def police(policer: Policer, classid: int, overhead_bytes: int = 0) -> bytes:
 
 
 def _rate(rate_bps: int, overhead_bytes: int) -> bytes:
-    """tc_ratespec. The size of its table's cells is not read, but may not be 0."""
+    """tc_ratespec. The size of its table's cells is ignored, but must not be 0."""
     bytes_a_second = max(1, round(rate_bps / 8))
     return struct.pack("=BBHhHI", 3, _ETHERNET, overhead_bytes, 0, 0, min(bytes_a_second, 2**32 - 1))
 
 
 def _large_rate(kind: int, rate_bps: int) -> bytes:
-    """What does not fit 32 bits of bytes a second."""
+    """A rate that does not fit into 32 bits of bytes per second."""
     bytes_a_second = round(rate_bps / 8)
     return _attribute(kind, struct.pack("=Q", bytes_a_second)) if bytes_a_second >= 2**32 else b""
 
 
 def fifo(limit: int) -> bytes:
-    """pfifo or bfifo: the limit in packets or bytes."""
+    """pfifo or bfifo with a limit in packets or bytes."""
     return struct.pack("=I", limit)
 
 
 def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, bytes]:
-    """The kind and the options of a transmitter's queue, the child of a token bucket with the same overhead."""
+    """Kind and options of a transmitter's queue, the child of a token bucket with the same overhead."""
     packets = min(transmitter.queue_packets or UNLIMITED, 2**32 - 1)
     match transmitter.discipline:
         case None | Fifo():
@@ -231,7 +231,7 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
             }
             return "codel", _numbers(about | _threshold(_CODEL_CE_THRESHOLD, ce_threshold_ns))
         case FqCodel(target_ns, interval_ns, flows, quantum, ecn, ce_threshold_ns):
-            # The simulator counts packets, and no kernel memory.
+            # The simulator counts packets, not kernel memory.
             about = {
                 _FQ_CODEL_TARGET: _us(target_ns),
                 _FQ_CODEL_LIMIT: packets,
@@ -252,7 +252,7 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
             about |= {_FQ_QUANTUM: quantum} if quantum else {}
             return "fq", _numbers(about | ({_FQ_INITIAL_QUANTUM: initial} if initial else {}))
         case Sfq(quantum, perturb_ns, flows, divisor, depth, headdrop):
-            # struct tc_sfq_qopt_v1: without RED, which the rest would be of.
+            # struct tc_sfq_qopt_v1: without RED, to which the rest would apply.
             own = struct.pack("=IiIII", quantum or 0, perturb_ns // 10**9, packets, divisor, flows)
             return "sfq", own + struct.pack("=II", depth, int(headdrop)) + bytes(44)
         case Tbf() as tbf:
@@ -299,7 +299,7 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
 
 
 def any_dualpi2() -> bytes:
-    """One with the kernel's defaults, which takes none without options."""
+    """DualPI2 with the kernel's defaults; it does not accept empty options."""
     return _numbers({_DUALPI2_LIMIT: 1000})
 
 
@@ -321,7 +321,7 @@ def _dualpi2(limit: int, given: DualPi2) -> bytes:
         _DUALPI2_DROP_OVERLOAD: int(given.drop_on_overload),
         _DUALPI2_DROP_EARLY: int(given.drop_enqueue),
         _DUALPI2_PROTECTION: given.classic_protection,
-        # The bits of the ECN field of which one is enough: 01, and 11 for any.
+        # The bits of the ECN field of which one suffices: 01, and 11 for any.
         _DUALPI2_ECN_MASK: 3 if given.any_ect else 1,
         _DUALPI2_SPLIT_GSO: 1,
     }
@@ -329,11 +329,11 @@ def _dualpi2(limit: int, given: DualPi2) -> bytes:
 
 
 def _red(limit: int, red: Red) -> bytes:
-    """Without what an idle queue's average falls by: below a token bucket no queue is known to be idle."""
+    """Without the decay of the average while idle: below a token bucket no queue is known to be idle."""
     flags = _RED_ECN if red.ecn else 0
     flags |= _RED_HARDDROP if red.harddrop or not red.ecn else 0
     flags |= _RED_ADAPTIVE if red.adaptive else 0
-    # Of the two ways to tell the probability this is the exact one; Plog, the other, is then of no use.
+    # This is the exact one of two ways to give the probability; Plog, the other, is then unused.
     parameters = struct.pack("=IIIBBBB", limit, red.min_bytes, red.max_bytes, red.weight_log, 1, 1, flags)
     chance = struct.pack("=I", min(_CERTAIN, red.probability_ppb * 2**32 // PPB))
     table = _attribute(_RED_STAB, bytes(256))

@@ -1,4 +1,4 @@
-"""What a testbed cannot do, refused by the name of the field before anything starts."""
+"""Refuses what a testbed cannot do, with the field's name, before anything starts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None
 
 
 def check_kinds(compiled: Compiled, plan: Plan, lacking: Callable[[set[str]], set[str]], *, where: str) -> None:
-    """Raises SawtoothError ``unsupported`` for a queueing discipline that the kernel has not got: ``lacking`` says
-    which of some these are.
-    """
+    """Raises SawtoothError ``unsupported`` for a queueing discipline that the kernel lacks; ``lacking`` selects the
+    missing ones from a set."""
     missing = lacking({one.kind for one in plan.ports.qdiscs})
     for kind in sorted(missing):
         fix = f"modprobe sch_{kind}, or use --engine kernel"
@@ -41,7 +40,7 @@ def check_kinds(compiled: Compiled, plan: Plan, lacking: Callable[[set[str]], se
 
 
 def check_tools(traffic: str, *, capture: bool) -> None:
-    """Raises SawtoothError ``tool-missing`` for a program that the traffic or the capture needs."""
+    """Raises SawtoothError ``tool-missing`` for a program needed by the traffic or the capture."""
     if traffic == "iperf3" and shutil.which("iperf3") is None:
         fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
         raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
@@ -116,7 +115,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
 
 
 def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: str) -> None:
-    """What changes at given times, and what netem does beside a delay."""
+    """Changes at given times, and netem's effects besides a delay."""
     transmitter = None if link.transmitter is None else compiled.transmitters[link.transmitter]
     pace = None if transmitter is None else transmitter.pace
     timed = bool(link.delays or link.losses) or isinstance(pace, RateSteps)
@@ -140,9 +139,8 @@ def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:
 
 
 def _rule(link: Link, starts: bool, place: Place, where: str) -> None:
-    """Loss that netem is not there for, or cannot do. nftables drops on the way through only: TCP is told of a packet
-    that is dropped where it starts.
-    """
+    """Loss that netem cannot do here. nftables drops forwarded packets only: TCP would notice a packet dropped where it
+    originates."""
     name, counted = link.name, link.every is not None
     other = "use --engine sim" if counted else "use --engine kernel"
     if link.gilbert_elliott is not None:

@@ -1,4 +1,4 @@
-"""Warnings of a run on the testbed: where the bench, not TCP, was the limit."""
+"""Warnings of a run on the testbed: where the testbed, not TCP, was the limit."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def warnings(
     controls: dict[str, str],
     limited: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name;
-    ``limited``: what ``meta.limits`` said.
-    """
+    """Sentences for the reader. ``controls``: the congestion control that each flow really used; ``limited``: the
+    result of ``meta.limits``."""
     compiled, found = scenario.compile(), meta.warnings(scenario, tables, limited)
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)
@@ -44,14 +43,14 @@ def warnings(
 
 
 def busy(share: float) -> list[str]:
-    """For real time: the share of this host's processors that was in use."""
+    """For real time: warns if this share of the host's processors was in use."""
     if share < _BUSY:
         return []
     return [f"this host's processors were {share:.0%} busy, so the host rather than TCP may have been the limit"]
 
 
 def real_time(place: Place, compiled: Compiled) -> list[str]:
-    """How a measurement in real time on this kernel differs from the scenario."""
+    """How a real-time measurement on this kernel differs from the scenario."""
     found = []
     if not place.netem:
         found.append("this kernel has no netem, so nftables drops packets, which do not follow the seed")

@@ -1,4 +1,4 @@
-"""Seeds of netem's generators, from the scenario's."""
+"""Derives the seeds of netem's generators from the scenario's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ _64_BITS = 2**64 - 1
 
 
 def mixed(value: int) -> int:
-    """splitmix64's step. netem's generator has no warm-up: small seeds lose the same early packets each time."""
+    """One step of splitmix64. netem's generator has no warm-up: small seeds would lose the same early packets each
+    time."""
     z = (value + 0x9E3779B97F4A7C15) & _64_BITS
     z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & _64_BITS
     z = ((z ^ z >> 27) * 0x94D049BB133111EB) & _64_BITS
@@ -14,5 +15,5 @@ def mixed(value: int) -> int:
 
 
 def link_seed(seed: int, link: int) -> int:
-    """64 bits for one link's loss, unrelated to those of other links and seeds."""
+    """64 bits for one link's loss, unrelated to other links and seeds."""
     return mixed(mixed(seed) ^ mixed(2**32 + link))

@@ -1,4 +1,4 @@
-"""Survey: what this host's kernel has for a testbed, found by trying in a namespace of its own."""
+"""Survey: what this host's kernel offers a testbed, found by trying it in a separate namespace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONFIGURATIONS = ("/proc/config.gz", "/boot/config-{release}", "/lib/modules/{r
 
 
 def place() -> Place:
-    """Raises SawtoothError ``tool-missing`` without the privileges, or the namespaces and veth, that all needs."""
+    """Raises SawtoothError ``tool-missing`` without the privileges, namespaces or veth that everything needs."""
     from pyroute2 import IPRoute, NetlinkError, netns
 
     from sawtooth.testbed import qdisc
@@ -55,7 +55,7 @@ def place() -> Place:
 
 
 def lacking(kinds: Iterable[str]) -> set[str]:
-    """Those kinds of queueing disciplines that this host's kernel has not got. Needs what ``place`` needs."""
+    """The queueing disciplines that this host's kernel lacks. Has the same requirements as ``place``."""
     from pyroute2 import IPRoute, netns
 
     from sawtooth.testbed.apply import entered, knows_qdisc, remove
@@ -83,7 +83,7 @@ def _nftables() -> bool:
 
 
 def hz() -> int | None:
-    """The timer tick that this host's kernel was built with; None when it does not tell."""
+    """The timer tick with which this host's kernel was built; None if unknown."""
     for pattern in _CONFIGURATIONS:
         path = Path(pattern.format(release=os.uname().release))
         with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ def hz() -> int | None:
 
 
 def has_congestion_control(name: str) -> bool:
-    """Whether a socket can have it; the kernel loads the module if there is one."""
+    """Whether a socket can use it; the kernel loads its module if there is one."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
         try:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())

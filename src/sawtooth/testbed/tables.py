@@ -1,4 +1,4 @@
-"""From what the source wrote to a run's tables, with the columns that every engine has (docs/reference/tables.md)."""
+"""Converts the source's output into a run's tables, with the columns of every engine (docs/reference/tables.md)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from sawtooth.compiled import Compiled
 
 _READ = ("responses", "pages", "segments")
-"""Tables of readers: the source writes those of which there are some."""
+"""Tables of readers, which the source writes only if they have rows."""
 _NO_SSTHRESH = 0x7FFFFFFF
 _NO_MIN_RTT = 0xFFFFFFFF
 _UNPACED_BYTES = 2**62
-"""The kernel's "no limit" is all ones, whatever the width of its field."""
+"""The kernel's "no limit" is all ones, whatever the field's width."""
 TIMEOUTS_SINCE = (6, 7)
-"""The kernel whose tcp_info first counts timeouts; before it, only hosts count them."""
+"""The first kernel whose tcp_info counts timeouts; before it, only hosts count them."""
 
 
 def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[str, DataFrame]:
-    """The six tables, ``datagrams`` where flows send some, and those of readers. ``kernel``: major and minor version of
-    the one that was measured.
+    """The six tables, ``datagrams`` if flows send any, and those of readers. ``kernel``: major and minor version of the
+    measured kernel.
 
-    Tail loss probes are counted by hosts, not by connections (neither tcp_info nor inet_diag has them), so they are NaN
-    where several flows share a host.
+    Linux counts tail loss probes per host, not per connection (neither tcp_info nor inet_diag has them), so they are
+    NaN if several flows share a host.
     """
     raw = {
         name: _csv(directory, name) for name in ("intervals", "tcp_info", "queues", "links", "flows", "probes", "hosts")
@@ -41,7 +41,7 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
         "intervals": intervals,
         "tcp_info": _tcp_info(raw["tcp_info"]),
         "queues": _queues(raw["queues"], compiled),
-        # A link with a loss and a policer has a row of each.
+        # A link with a loss and a policer has a row for each.
         "links": _at_ends(raw["links"].groupby(["t_ns", "link"], as_index=False).sum()),
         "probes": _probes(raw["probes"], compiled),
         "flows": _flows(raw["flows"], intervals, compiled, kernel),
@@ -49,7 +49,7 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
 
 
 def _read(directory: Path, name: str) -> DataFrame:
-    """What readers got: in order of time, times in seconds."""
+    """What readers received: in order of time, times in seconds."""
     table = _csv(directory, name)
     for column in [column for column in table.columns if column.endswith("_ns")]:
         table[column] = table[column] / 1e9
@@ -58,7 +58,7 @@ def _read(directory: Path, name: str) -> DataFrame:
 
 
 def by_host(directory: Path, compiled: Compiled) -> dict[str, dict[str, int]]:
-    """Timeouts and probes of all connections of each sending host together, by the host's name."""
+    """Timeouts and probes of each sending host's connections together, by host name."""
     counted = _csv(directory, "hosts").sort_values("t_ns")
     totals = {}
     for host in sending_hosts(compiled):
@@ -80,12 +80,13 @@ def _at_ends(table: DataFrame) -> DataFrame:
 
 
 def _length_s(t_ns: Any, compiled: Compiled) -> Any:
-    """Of the intervals that end then: the run's last one may be shorter."""
+    """The length of the intervals that end at these times; the run's last one may be shorter."""
     return (t_ns - (t_ns - 1) // compiled.interval_ns * compiled.interval_ns) / 1e9
 
 
 def _queues(raw: DataFrame, compiled: Compiled) -> DataFrame:
-    """The mean delay is Little's, of the mean queue; which packet waited how long the kernel does not tell."""
+    """The mean delay follows from the mean queue by Little's law; the kernel does not report the wait of each
+    packet."""
     waited_s = raw["mean_packets"] * _length_s(raw["t_ns"], compiled)
     raw["delay_mean_s"] = (waited_s / raw["sent_packets"]).where(raw["sent_packets"] > 0)
     for percent in (50, 95, 99):
@@ -105,13 +106,13 @@ def _intervals(raw: DataFrame, hosts: DataFrame, compiled: Compiled, kernel: tup
 
 
 def _counters(kernel: tuple[int, int]) -> tuple[str, ...]:
-    """What is counted for each host only."""
+    """Counters that exist per host only."""
     probes = ("tail_probes", "window_probes")
     return probes if kernel >= TIMEOUTS_SINCE else (*probes, "timeouts")
 
 
 def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: Compiled) -> Any:
-    """A host's counter in each interval, for the flows that are alone on their host."""
+    """A host's counter in each interval, for flows that are alone on their host."""
     import pandas as pd
 
     values = pd.Series(math.nan, index=table.index)
@@ -143,7 +144,7 @@ def _tcp_info(raw: DataFrame) -> DataFrame:
 
 
 def _probes(raw: DataFrame, compiled: Compiled) -> DataFrame:
-    """All that were due before the end; those without an answer are lost."""
+    """All probes due before the end; those without an answer are lost."""
     import numpy as np
     import pandas as pd
 
@@ -154,7 +155,7 @@ def _probes(raw: DataFrame, compiled: Compiled) -> DataFrame:
         sent = (probe.start_ns + np.arange(count) * probe.interval_ns) / 1e9
         rtt = np.full(count, math.nan)
         answers = raw[(raw["probe"] == index) & (raw["number"] < count)]
-        # Of whole numbers also where there is none.
+        # Keeps an integer type even if empty.
         numbers = answers["number"].to_numpy(dtype="int64")
         rtt[numbers] = answers["rtt_ns"].to_numpy() / 1e9
         sent[numbers] = answers["sent_ns"].to_numpy() / 1e9

@@ -1,7 +1,8 @@
-"""Traffic: the orders for the source, a small program in C that sends, receives, probes, starts others and samples.
+"""Traffic: the orders for the source, a small C program that sends, receives, probes, starts other programs and
+samples.
 
-What it writes, one CSV a table, is what ``tables`` reads. The orders are plain lines, so that a guest's processor time
-goes into packets.
+It writes one CSV per table, which ``tables`` reads. The orders are plain lines, which take little of a guest's
+processor time.
 """
 
 from __future__ import annotations
@@ -18,23 +19,24 @@ from sawtooth.testbed.ports import Line, Ports
 
 ENDLESS = -1
 CLIENT_PORTS = 256
-"""A flow's iperf3 client has so many ports, one a connection; iperf3 has at most 128 of these."""
+"""Ports of a flow's iperf3 client, one per connection; iperf3 uses at most 128."""
 SERVER_LEAD_NS = 500_000_000
 CAPTURE_LEAD_NS = 400_000_000
 SNAP_BYTES = 20 + IPV4 + TCP_LONGEST
-"""Of a packet that is captured: tcpdump's own header of any device, IPv4's, and the longest of TCP."""
+"""Bytes captured of a packet: tcpdump's header for any device, IPv4's, and the longest of TCP."""
 GUEST_BUFFER_KIB, HOST_BUFFER_KIB = 4096, 65536
-"""Of tcpdump. In virtual time it always keeps up, and every page of a buffer costs a guest a mapping."""
+"""tcpdump's buffer. In virtual time it always keeps up, and each page of a buffer costs a guest a mapping."""
 LEAD_NS = 1_000_000_000
 WAITS = "waits.so"
-"""The library for iperf3's client in a guest, where the orders are."""
+"""The library for iperf3's client in a guest, next to the orders."""
 MAX_FLOWS = 170
-"""As many as have ports for iperf3."""
+"""Most flows for which iperf3 has ports."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Another program, started in a namespace at a time of the run (negative: before); its output goes to ``out``."""
+    """Another program, started in a namespace at a time of the run (negative: before it); its output goes to
+    ``out``."""
 
     namespace: int
     start_ns: int
@@ -53,9 +55,9 @@ def orders(
     capture: Sequence[str],
     virtual: bool,
 ) -> str:
-    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3", ``capture`` names hosts.
+    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3"; ``capture`` names hosts.
 
-    ``devices``: their indices by namespace and name.
+    ``devices``: indices by namespace and name.
     """
     lines = [
         f"directory {directory}",
@@ -108,7 +110,7 @@ def orders(
 
 
 def _line(compiled: Compiled, line: Line, directory: Path) -> str:
-    """The order for a transmitter whose rate varies, and the file of its times."""
+    """The order for a transmitter with a varying rate, and the file of its times."""
     transmitter = compiled.transmitters[line.transmitter]
     pace, given = transmitter.pace, f"line-{line.transmitter}.txt"
     overhead = next(link.overhead_bytes for link in compiled.links if link.transmitter == line.transmitter)
@@ -145,9 +147,8 @@ def _asks(index: int, asks: Asks) -> str:
 
 
 def transfers_file(flow: int) -> str:
-    """Where the transfers of a flow are: pairs of 64-bit numbers, ns since t = 0 and bytes. Of a stream of datagrams
-    "-" and its number follow.
-    """
+    """The file with a flow's transfers: pairs of 64-bit numbers, ns since t = 0 and bytes. For a stream of datagrams,
+    "-" and its number follow."""
     return f"transfers-{flow}"
 
 
@@ -157,9 +158,9 @@ def sending_hosts(compiled: Compiled) -> list[int]:
 
 
 def iperf3(compiled: Compiled, index: int, source: int, target: int, waits: Path | None) -> list[Program]:
-    """The server, started a little earlier, and the client of one flow; both report as JSON at the end.
+    """The server, started slightly earlier, and the client of one flow; both report JSON at the end.
 
-    ``waits``: the library that the client is given, in virtual time.
+    ``waits``: the library for the client in virtual time.
     """
     flow = compiled.flows[index]
     port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
@@ -171,7 +172,7 @@ def iperf3(compiled: Compiled, index: int, source: int, target: int, waits: Path
         client += ["-n", str(flow.bytes)]
     else:
         left_ns = compiled.duration_ns - flow.start_ns
-        # Whole seconds only; what is sent after the end of the run is not sampled.
+        # Whole seconds only; data sent after the run's end is not sampled.
         client += ["-t", str(-(-min(flow.duration_ns or left_ns, left_ns) // 10**9))]
     if waits is not None:
         client = ["env", f"LD_PRELOAD={waits}", *client]
@@ -183,7 +184,7 @@ def iperf3(compiled: Compiled, index: int, source: int, target: int, waits: Path
 
 
 def captured_hosts(compiled: Compiled, at: Sequence[str]) -> list[str]:
-    """Names of the hosts whose packets are captured: those asked for, or both ends of every flow.
+    """Names of the hosts whose packets are captured: the requested ones, or both ends of every flow.
 
     Raises SawtoothError ``unknown-name`` for a host that the scenario does not have.
     """
@@ -206,9 +207,8 @@ def captures(
     *,
     virtual: bool,
 ) -> list[Program]:
-    """tcpdump at these hosts: headers only, and each packet once, on the device that it comes in by at last or leaves
-    by first. Where packets are only forwarded, each is seen as it comes in.
-    """
+    """tcpdump at these hosts: headers only, and each packet once, on the device by which it finally arrives or first
+    leaves. Forwarded packets are captured as they arrive."""
     ends = captured_hosts(compiled, ())
     numbers = {host.name: number for number, host in enumerate(compiled.hosts)}
     programs = []
@@ -221,7 +221,8 @@ def captures(
         wanted = f"(tcp or icmp) and ({where})"
         buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB
         words = ["tcpdump", "-Z", "root", "-n", "-i", "any", "-s", str(SNAP_BYTES), "-B", str(buffer)]
-        # To its output: a file of its own it would give to a user, which the guest's kernel may not do on the host.
+        # Written to standard output: tcpdump would give its own file to another user, which the guest's kernel may not
+        # do on the host.
         words += ["--time-stamp-precision=nano", "-w", "-", wanted]
         programs.append(Program(host, -CAPTURE_LEAD_NS, f"capture-{name}.pcap", words))
     return programs

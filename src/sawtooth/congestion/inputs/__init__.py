@@ -1,4 +1,4 @@
-"""Where RTT series come from: which program wrote a file, and what it says."""
+"""Reads RTT series from files, and recognizes the program that wrote them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LARGEST = 1 << 30
 
 
 def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSeries]:
-    """The series in a file: what the prober wrote, the output of ping (iputils, BusyBox, macOS), ping results of
-    scamper (JSON, by sc_warts2json) or RIPE Atlas, CSV with units in its header, or a saved run that has probes.
+    """The series in a file: the prober's output, the output of ping (iputils, BusyBox, macOS), ping results of scamper
+    (JSON, by sc_warts2json) or RIPE Atlas, CSV with units in its header, or a saved run with probes.
 
-    "-" is standard input. ``pace_s`` is the time from a probe to the next where the file does not say it: ping without
-    -D, CSV without times. One series for each thing that was probed, in the order of the file.
+    "-" is standard input. ``pace_s`` is the time between probes if the file lacks it: ping without -D, CSV without
+    times. Returns one series per probed target, in the order of the file.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``not-a-series`` naming the line, ``missing-unit``
-    for a column of CSV without one, ``missing-field`` where a pace must be given, ``not-a-result`` for a directory.
+    for a CSV column without one, ``missing-field`` if a pace is required, ``not-a-result`` for a directory.
     """
     if pace_s is not None and not 0 < pace_s < 1e6:
         raise InputError(
@@ -41,9 +41,9 @@ def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSer
 
 
 def load_series(path: str | Path) -> RttSeries:
-    """The one series of a file of any kind that ``read_series`` knows.
+    """The single series in a file of any kind that ``read_series`` supports.
 
-    Raises SawtoothError as ``read_series``, and ``not-a-series`` when there are several.
+    Raises SawtoothError as ``read_series`` does, and ``not-a-series`` if there are several.
     """
     found = read_series(path)
     if len(found) > 1:

@@ -1,4 +1,5 @@
-"""RIPE Atlas ping results as the service hands them out: a JSON array, or an object a line (firmware 4400 on)."""
+"""RIPE Atlas ping results as the service delivers them: a JSON array, or one object per line (firmware 4400 and
+later)."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from sawtooth.congestion.inputs.record import Record, bad
 from sawtooth.congestion.series import Remark, RttSeries
 
 _BETWEEN_S = 1.0
-"""From a packet of a result to the next, unless whoever asked set another interval, which results do not say."""
+"""Seconds between packets of a result, unless another interval was requested, which results do not show."""
 _UNSURE_S = 3600
-"""A probe that set its clock longer ago is said to be unsure of it."""
+"""A probe that set its clock longer ago counts as uncertain."""
 
 
 def read(records: list[Record], source: str) -> list[RttSeries]:
-    """A series for each measurement, probe and address. Raises SawtoothError ``not-a-series``."""
+    """One series per measurement, probe and address. Raises SawtoothError ``not-a-series``."""
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     others = 0
     for record in records:
@@ -43,7 +44,7 @@ def _series(results: list[Record], source: str, label: str, target: str) -> RttS
     duplicates: list[int] = []
     reply: list[str] = []
     unsure = 0
-    # An early firmware may hand results over in another order.
+    # Early firmware may deliver results in another order.
     for result in sorted(results, key=lambda one: one.number("timestamp")):
         unsure += not 0 <= result.number("lts", 0) <= _UNSURE_S
         start_s = result.number("timestamp")

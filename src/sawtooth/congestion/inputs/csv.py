@@ -1,4 +1,4 @@
-"""CSV with a header that names columns and their units: what the prober writes, and what others may."""
+"""CSV with a header that names columns and their units, as the prober writes it and others may."""
 
 from __future__ import annotations
 
@@ -43,20 +43,21 @@ _MOST = 1e12
 _MOST_COLUMNS = 1000
 _LONGEST_NAME = 80
 _FIRST_UNIX_S = 1e8
-"""Larger times are since 1970 where nothing says what they count from: no measurement lasts three years."""
+"""Larger times count from 1970 if nothing says otherwise: no measurement lasts three years."""
 
 
 @dataclass
 class _Rows:
-    """Of one series."""
+    """The rows of one series."""
 
     line: int
     values: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
 
 def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
-    """A series for each value of the column ``series``; RTTs that are empty, nan, * or "lost" were lost. Where none is,
-    probes that are missing from their numbers or times were; but not in a file of the prober, which records them.
+    """One series per value of the column ``series``; an RTT that is empty, nan, * or "lost" means a lost probe. If
+    there are none, probes missing from the numbers or times count as lost; but not in the prober's files, which record
+    losses.
 
     Raises SawtoothError: ``not-a-series`` naming the line, ``missing-unit``, ``missing-field``.
     """
@@ -88,7 +89,7 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
         remarks = (Remark("ignored-columns", f"columns that nothing is known of: {plain(', '.join(ignored))}"),)
     found = [_series(label, rows, source, pace_s, remarks) for label, rows in groups.items()]
     if tuple(names) == COLUMNS:
-        # The prober records what was lost: what is missing in its file was never sent.
+        # The prober records losses, so a probe missing from its file was never sent.
         return [series for series, _ in found]
     return [with_lost(series, numbers) for series, numbers in found]
 
@@ -101,7 +102,7 @@ def _cells(line: str, delimiter: str, number: int) -> list[str]:
 
 
 def _columns(names: list[str], line: int) -> tuple[dict[int, tuple[str, float]], list[str]]:
-    """Of each column that is known its name here and the factor to s (0: words); and the others' names."""
+    """For each known column its name and the factor to s (0: text); and the names of the others."""
     known: dict[int, tuple[str, float]] = {}
     ignored = []
     for index, name in enumerate(names):
@@ -157,7 +158,7 @@ def _number(cell: str, name: str, line: int, *, lost: bool) -> float:
 def _series(
     label: str, rows: _Rows, source: str, pace_s: float | None, remarks: tuple[Remark, ...]
 ) -> tuple[RttSeries, NDArray[np.float64] | None]:
-    """The rows as a series, and the numbers that the source gives its probes."""
+    """The rows as a series, and the source's probe numbers."""
     values = rows.values
     count = len(values["rtt_s"])
     told_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
@@ -193,7 +194,7 @@ def _series(
 
 
 _FROM_TARGET = {"echo-reply", "port-unreachable"}
-"""What a target answers, and no router on the way."""
+"""Answers that come from a target, never from a router on the path."""
 
 
 def _pace_s(told_s: float, sent_s: list[float] | None, given_s: float | None, line: int) -> float:

@@ -1,4 +1,4 @@
-"""The output of ping: iputils with and without -D, BusyBox, macOS; one ping after the other in one file too."""
+"""The output of ping: iputils with and without -D, BusyBox, macOS; also several pings in one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOKED_AT = 50
 
 @dataclass
 class _Ping:
-    """One ping as its lines are read; sequence numbers go on where 16 bits wrap."""
+    """One ping while its lines are read; sequence numbers continue when 16 bits wrap."""
 
     line: int
     target: str = ""
@@ -60,13 +60,13 @@ class _Ping:
 
 
 def is_ping(text: str) -> bool:
-    """Whether one of the first lines is one that ping prints."""
+    """Whether one of the first lines is ping's."""
     lines = [line for line in text[:100_000].split("\n")[:_LOOKED_AT] if len(line) <= LONGEST_LINE]
     return any(_START.match(line) or _ANSWER.search(line) or _SILENT.search(line) for line in lines)
 
 
 def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
-    """A series for each ping. Raises SawtoothError ``not-a-series``, naming the line."""
+    """One series per ping. Raises SawtoothError ``not-a-series``, naming the line."""
     pings: list[_Ping] = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line[: LONGEST_LINE + 1].rstrip("\r")
@@ -74,7 +74,7 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
             line = "longer than what ping prints"
         if begin := _START.match(line):
             pings.append(_Ping(number, target=plain(begin[1], 80)))
-            # iputils counts from 1 and says "bytes of data", the others from 0 and say "data bytes".
+            # iputils counts from 1 and prints "bytes of data", the others from 0 and print "data bytes".
             pings[-1].first = 1 if "bytes of data" in line or re.search(r"\) \d+ data bytes", line) else 0
             continue
         if not pings:
@@ -112,7 +112,7 @@ def _line(ping: _Ping, line: str, number: int) -> None:
 def _answer(ping: _Ping, answer: re.Match[str], stamp_s: float | None, line: int) -> None:
     time = _TIME.search(answer[3])
     if time is None:
-        # A line that was cut, or a payload too short for a time.
+        # A truncated line, or a payload too short for a time.
         ping.unknown.append(line)
         return
     unit = {"ms": 1e-3, "us": 1e-6, "usec": 1e-6, "s": 1.0, "sec": 1.0}.get(time[2])
@@ -167,7 +167,7 @@ def _series(ping: _Ping, source: str, given_s: float | None) -> RttSeries:
 
 
 def _times(ping: _Ping, first: int, count: int, given_s: float | None) -> tuple[np.ndarray, float, bool, list[Remark]]:
-    """When each probe was sent, the pace, whether that was measured, and what to say of it."""
+    """When each probe was sent, the pace, whether it was measured, and remarks."""
     index = np.arange(count)
     stamped = np.array(sorted(ping.arrived_s))
     if len(stamped) >= 2:
@@ -178,7 +178,7 @@ def _times(ping: _Ping, first: int, count: int, given_s: float | None) -> tuple[
             raise bad("its times do not go on", ping.line)
         at = stamped - first
         sent_s = np.interp(index, at, known_s)
-        # Probes that were lost at either end went on at the pace.
+        # Probes lost at either end continued at the pace.
         sent_s = np.where(index < at[0], known_s[0] + (index - at[0]) * pace_s, sent_s)
         sent_s = np.where(index > at[-1], known_s[-1] + (index - at[-1]) * pace_s, sent_s)
         return sent_s, pace_s, True, []

@@ -1,4 +1,4 @@
-"""Record: one JSON object of a file of probes, read with care; and the error that names its line."""
+"""Record: one JSON object in a file of probes, with checked access; errors name its line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIX = "give what sawtooth probe wrote, the output of ping, scamper's or RIPE Atl
 
 
 def bad(message: str, line: int | None = None, fix: str = FIX) -> InputError:
-    """What is wrong with a file, and in which line, counted from 1."""
+    """An error about a file, with the line counted from 1."""
     where = "" if line is None else f"line {line}: "
     return InputError("not-a-series", where + message, fix=fix)
 
@@ -27,7 +27,7 @@ class Record(foreign.Record):
 
 
 def records(text: str) -> list[Record]:
-    """A JSON array of objects, one object, or an object a line. Raises SawtoothError ``not-a-series``."""
+    """A JSON array of objects, one object, or one object per line. Raises SawtoothError ``not-a-series``."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip("\ufeff \t\r")]
     first_line, first = lines[0]
     if first.lstrip("\ufeff \t").startswith("{") and _whole(first):
@@ -40,7 +40,7 @@ def records(text: str) -> list[Record]:
 
 
 def _whole(line: str) -> bool:
-    """Whether a line ends an object: it is JSON, or is not for a reason that more lines would not mend."""
+    """Whether a line completes an object: it is JSON, or invalid in a way that more lines would not repair."""
     try:
         json_value(line.strip("\ufeff \t\r"))
     except json.JSONDecodeError:

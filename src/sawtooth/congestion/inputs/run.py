@@ -1,4 +1,4 @@
-"""A saved run whose scenario has probes, on any engine."""
+"""A saved run of any engine whose scenario has probes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from sawtooth.run import Run
 
 
 def read(directory: Path) -> list[RttSeries]:
-    """A series for each probe of the scenario, of a run or of each point of a study's results. Raises SawtoothError
-    ``not-a-result``, and ``not-a-series`` without probes.
-    """
+    """One series per probe of the scenario, for a run or for each point of a study's results. Raises SawtoothError
+    ``not-a-result``, and ``not-a-series`` without probes."""
     points = directory / "points"
     if points.is_dir():
         return [one for point in sorted(points.iterdir()) for one in read(point)]

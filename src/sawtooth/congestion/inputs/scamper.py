@@ -1,4 +1,5 @@
-"""scamper's ping results as ``sc_warts2json`` prints them: a JSON object a line, RTTs in ms, times as sec and usec."""
+"""scamper's ping results as ``sc_warts2json`` prints them: one JSON object per line, RTTs in ms, times as sec and
+usec."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from sawtooth.congestion.inputs.record import Record, bad
 from sawtooth.congestion.series import Remark, RttSeries
 
 _MOST_PROBES = 65536
-"""Of one ping: scamper counts them in 16 bits."""
+"""Most probes of one ping: scamper counts them in 16 bits."""
 _TIME_EXCEEDED = (11, 3)
 _ECHO_REPLY = (0, 129)
 
@@ -19,7 +20,7 @@ _Row = tuple[float, float, str, str, int]
 
 
 def read(records: list[Record], source: str) -> list[RttSeries]:
-    """A series for each method, source, target and TTL. Raises SawtoothError ``not-a-series``."""
+    """One series per method, source, target and TTL. Raises SawtoothError ``not-a-series``."""
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for record in records:
         if record.text("type") == "ping":
@@ -113,7 +114,7 @@ def _kind(response: Record) -> str:
 
 
 def _agree(response: Record, rtt_s: float) -> None:
-    """The RTT in ms is that between the times of sending and arrival, or one of them has another unit."""
+    """Checks that the RTT in ms equals the difference between sending and arrival; otherwise one has another unit."""
     sent_s, arrived_s = _time(response), _time(response, "rx")
     if sent_s is None or arrived_s is None or math.isnan(rtt_s):
         return

@@ -1,4 +1,4 @@
-"""Probes that a source leaves out when they are lost: only answers are in the file, a missing one leaves a gap."""
+"""Adds lost probes that a source omits: if only answers are in the file, a missing one leaves a gap."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from sawtooth.congestion.series import Remark, RttSeries
 
 _LONGEST = 20
-"""Missing probes in a row that are taken for lost; a longer gap may be one in which nothing was sent."""
+"""Longest run of missing probes that counts as lost; in a longer gap nothing may have been sent."""
 _NEAR = 0.2
 """Share of the pace by which a gap may differ from a whole number of paces."""
 _ON_PACE = 0.95
-"""Share of the distances that must be whole numbers of paces before any gap is taken for losses."""
+"""Share of the distances that must be whole numbers of paces before any gap counts as losses."""
 
 
 def with_lost(series: RttSeries, numbers: NDArray[np.float64] | None = None) -> RttSeries:
-    """The series with a lost probe (RTT NaN) wherever one is missing; itself where losses are recorded or none is.
+    """The series with a lost probe (RTT NaN) for each missing one; unchanged if losses are recorded or none is missing.
 
-    ``numbers`` are those that the source gives its probes. Without them a gap of whole paces is one of lost probes.
-    A remark says how many.
+    ``numbers`` are the source's probe numbers. Without them a gap of whole paces means lost probes. A remark says how
+    many.
     """
     if not series.answered.all() or len(series) < 2:
         return series

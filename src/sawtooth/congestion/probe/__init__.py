@@ -1,4 +1,4 @@
-"""The prober: RTT series to the routers at both ends of a link, by probes whose time to live ends there."""
+"""The prober: RTT series to the routers at both ends of a link, with probes whose time to live ends there."""
 
 from __future__ import annotations
 

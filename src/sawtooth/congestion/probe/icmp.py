@@ -1,4 +1,4 @@
-"""ICMP echo requests, by a ping socket that needs no privilege (icmp(7)) or by a raw one."""
+"""ICMP echo requests, with a ping socket that needs no privilege (icmp(7)) or with a raw one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class _Echo:
         transport.send(self._socket, request, self._target.sockaddr)
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the socket."""
         self._socket.close()
 
 
 class Ping(_Echo):
-    """A ping socket: the kernel chooses the identifier, computes the checksum, and gives us our own answers only."""
+    """A ping socket: the kernel chooses the identifier, computes the checksum, and delivers only this socket's
+    answers."""
 
     kind = "ping"
 
@@ -49,7 +50,7 @@ class Ping(_Echo):
             if heard is not None:
                 found.append(Answer(heard.sequence, heard.kind, one.address, one.monotonic_ns, one.unix_ns))
         for one in transport.errors(self._socket, version):
-            # The kernel gives the quoted ICMP header and what follows it.
+            # The kernel delivers the quoted ICMP header and what follows it.
             if len(one.data) >= 8 and one.kind is not None:
                 sequence = int.from_bytes(one.data[6:8], "big")
                 found.append(Answer(sequence, one.kind, one.address, one.monotonic_ns, one.unix_ns))
@@ -57,7 +58,7 @@ class Ping(_Echo):
 
 
 class Raw(_Echo):
-    """A raw socket: all ICMP of the machine arrives, and ours is told by identifier, target and nonce."""
+    """A raw socket: all ICMP of the machine arrives; identifier, target and nonce select the answers."""
 
     kind = "raw"
 
@@ -66,7 +67,7 @@ class Raw(_Echo):
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, transport.SO_TIMESTAMPNS, 1)
         if target.version == 6:
-            # A set bit blocks its type; on a busy host neighbour discovery would fill the buffer.
+            # A set bit blocks its type; on a busy host neighbor discovery would fill the buffer.
             blocked = bytearray(b"\xff" * 32)
             for kind in (wire.ECHO_REPLY[6], wire.TIME_EXCEEDED[6], wire.UNREACHABLE[6]):
                 word, bit = divmod(kind, 32)
@@ -80,7 +81,7 @@ class Raw(_Echo):
         transport.wait(self._socket, timeout_s)
         found = []
         for one in transport.datagrams(self._socket):
-            # IPv4 comes with its header, IPv6 without (raw(7), RFC 3542).
+            # IPv4 packets include their header, IPv6 ones do not (raw(7), RFC 3542).
             message = one.data[(one.data[0] & 15) * 4 :] if version == 4 and one.data else one.data
             heard = wire.heard_reply(version, message, self._nonce, self._identifier) or wire.heard_error(
                 version, message, self._identifier, self._target.packed

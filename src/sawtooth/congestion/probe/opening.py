@@ -1,4 +1,4 @@
-"""Opening the right transport, or naming the capability that is missing."""
+"""Opens the right transport, or names the missing capability."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFUSED = (errno.EACCES, errno.EPERM)
 
 
 def open_transport(target: Target, protocol: str = "icmp", *, sockets: Sequence[str] = ("ping", "raw")) -> Transport:
-    """For ICMP a ping socket where net.ipv4.ping_group_range allows it, else a raw one; UDP needs no privilege.
+    """For ICMP a ping socket if net.ipv4.ping_group_range allows it, else a raw one; UDP needs no privilege.
 
     ``sockets`` are the kinds to try for ICMP, in this order. Raises SawtoothError ``missing-capability``,
     ``probe-failed`` (the system has no such sockets, or no route), ``bad-usage``.

@@ -1,4 +1,4 @@
-"""Prober: sends probes on a schedule, matches what comes back, and records every probe once it is decided."""
+"""Prober: sends probes on a schedule, matches the answers, and records each probe once its outcome is known."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_PROBES = 10_000_000
 MOST_TIMEOUT_S = 60.0
 MOST_HOPS = 254
 SILENT = 20
-"""Probes to one end without any answer, after which the measurement ends, unless somebody insists."""
+"""Unanswered probes to one end after which the measurement ends, unless ``insist``."""
 _MOST_SLOTS = 2
-"""Times as many slots as probes: what was left out is made up for within them."""
+"""Multiple of the number of probes: missed slots are made up within this many."""
 _SLICE_S = 0.25
-"""How long it may take until somebody's wish to stop is seen."""
+"""Seconds until a request to stop is noticed."""
 _SAME_CLOCK_NS = 1_000_000
 _STEPPED_S = 0.05
 
@@ -44,12 +44,12 @@ class _Probe:
 
 @dataclass(frozen=True)
 class Measured:
-    """How a measurement went, for each end of the link: counts of ``sent``, ``answered``, ``lost``, ``duplicates``.
+    """How a measurement went: for each end of the link the counts ``sent``, ``answered``, ``lost``, ``duplicates``.
 
-    ``skipped`` are slots that a machine at a standstill let pass, ``unsent`` probes that the system refused to send,
-    ``late_answers`` came after the timeout or are nobody's, ``unattributed`` do not say which probe they answer.
-    ``whole``: not ended before its time, by a stop or because the ends in ``silent`` never answered.
-    ``longest_late_s`` is the largest delay against the schedule.
+    ``skipped`` are slots missed while the machine was suspended, ``unsent`` probes that the system refused to send;
+    ``late_answers`` came after the timeout or match no probe, ``unattributed`` do not say which probe they answer.
+    ``whole``: not ended early, by a stop or because the ends in ``silent`` never answered. ``longest_late_s`` is the
+    largest delay relative to the schedule.
     """
 
     counts: Mapping[str, Counter[str]]
@@ -66,12 +66,12 @@ class Measured:
 class Prober:
     """Probes ``target`` at the hops ``ends`` (name to TTL), one probe to each every ``pace_s``, ``count`` times.
 
-    Probes of one slot leave one right after the other and belong to one flow. A probe is lost when nothing has answered
-    within ``timeout_s``. ``monotonic_ns`` and ``unix_ns`` are clocks; the schedule and ``sent_s`` follow the first, so
-    neither drifts, and setting the machine's clock moves neither.
+    Probes of one slot leave back to back and belong to one flow. A probe is lost if nothing answers within
+    ``timeout_s``. ``monotonic_ns`` and ``unix_ns`` are clocks; the schedule and ``sent_s`` follow the first, so neither
+    drifts nor changes when the machine's clock is set.
 
-    With ``make_up`` it goes on, for at most twice as many slots, until ``count`` slots had their probes. It ends when
-    one end has answered none of the first ``SILENT`` probes to it, unless ``insist``.
+    With ``make_up`` it continues, for at most twice as many slots, until ``count`` slots had their probes. It ends if
+    one end answers none of the first ``SILENT`` probes, unless ``insist``.
 
     Raises SawtoothError ``out-of-range`` for a pace below 10 ms or above 60 s, a count outside 1 to 10 million, a
     timeout not within 1 ms to 60 s, or hops outside 1 to 255.
@@ -116,9 +116,9 @@ class Prober:
         stopped: Callable[[], bool] = lambda: False,
         progress: Callable[[float], None] = lambda fraction: None,
     ) -> Measured:
-        """Measures to the end, or until ``stopped``; then the probes up to the first undecided one are kept.
+        """Measures to the end, or until ``stopped``; then the probes before the first undecided one are kept.
 
-        Raises SawtoothError ``probe-failed`` when not even the first probe could be sent, and as ``Recording``.
+        Raises SawtoothError ``probe-failed`` if not even the first probe could be sent, and as ``Recording`` does.
         """
         start_ns, start_unix_ns = self._monotonic_ns(), self._unix_ns()
         schedule = Schedule(start_ns, self._pace_ns)
@@ -162,7 +162,7 @@ class Prober:
         )
 
     def _silent(self) -> tuple[str, ...]:
-        """Ends that have answered nothing so far, where that is enough to end."""
+        """Ends that have answered nothing so far, if that is enough to stop."""
         if self._insist or self._unattributed:
             return ()
         heard = {probe.end for probe in self._waiting if probe.reply}
@@ -173,7 +173,7 @@ class Prober:
         )
 
     def _send_all(self, slot: int, due_ns: int) -> bool:
-        """Whether all left."""
+        """Whether all probes were sent."""
         left = True
         for index, (end, ttl) in enumerate(self._ends.items()):
             sequence = (slot * len(self._ends) + index) % SEQUENCES
@@ -220,7 +220,8 @@ class Prober:
         return probe
 
     def _rtt_ns(self, probe: _Probe, answer: Answer) -> int:
-        """By the kernel's time of arrival, unless the clock was set meanwhile; else by when the program read it."""
+        """From the kernel's time of arrival, unless the clock was set in between; else from when the program read
+        it."""
         read_ns = answer.monotonic_ns - probe.sent_ns
         if answer.unix_ns is None:
             return read_ns
@@ -229,7 +230,8 @@ class Prober:
         return arrived_ns if same_clock and 0 < arrived_ns <= read_ns + _SAME_CLOCK_NS else read_ns
 
     def _settle(self, recording: Recording, *, at_end: bool = False) -> None:
-        """Records probes in the order of sending once their time is over; at the end, up to the first undecided one."""
+        """Records probes in the order of sending once their time is over; at the end, those before the first undecided
+        one."""
         now_ns = self._monotonic_ns()
         rows = []
         while self._waiting:
@@ -302,6 +304,6 @@ def _limit(name: str, value: float, least: float, most: float, unit: str) -> Non
 
 
 def _seconds(nanoseconds: int, digits: int) -> str:
-    """Of a whole number of nanoseconds, without a float's rounding."""
+    """Formats a whole number of nanoseconds without a float's rounding."""
     sign, size = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     return f"{sign}{size // 10**9}.{f'{size % 10**9:09d}'[:digits]}"

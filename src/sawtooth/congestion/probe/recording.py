@@ -1,4 +1,5 @@
-"""Recording: the CSV file that a measurement grows into. It takes its name when it ends: what has it is whole."""
+"""Recording: the CSV file of a measurement in progress. It gets its name at the end, so a file with that name is
+complete."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ from sawtooth.storage import ASIDE, fresh, writing
 
 
 class Recording:
-    """Rows go to ``.NAME.PID.part`` beside the file at once; ``finish`` gives it its name.
+    """Rows go at once to ``.NAME.PID.part`` next to the file; ``finish`` renames it.
 
-    A kill leaves that part, which nothing takes for a result. Raises SawtoothError ``unwritable-output`` (also where
-    the file exists: measurements are never overwritten) and ``disk-full``; the rows written before are then kept.
+    If the process is killed, that part remains, and nothing takes it for a result. Raises SawtoothError
+    ``unwritable-output`` (also if the file exists: measurements are never overwritten) and ``disk-full``; rows written
+    before are kept.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -36,7 +38,7 @@ class Recording:
         self._rows = False
 
     def add(self, rows: Iterable[tuple[str, ...]]) -> None:
-        """Whole rows, or none of them."""
+        """Adds all rows or none."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         content = text.getvalue().encode()
@@ -52,11 +54,11 @@ class Recording:
             self._rows = True
 
     def finish(self) -> None:
-        """From here on the file has its name."""
+        """Gives the file its name."""
         with writing(self.path):
             os.fsync(self._file.fileno())
             self._file.close()
-            # A link fails where the name is taken meanwhile, which a rename would not.
+            # A link fails if the name is taken in the meantime, which a rename would not.
             os.link(self._aside, self.path)
             self._aside.unlink()
 
@@ -64,7 +66,7 @@ class Recording:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Removes what did not become the file, unless a full disk ended it."""
+        """Removes a part that did not become the file, unless a full disk ended it."""
         if isinstance(error, SawtoothError) and error.code == "disk-full" and self._rows:
             with contextlib.suppress(SawtoothError):
                 self.finish()

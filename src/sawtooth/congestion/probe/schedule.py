@@ -1,4 +1,4 @@
-"""Schedule: when each probe is due. Counted from the start, so lateness of one never moves the next."""
+"""Schedule: when each probe is due. Counted from the start, so a late probe never delays the next."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class Schedule:
         return self.start_ns + slot * self.pace_ns
 
     def next_slot(self, slot: int, now_ns: int) -> int:
-        """The slot to use in place of ``slot``: itself, or after a stop of the machine the first one not yet half a
-        pace late. So two probes are never closer than half a pace, and what was missed is never sent in a burst.
-        """
+        """The slot to use instead of ``slot``: itself, or after a suspension the first one that is less than half a
+        pace late. So two probes are never closer than half a pace, and missed ones are never sent in a burst."""
         if now_ns <= self.due_ns(slot) + self.pace_ns // 2:
             return slot
         return max(slot, -(-(now_ns - self.start_ns - self.pace_ns // 2) // self.pace_ns))

@@ -1,4 +1,4 @@
-"""Transport: what the prober needs of a socket, and what all kinds of sockets share."""
+"""Transport: the prober's interface to sockets, and code that all kinds share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from sawtooth.congestion.probe.wire import kind_of
 from sawtooth.errors import InputError, SawtoothError
 
-# Of <linux/in.h>, <linux/in6.h>, <asm-generic/socket.h>, <linux/errqueue.h>: Python's socket does not name them all.
+# From <linux/in.h>, <linux/in6.h>, <asm-generic/socket.h>, <linux/errqueue.h>; Python's socket lacks some of them.
 IP_RECVERR, IPV6_RECVERR = 11, 25
 SO_TIMESTAMPNS = 35
 MSG_ERRQUEUE = 0x2000
@@ -24,12 +24,12 @@ _ORIGINS = {4: 2, 6: 3}
 
 _LEFT_BY_EARLIER = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO)
 _AT_ONCE = 256
-"""Messages read before the schedule is looked at again."""
+"""Messages read before the schedule is checked again."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is probed: as it was named, its address, and how sockets name it. ``version`` is 4 or 6."""
+    """The probed target: its given name, its address, and its socket address. ``version`` is 4 or 6."""
 
     name: str
     address: str
@@ -38,20 +38,19 @@ class Target:
 
     @property
     def family(self) -> socket.AddressFamily:
-        """Of its sockets."""
+        """The address family of its sockets."""
         return socket.AF_INET if self.version == 4 else socket.AF_INET6
 
     @property
     def packed(self) -> bytes:
-        """As in a header."""
+        """The address as in a header."""
         return socket.inet_pton(self.family, self.address.split("%")[0])
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``sequence`` is that of the probe in 16 bits, None where the answer does not say. ``monotonic_ns`` is when the
-    program read it, ``unix_ns`` when the kernel received it (None: it did not say).
-    """
+    """``sequence`` is the probe's number in 16 bits, None if the answer does not contain it. ``monotonic_ns`` is when
+    the program read it, ``unix_ns`` when the kernel received it (None: unknown)."""
 
     sequence: int | None
     kind: str
@@ -61,7 +60,7 @@ class Answer:
 
 
 class Transport(Protocol):
-    """A socket, or what a test puts in its place."""
+    """A socket, or a test's replacement."""
 
     kind: str
 
@@ -69,14 +68,14 @@ class Transport(Protocol):
         """Raises OSError."""
 
     def receive(self, timeout_s: float) -> list[Answer]:
-        """What arrives within the time, at once when something does."""
+        """What arrives within the time; returns at once when something does."""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the socket."""
 
 
 def resolve(name: str, version: int | None = None) -> Target:
-    """The first address of a name; ``version`` 4 or 6 chooses. Raises SawtoothError ``bad-target``."""
+    """The first address of a name; ``version`` 4 or 6 selects. Raises SawtoothError ``bad-target``."""
     family = {4: socket.AF_INET, 6: socket.AF_INET6, None: socket.AF_UNSPEC}[version]
     try:
         found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
@@ -100,7 +99,7 @@ def failed(error: OSError, target: Target) -> SawtoothError:
 
 
 def prepared(sock: socket.socket, target: Target) -> socket.socket:
-    """With timestamps of arrival, and errors that come back queued with the address of who sent them."""
+    """Enables arrival timestamps, and the queue of returned errors with their senders' addresses."""
     sock.setblocking(False)
     sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     level, option = (socket.IPPROTO_IP, IP_RECVERR) if target.version == 4 else (socket.IPPROTO_IPV6, IPV6_RECVERR)
@@ -117,7 +116,7 @@ def set_ttl(sock: socket.socket, version: int, ttl: int) -> None:
 
 
 def send(sock: socket.socket, data: bytes, sockaddr: tuple[Any, ...]) -> None:
-    """Past errors that earlier probes left: the kernel hands each to the next call (ip(7), IP_RECVERR)."""
+    """Ignores errors left by earlier probes: the kernel returns each with the next call (ip(7), IP_RECVERR)."""
     for _ in range(8):
         sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         try:
@@ -131,13 +130,13 @@ def send(sock: socket.socket, data: bytes, sockaddr: tuple[Any, ...]) -> None:
 
 
 def wait(sock: socket.socket, timeout_s: float) -> None:
-    """Until something is there to be read; errors count."""
+    """Waits until something can be read; errors count."""
     select.select([sock], [], [], max(0.0, timeout_s))
 
 
 @dataclass(frozen=True)
 class Datagram:
-    """As it was received, with the kernel's time; ``kind`` of an error that came from the network, else None."""
+    """A received datagram with the kernel's time; ``kind`` is that of an error from the network, else None."""
 
     data: bytes
     address: str
@@ -147,7 +146,7 @@ class Datagram:
 
 
 def datagrams(sock: socket.socket) -> list[Datagram]:
-    """What waits in the socket."""
+    """The datagrams waiting in the socket."""
     found = []
     for _ in range(_AT_ONCE):
         try:
@@ -155,14 +154,14 @@ def datagrams(sock: socket.socket) -> list[Datagram]:
         except BlockingIOError:
             break
         except OSError:
-            # An error that an earlier probe met: it is in the queue of errors, too.
+            # An error met by an earlier probe, which is in the error queue too.
             continue
         found.append(Datagram(data, str(sender[0]), time.monotonic_ns(), _stamp(ancillary)))
     return found
 
 
 def errors(sock: socket.socket, version: int) -> list[Datagram]:
-    """What waits in its queue of errors: the quoted packet, and who sent the error (ip(7), ``sock_extended_err``)."""
+    """The socket's error queue: quoted packets, and who sent each error (ip(7), ``sock_extended_err``)."""
     found: list[Datagram] = []
     for _ in range(_AT_ONCE):
         try:

@@ -1,7 +1,7 @@
-"""UDP to a port where nothing listens, as traceroute does, from one port to one port: no privilege is needed.
+"""UDP to a port where nothing listens, like traceroute, always with the same two ports: no privilege is needed.
 
-Routers must quote eight bytes of the packet that they drop (RFC 792), and the kernel then gives us none of its payload:
-such an answer is of the one probe that is on its way, or says of none. ICMP has no such doubt.
+Routers must quote eight bytes of the packet that they drop (RFC 792), and the kernel then delivers none of its payload.
+Such an answer belongs to the only probe under way, or cannot be attributed. ICMP has no such ambiguity.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from sawtooth.congestion.probe import transport, wire
 from sawtooth.congestion.probe.transport import Answer, Target
 
 PORT = 33434
-"""Traceroute's first: the same for all probes, so that routers that balance load keep them on one path."""
+"""Traceroute's first port, the same for all probes, so that load-balancing routers keep them on one path."""
 
 
 class Udp:
-    """An ordinary socket whose queue of errors has the answers."""
+    """An ordinary socket whose error queue has the answers."""
 
     kind = "udp"
 
@@ -32,7 +32,7 @@ class Udp:
         transport.send(self._socket, wire.payload(sequence, self._nonce), self._sockaddr)
 
     def receive(self, timeout_s: float) -> list[Answer]:
-        """Errors that routers or the target sent; what a program on that port might answer is thrown away."""
+        """Errors from routers or the target; answers from a program on that port are discarded."""
         transport.wait(self._socket, timeout_s)
         transport.datagrams(self._socket)
         found = []
@@ -43,5 +43,5 @@ class Udp:
         return found
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the socket."""
         self._socket.close()

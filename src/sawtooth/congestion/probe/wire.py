@@ -1,8 +1,8 @@
-"""What goes over the wire: echo requests and UDP payloads of one flow, and what answers quote of them.
+"""The packets: echo requests and UDP payloads of one flow, and what answers quote of them.
 
-A router that balances load over several paths hashes the first bytes of the transport header: addresses and ports, for
-ICMP type, code and checksum (Augustin et al., "Avoiding traceroute anomalies with Paris traceroute", IMC 2006). So a
-payload holds the sequence number and its complement: their sum is the same in each probe, hence the checksum as well.
+A load-balancing router hashes the first bytes of the transport header: addresses and ports, for ICMP type, code and
+checksum (Augustin et al., "Avoiding traceroute anomalies with Paris traceroute", IMC 2006). So the payload contains the
+sequence number and its complement: their sum, and hence the checksum, is the same in each probe.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 
 PAYLOAD = 56
-"""Bytes, as ping's: 84 bytes of IPv4, 104 of IPv6 a probe."""
+"""Bytes, as ping's: a probe has 84 bytes with IPv4, 104 with IPv6."""
 SEQUENCES = 1 << 16
 
 ECHO_REQUEST = {4: 8, 6: 128}
@@ -28,23 +28,22 @@ _ICMP = {4: 1, 6: 58}
 
 @dataclass(frozen=True)
 class Heard:
-    """Sequence number of the probe that an ICMP message answers (None: it does not say), and ``kind``: "echo-reply",
-    "time-exceeded", "port-unreachable" or "unreachable".
-    """
+    """Sequence number of the probe that an ICMP message answers (None: unknown), and ``kind``: "echo-reply",
+    "time-exceeded", "port-unreachable" or "unreachable"."""
 
     sequence: int | None
     kind: str
 
 
 def payload(sequence: int, nonce: int) -> bytes:
-    """Of a probe: the nonce tells this flow from others', the rest is zero."""
+    """The payload of a probe: the nonce distinguishes this flow from others, the rest is zero."""
     return struct.pack("!HHI", sequence, sequence ^ 0xFFFF, nonce).ljust(PAYLOAD, b"\0")
 
 
 def echo_request(version: int, identifier: int, sequence: int, nonce: int) -> bytes:
-    """ICMP header and payload. The kernel fills in the checksum of ICMPv6, and all of it on ping sockets.
+    """ICMP header and payload. The kernel fills in the checksum of ICMPv6, and every checksum on ping sockets.
 
-    The sequence number in the header is paired with a complement in the payload, so the payload's own carries 0.
+    The complement of the header's sequence number is in the payload, so the payload's own field is 0.
     """
     body = struct.pack("!HHI", sequence ^ 0xFFFF, 0, nonce).ljust(PAYLOAD, b"\0")
     kind = ECHO_REQUEST[version]
@@ -53,7 +52,7 @@ def echo_request(version: int, identifier: int, sequence: int, nonce: int) -> by
 
 
 def checksum(data: bytes) -> int:
-    """Of the internet (RFC 1071)."""
+    """The Internet checksum (RFC 1071)."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) // 2 * 2]))
     if len(data) % 2:
         total += data[-1] << 8
@@ -63,7 +62,7 @@ def checksum(data: bytes) -> int:
 
 
 def kind_of(version: int, kind: int, code: int) -> str | None:
-    """In words; None for messages that answer no probe."""
+    """The kind in words; None for messages that answer no probe."""
     if kind == ECHO_REPLY[version]:
         return "echo-reply"
     if kind == TIME_EXCEEDED[version] and code == 0:
@@ -74,7 +73,7 @@ def kind_of(version: int, kind: int, code: int) -> str | None:
 
 
 def heard_reply(version: int, message: bytes, nonce: int, identifier: int | None = None) -> Heard | None:
-    """Of an ICMP message that is an echo reply of ours; ``identifier`` None: a ping socket gets its own only."""
+    """From an ICMP message that is a reply to this prober; ``identifier`` None: a ping socket receives only its own."""
     if len(message) < 16 or message[0] != ECHO_REPLY[version]:
         return None
     _, _, _, theirs, sequence = _ECHO.unpack_from(message)
@@ -84,7 +83,8 @@ def heard_reply(version: int, message: bytes, nonce: int, identifier: int | None
 
 
 def heard_error(version: int, message: bytes, identifier: int, target: bytes) -> Heard | None:
-    """Of an ICMP error that quotes an echo request of ours to the packed address ``target``: header and eight bytes."""
+    """From an ICMP error that quotes this prober's echo request to the packed address ``target``: header and eight
+    bytes."""
     if len(message) < 8 + _QUOTED[version] + 8:
         return None
     kind = kind_of(version, message[0], message[1])
@@ -102,7 +102,7 @@ def heard_error(version: int, message: bytes, identifier: int, target: bytes) ->
 
 
 def sequence_of(quoted: bytes, nonce: int) -> int | None:
-    """Of the payload of a UDP probe that was quoted; None where the router did not quote as much."""
+    """From the quoted payload of a UDP probe; None if the router did not quote enough."""
     if len(quoted) < 8:
         return None
     sequence, complement, theirs = struct.unpack_from("!HHI", quoted)

@@ -1,4 +1,4 @@
-"""The report of links that were probed: what is said of each and why, as a page, pictures and tables."""
+"""The report on probed links: the verdict on each with its reasons, as a page, pictures and tables."""
 
 from sawtooth.congestion.report.link import Assumed, Link
 from sawtooth.congestion.report.page import write_report

@@ -1,4 +1,4 @@
-"""The figures of a link as a page draws them, from the same tables as the pictures."""
+"""The figures of a link in the form that a page draws, from the same tables as the pictures."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _PARTS = 100
-"""Stretches of which each has its share of losses, where probes are drawn one by one."""
+"""Parts with separate loss shares, if probes are drawn one by one."""
 _BARS = 120
-"""Windows with a number up to which each has a mark with its interval; more are a line in a band."""
+"""Windows up to which each has a mark with its interval; more become a line in a band."""
 
 
 def drawn(figure: LinkFigure, name: str) -> Figure:
-    """``name`` tells it from those of other links."""
+    """``name`` distinguishes it from those of other links."""
     panels, more = _DRAWERS[figure.name](figure)
     if figure.name in ("rtt", "estimates"):
         more["group"] = f"{name.removesuffix(figure.name)}time"
@@ -66,7 +66,7 @@ def _rtt(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
 
 
 def _lost(figure: LinkFigure, t: Floats) -> Series:
-    """The share of each part; of a short series' parts together."""
+    """The loss share of each part; a short series' parts are combined."""
     table = figure.table
     size = 1 if int(table["probes"].max()) > 1 else -(-len(table) // _PARTS)
     part = np.arange(len(table)) // size
@@ -77,7 +77,7 @@ def _lost(figure: LinkFigure, t: Floats) -> Series:
 def _distribution(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     table = figure.table
     width = float(table["to_ms"].iloc[0] - table["from_ms"].iloc[0])
-    # The last row may be what lies far above.
+    # The last row may contain everything far above.
     kept = table[np.isclose(table["to_ms"] - table["from_ms"], width)] if len(table) > 1 else table
     delay = Axis("queueing delay above the smallest", "ms")
     middle = ((kept["from_ms"] + kept["to_ms"]) / 2).to_numpy(dtype=np.float64)
@@ -141,7 +141,7 @@ def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         low, flow, high = (table[name].to_numpy(dtype=np.float64) / 1e6 for name in names)
         least, most = limits_of(low, flow, high)
         low, high = closed(low, flow, high, (least / 2, most * 2))
-        # Very many bars would be a block.
+        # Very many bars would become a solid block.
         many = int(table["throughput_bps"].notna().sum()) > _BARS
         words = "a flow, with its interval"
         told = Series(words, INK, middle, flow, "line" if many else "points", low, high, band=many)

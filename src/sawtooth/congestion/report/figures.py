@@ -1,4 +1,4 @@
-"""What each figure of a link draws: a table, a title and a sentence. Drawing is for ``plots``."""
+"""The content of each figure of a link: a table, a title and a sentence. ``plots`` draws them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EACH = 4000
-"""Up to so many probes are drawn one by one."""
+"""Up to this many probes are drawn one by one."""
 PARTS = 2000
-"""Longer series are drawn as about so many parts: more than the figure has columns of pixels."""
+"""Longer series are drawn as about this many parts, more than the figure has columns of pixels."""
 BINS = 60
 CUT = 99.9
-"""Percentile of the queueing delay up to which the distribution is drawn; its table goes on."""
+"""Percentile of the queueing delay up to which the distribution is drawn; its table continues."""
 DAY_S = 23 * 3600.0
-"""A series this long has probes in all hours of a day, the last of them perhaps not whole."""
+"""A series this long has probes in all hours of a day; the last hour may be incomplete."""
 QUANTILES = (10, 50, 90, 99, 95)
 CALIBRATION = {
     "std_s": ("standard deviation, ms", 1e3),
@@ -35,11 +35,11 @@ CALIBRATION = {
     "step_s": ("mean step between probes, ms", 1e3),
     "skew": ("skewness", 1.0),
 }
-"""The features that are drawn, with what they are called and the factor to that unit."""
+"""Features that are drawn, with their label and the factor to that unit."""
 STATES = ("congested", "busy", "idle", "inconclusive")
 ONE_SIDED = "A bar that reaches the edge is one-sided (at most, or at least): the model was not trained beyond it."
 ALIKE = 1.65
-"""Factor within which RTT and rate of a trained series are near those assumed, as the model itself counts."""
+"""Factor within which a trained series' RTT and rate count as near the assumed ones, as in the model."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class LinkFigure(Figure):
 
     @property
     def is_one_number(self) -> bool:
-        """Whether a picture would show no more than the verdict says: the answer of one window."""
+        """Whether a picture would show no more than the verdict: the answer of one window."""
         return self.name == "estimates" and len(self.table) == 1
 
 
 def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFigure]:
-    """Those that the series allows."""
+    """The figures that the series allows."""
     found = []
     if link.drawable:
         found.append(_rtt(link))
@@ -71,12 +71,12 @@ def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFi
 
 
 def is_long(link: Link) -> bool:
-    """Whether it has all hours of a day."""
+    """Whether it covers all hours of a day."""
     return link.problem is None and link.series.duration_s >= DAY_S
 
 
 def state_of(one: Estimate) -> str:
-    """In words."""
+    """The state in words."""
     return one.state or "inconclusive"
 
 
@@ -89,7 +89,7 @@ def _rtt(link: Link) -> LinkFigure:
     rtt_ms = series.rtt_s * 1e3
     least = np.fmin.reduceat(rtt_ms, starts)
     largest = np.fmax.reduceat(rtt_ms, starts)
-    # A part of which nothing was answered has no median, and numpy would warn of it.
+    # A part without answers has no median, and numpy would warn about it.
     median = [_median(rtt_ms[start : start + size]) for start in starts]
     table = pd.DataFrame(
         {
@@ -116,7 +116,7 @@ def _median(values: NDArray[np.float64]) -> float:
 
 
 def _remarks(link: Link, starts: NDArray[Any]) -> list[str]:
-    """Of each part the codes of what happened in it."""
+    """For each part, the codes of its remarks."""
     found = [""] * len(starts)
     for remark in link.series.remarks:
         if remark.at_s is not None:

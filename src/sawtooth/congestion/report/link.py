@@ -1,4 +1,4 @@
-"""Link: a series of RTTs through a link, what is odd about it, and what the model says of its windows."""
+"""Link: a series of RTTs through a link, its oddities, and the model's estimates for its windows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import SawtoothError
 
 _SHOWN = ("too-few-probes", "constant-series")
-"""Problems of a series whose RTTs may be looked at all the same: its units and its clock are sound."""
+"""Problems of a series whose RTTs can still be shown: its units and its clock are valid."""
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """Mean base RTT of the link's TCP flows in s, and the link's rate in bit/s (None: not known)."""
+    """Mean base RTT of the link's TCP flows in s, and the link's rate in bit/s (None: unknown)."""
 
     rtt_s: float | None = None
     rate_bps: float | None = None
@@ -30,7 +30,7 @@ class Assumed:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """``series`` is in order of time and has its remarks where it could be checked; else ``problem`` says why not."""
+    """``series`` is in order of time and has its remarks if it could be checked; else ``problem`` says why not."""
 
     series: RttSeries
     problem: SawtoothError | None
@@ -44,7 +44,8 @@ class Link:
         assumed: Assumed,
         progress: Callable[[float], None] | None = None,
     ) -> Link:
-        """``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` as ``estimate``."""
+        """``progress`` is called with the finished share. Raises SawtoothError ``out-of-range`` as ``estimate``
+        does."""
         estimates = estimate(series, model, rtt_s=assumed.rtt_s, rate_bps=assumed.rate_bps, progress=progress)
         try:
             return cls(check(series), None, tuple(estimates))
@@ -58,7 +59,7 @@ class Link:
 
     @property
     def windows(self) -> tuple[Estimate, ...]:
-        """The estimates that are each of 1,000 probes; none where the series as a whole allows no answer."""
+        """The estimates of windows of 1,000 probes; empty if the series as a whole allows no answer."""
         return () if self.problem else tuple(one for one in self.estimates if one.probes == PROBES)
 
     @property
@@ -84,7 +85,7 @@ class Link:
 
     @property
     def begins(self) -> str:
-        """What times count from: when the first probe was sent, as far as the source says."""
+        """The origin of times: when the first probe was sent, as far as known."""
         if self.series.clock != "unix":
             return "the first probe"
         return f"{datetime.fromtimestamp(float(self.series.sent_s[0]), UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""report.html of links that were probed: one page that needs no network, and its figures as files with their tables."""
+"""report.html of probed links: one page without network access, and its figures as files with their tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sawtooth.storage import new_directory, write_bytes
 from sawtooth.tables import csv_text
 
 MOST = 50
-"""Series of one report."""
+"""Most series of one report."""
 _ESTIMATING = 0.9
-"""Share of the time of a long series; the rest is drawing."""
+"""Share of the time for a long series; the rest is drawing."""
 MOST_ROWS = 200
-"""Of a figure's table in the page; the CSV beside it has them all."""
+"""Most rows of a figure's table on the page; the CSV next to it has all."""
 
 
 def write_report(
@@ -36,11 +36,11 @@ def write_report(
     progress: Callable[[float], None] | None = None,
 ) -> Path:
     """Makes ``directory`` with report.html and plots/NAME.png, .svg and .csv for each figure; returns the page's path.
-    An answer of one window is a table only.
+    The answer of a single window is only a table.
 
-    Each of ``series`` is a link. Where there are several, names begin with a link's number. ``progress`` is called with
-    the share that is done. Nothing is there until all is. Raises SawtoothError ``unwritable-output`` (also when it
-    exists), ``disk-full``, ``too-many-points`` for more than 50 links, and as ``estimate`` does.
+    Each of ``series`` is a link. With several, names begin with the link's number. ``progress`` is called with the
+    finished share. The directory appears only when it is complete. Raises SawtoothError ``unwritable-output`` (also if
+    it exists), ``disk-full``, ``too-many-points`` for more than 50 links, and as ``estimate`` does.
     """
     if len(series) > MOST:
         fix = "give fewer files, or split files that hold many series"
@@ -88,7 +88,7 @@ def _told(link: Link, model: CongestionModel, number: int, written: list[dict[st
 
 
 def _written(figure: LinkFigure, prefix: str, plots: Path) -> dict[str, Any] | None:
-    """Writes a figure's files, and what the page has of them; of one number only its table."""
+    """Writes a figure's files and returns the page's part; for a single number only its table."""
     name = f"{prefix}{figure.name}"
     text = csv_text(figure.table)
     write_bytes(plots / f"{name}.csv", text.encode())

@@ -1,4 +1,4 @@
-"""The figures of a link as files, PNG and SVG, in the style of all reports. The same table gives the same bytes."""
+"""The figures of a link as PNG and SVG files, in the style of all reports. The same table gives the same bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def draw(figure: LinkFigure, name: str, directory: Path) -> list[Path]:
 def _canvas(
     figure: LinkFigure, heights: tuple[float, ...], columns: int = 1, *, sharex: bool = True, top: float = 0.62
 ) -> tuple[Canvas, Any]:
-    """Rows of axes of those heights in inches. Margins are fixed: a solver's last digits differ from run to run."""
+    """Rows of axes with those heights in inches. Margins are fixed, since a solver's last digits differ from run to
+    run."""
     from matplotlib.figure import Figure as Canvas
 
     bottom, between = 0.62, 0.32 if sharex else 0.75
@@ -113,7 +114,7 @@ def _distribution(figure: LinkFigure) -> Canvas:
     table = figure.table
     canvas, grid = _canvas(figure, (3.4,), 2)
     left, right = grid[0]
-    # The last row may be what lies far above.
+    # The last row may contain everything far above.
     width = float(table["to_ms"].iloc[0] - table["from_ms"].iloc[0])
     drawn = table[np.isclose(table["to_ms"] - table["from_ms"], width)] if len(table) > 1 else table
     left.bar(drawn["from_ms"], drawn["share_percent"], width=width, align="edge", color=TINT, lw=0)
@@ -166,14 +167,14 @@ def _hours(figure: LinkFigure) -> Canvas:
 
 
 def _intervals(axes: Axes, at: Any, table: DataFrame, names: tuple[str, str, str], scale: float = 1.0) -> None:
-    """Throughput with its interval, on a logarithmic scale; the axes say so where there is none."""
+    """Throughput with its interval on a logarithmic scale; a note if there is none."""
     low, middle, high = (table[name].to_numpy(dtype=float) * scale for name in names)
     axes.set_ylabel("a flow, Mbit/s")
     if np.isnan(middle).all():
         axes.set_yticks([])
         axes.text(0.5, 0.5, "no number: nothing congested", transform=axes.transAxes, ha="center", color=MUTED)
         return
-    # Wide enough for some of 1, 2, 5, 10 … to be on it.
+    # Wide enough to contain some of 1, 2, 5, 10 …
     least, most = limits_of(low, middle, high)
     low, high = closed(low, middle, high, (least / 2, most * 2))
     few = len(middle) <= _BARS
@@ -188,14 +189,14 @@ def _intervals(axes: Axes, at: Any, table: DataFrame, names: tuple[str, str, str
 
 
 def limits_of(*values: Any) -> tuple[float, float]:
-    """Of a logarithmic axis that has room for all that is above zero."""
+    """Limits of a logarithmic axis with room for all positive values."""
     known = np.concatenate([np.asarray(some, dtype=float) for some in values])
     known = known[known > 0]
     return float(known.min()), float(known.max())
 
 
 def closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tuple[Any, Any]:
-    """The open end of a one-sided interval at the edge of the axes; a value without any interval keeps none."""
+    """Puts the open end of a one-sided interval at the edge of the axes; a value without an interval keeps none."""
     return np.where(low == 0, limits[0], low), np.where(np.isnan(high) & ~np.isnan(middle), limits[1], high)
 
 

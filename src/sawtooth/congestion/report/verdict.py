@@ -1,4 +1,4 @@
-"""What is said of a link in words: the verdict, what it rests on, and what was checked."""
+"""The words about a link: the verdict, its basis, and what was checked."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LOOKED_AT = {
         "plausible for their unit, not rounded",
     ),
 }
-"""What is checked, the codes that belong to it, and what is said where none of them came up."""
+"""What is checked, the codes that belong to it, and the text if none of them occurred."""
 _MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
 class Checked:
-    """``what`` was checked and what was ``found``; ``odd`` where the reader should look."""
+    """``what`` was checked and what was ``found``; ``odd`` if the reader should take a look."""
 
     what: str
     found: str
@@ -41,7 +41,7 @@ class Checked:
 
 
 def verdict(link: Link, level: float) -> str:
-    """One sentence: the state, and the throughput of a flow where there is one."""
+    """One sentence: the state, and a flow's throughput if there is one."""
     windows = link.windows
     if not windows:
         return _untold(link.estimates[0])
@@ -87,7 +87,7 @@ def _throughput(link: Link) -> str:
 
 
 def assumption(assumed: Assumed, model: CongestionModel) -> str:
-    """What was assumed, and which way a wrong assumption leads."""
+    """The assumption, and the direction in which a wrong one errs."""
     rate = f"a link of unknown rate, one of {_ends(model.trained_on_['rate_bps'])} Mbit/s"
     if assumed.rate_bps is not None:
         rate = f"a link of {assumed.rate_bps / 1e6:,g} Mbit/s"
@@ -98,7 +98,7 @@ def assumption(assumed: Assumed, model: CongestionModel) -> str:
 
 
 def training(link: Link, model: CongestionModel) -> str:
-    """What the model knows, and how far from that the link is."""
+    """What the model was trained on, and the link's distance from it."""
     known = model.trained_on_
     text = (
         f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} "
@@ -127,7 +127,7 @@ def _ends(values: list[float], unit: float = 1e6) -> str:
 
 
 def checks(link: Link) -> list[Checked]:
-    """What was looked at, with what came up; all remarks of the series are among them."""
+    """The checks with their results; all remarks of the series are included."""
     series = link.series
     answered = int(series.answered.sum())
     loss = "" if math.isnan(series.loss) else f", {100 * series.loss:.3g}% lost"
@@ -142,7 +142,7 @@ def checks(link: Link) -> list[Checked]:
         elif texts:
             found.append(Checked(what, _told(texts), odd=True))
         elif link.problem is None:
-            # All but the pace and the route are said alike of every series.
+            # Everything except the pace and the route has the same text for every series.
             own = {"pace": f"a probe every {span_text(series.pace_s)}, regular", "route": _route(link)}
             found.append(Checked(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace"))
     found += [Checked("more", remark.text, odd=True) for remark in left]
