@@ -25,21 +25,21 @@ export const PRESETS: readonly Preset[] = [
   preset(
     "one-percent",
     "What does 1% loss do?",
-    "CUBIC takes each loss for congestion and sends less. BBR asks what rate gets through.",
+    "CUBIC takes each loss for congestion and slows down. BBR sends at the rate that it measures.",
     true,
     { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: both },
   ),
   preset(
     "sawtooth",
-    "The sawtooth itself",
-    "No loss on the path: the window grows until the queue is full, drops, is cut, and grows again.",
+    "The sawtooth",
+    "No loss on the path: the window grows until the queue is full and drops a packet, is halved, and grows again.",
     false,
     { duration: "20 s", path: { rate: "20 Mbit/s", rtt: "40 ms", queue: "1 bdp" }, flows: [{ cc: "reno" }] },
   ),
   preset(
     "laboratory-path",
     "1 Gbit/s, five hosts, 1% loss",
-    "The published study's path, as one bottleneck. Its points, with acknowledgements that come back another way, are on the response curve.",
+    "The published study's path, as one bottleneck. Its points, including those with another return path, are on the response curve.",
     true,
     { duration: "5 s", path: { rate: "1 Gbit/s", rtt: "0.45 ms", queue: "1000 packets", loss: "1%" }, flows: both },
     "one-percent-loss",
@@ -59,7 +59,7 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "fibre-line",
-    "A fibre line with a little loss",
+    "A fiber line with a little loss",
     "1 Gbit/s to a home over 10 ms, one packet in a thousand lost.",
     true,
     { duration: "6 s", path: { rate: "1 Gbit/s", rtt: "10 ms", loss: "0.1%" }, flows: both },
@@ -67,7 +67,7 @@ export const PRESETS: readonly Preset[] = [
   preset(
     "congested",
     "A congested interconnect",
-    "Forty flows share a bottleneck. Losses come from its full queue, and from nowhere else.",
+    "Forty flows share a bottleneck. All losses come from its full queue.",
     false,
     {
       duration: "15 s",
@@ -77,15 +77,15 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "bufferbloat",
-    "A queue that is far too long",
-    "Eight bandwidth-delay products wait at a slow uplink. The round trip takes ten times as long as it must.",
+    "Bufferbloat: a far too long queue",
+    "A slow uplink has a queue of eight bandwidth-delay products. The round trip takes ten times as long as on the idle line.",
     false,
     { duration: "20 s", path: { rate: "10 Mbit/s", rtt: "30 ms", queue: "8 bdp" }, flows: [{ cc: "cubic" }] },
   ),
   preset(
     "fq-codel",
     "The same uplink with FQ-CoDel",
-    "It drops early and serves flows by turns: the queue stays short, and a newcomer does not wait.",
+    "It drops early and serves flows in turn: the queue stays short, and a new flow does not wait.",
     false,
     {
       duration: "20 s",
@@ -95,22 +95,22 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "aqm-atlas",
-    "An atlas of queues",
-    "Four flows and CoDel. Choose another kind of queue, or a tail drop of 1000 packets: how long is the queue, how much of the rate is used?",
+    "Compare queues",
+    "Four flows through CoDel. Choose another kind of queue, or tail drop of 1000 packets: how long is the queue, and how much of the rate is used?",
     false,
     { duration: "20 s", path: { rate: "50 Mbit/s", rtt: "40 ms", queue: { kind: "codel" } }, flows: [{ cc: "cubic", count: 4 }] },
   ),
   preset(
     "ecn",
-    "Marked instead of dropped",
-    "FQ-CoDel marks packets of senders that take part in ECN, and nothing need be sent again. Without ECN of the hosts it drops them.",
+    "ECN: marks instead of drops",
+    "FQ-CoDel marks packets of hosts with ECN, so nothing is retransmitted. Turn ECN off at the hosts, and it drops packets.",
     false,
     { duration: "20 s", path: { rate: "20 Mbit/s", rtt: "40 ms", queue: { kind: "fq_codel" } }, host: { ecn: 1 }, flows: [{ cc: "cubic", count: 2 }] },
   ),
   preset(
     "abe",
-    "What a mark takes",
-    "A mark comes from a short queue, so RFC 8511 (abe) takes less of the window for it than for a loss.",
+    "A mark costs less than a loss",
+    "A mark comes from a short queue, so RFC 8511 (abe) reduces the window less for it than for a loss.",
     true,
     {
       duration: "20 s",
@@ -121,14 +121,14 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "coexistence",
-    "Who yields to whom?",
-    "CUBIC and BBR share a queue of one bandwidth-delay product. Make it 5 ms, then 160 ms: who has more?",
+    "CUBIC against BBR",
+    "CUBIC and BBR share a queue of one bandwidth-delay product. Make it 5 ms, then 160 ms: which one gets more?",
     false,
     { duration: "30 s", path: { rate: "50 Mbit/s", rtt: "20 ms", queue: "20 ms" }, flows: both },
   ),
   preset(
     "shallow-buffer",
-    "A buffer of seventeen packets",
+    "A buffer of 17 packets",
     "A twentieth of the bandwidth-delay product, for four flows of Reno, CUBIC or BBR. How much of the rate do they use?",
     true,
     {
@@ -140,7 +140,7 @@ export const PRESETS: readonly Preset[] = [
   preset(
     "reverse",
     "When acknowledgements are slow",
-    "100 Mbit/s one way and 1 Mbit/s back: acknowledgements fill the way back.",
+    "100 Mbit/s forward and 1 Mbit/s back: acknowledgements fill the return path.",
     false,
     {
       duration: "10 s",
@@ -150,8 +150,8 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "late-comer",
-    "Who comes late",
-    "A second CUBIC flow begins after five seconds. How long until both have the same?",
+    "A late second flow",
+    "A second CUBIC flow begins after five seconds. How long until both get the same?",
     false,
     {
       duration: "30 s",
@@ -161,8 +161,8 @@ export const PRESETS: readonly Preset[] = [
   ),
   preset(
     "l4s",
-    "Low latency by marks",
-    "DualPI2 marks Prague's packets after a millisecond of queue, and keeps CUBIC in another one.",
+    "L4S: low latency with marks",
+    "DualPI2 marks Prague's packets after one millisecond in the queue, and puts CUBIC in a separate queue.",
     false,
     {
       duration: "10 s",

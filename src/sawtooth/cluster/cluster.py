@@ -40,9 +40,12 @@ Result = TypeVar("Result")
 class Cluster:
     """The workers of a Dask scheduler, for the argument ``executor``. Use it as a context manager.
 
-    ``where`` is one of: ``tcp://HOST:PORT`` (or ``tls://``) of a scheduler; the JSON file that a scheduler wrote about
-    itself; ``local`` or ``local:N``, a temporary scheduler with N worker processes (default: one per core), which end
-    with the block; a ``distributed.Client``, which stays open.
+    ``where`` selects the workers:
+
+    - ``tcp://HOST:PORT`` (or ``tls://``) of a scheduler, or the JSON file that a scheduler wrote about itself;
+    - ``local`` or ``local:N``: a temporary scheduler with N worker processes (default: one per core), which end with
+      the block;
+    - a ``distributed.Client``, which stays open.
 
     ``ca``, ``certificate`` and ``key`` are PEM files for ``tls://``: of the authority that signed the scheduler's
     certificate, your certificate, and its key (default: in the same file). Without them Dask's own configuration

@@ -37,7 +37,7 @@ def unattainable(
     if best >= 0 or nothing >= best:
         return None
     rate, left = RATE.show(most.rate_bps), RATE.show(most.goodput_bps)
-    message = f"it cannot hold: headers leave at most {left} of the rate of {rate} to goodput, {100 * most.share:.1f}%"
+    message = f"headers limit goodput to {left}, {100 * most.share:.1f}% of the rate of {rate}, so this cannot hold"
     percent = int(100 * most.share)
     fix = f"want at most {percent}% of the rate, or ask for the share of the line in use: utilization >= 97%"
     return InputError("out-of-range", message, fix=fix)
