@@ -1,4 +1,4 @@
-"""Bar: how far a long work is. On stderr, after two seconds."""
+"""Bar: the progress of long work, on stderr, after two seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} elapsed, {remaining} 
 
 
 class Bar:
-    """A bar that appears only when the work takes longer than two seconds; ``quiet`` leaves it out."""
+    """A bar that appears only if the work takes longer than two seconds; ``quiet`` disables it."""
 
     def __init__(self, what: str, points: int, *, done: int = 0, quiet: bool = False) -> None:
         from tqdm import tqdm
@@ -30,7 +30,7 @@ class Bar:
             disable=quiet,
             delay=SHOWN_AFTER_S,
             bar_format=_FORMAT if points > 1 else _FORMAT_ONE,
-            # The command line writes out control characters, except a bar's own.
+            # The command line escapes control characters, except a bar's own.
             file=getattr(sys.stderr, "own", sys.stderr),
             leave=terminal,
             # A log file gets a line now and then, a terminal a smooth bar.
@@ -40,12 +40,12 @@ class Bar:
         )
 
     def show(self, points: float) -> None:
-        """So many points are done, counting fractions."""
+        """Sets the number of finished points, fractions included."""
         advance = points - self._bar.n
         if advance > 0:
             self._bar.update(advance)
         elif self._terminal and time.monotonic() - self._start >= SHOWN_AFTER_S:
-            # The clock goes on while no point advances.
+            # The clock continues while no point advances.
             self._bar.refresh()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Columns: tables and sentences for a terminal of some width."""
+"""Columns: tables and sentences that fit a terminal's width."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _GAP = re.compile(r"\S {2,}(?=\S)")
 def aligned(
     lines: Sequence[Sequence[str]], words: Collection[int] = (), width: int | None = None, *, keys: int = 1
 ) -> list[str]:
-    """Columns side by side; those in ``words`` are text, to the left, the others numbers, to the right.
+    """Columns side by side; those in ``words`` are text, left-aligned, the others numbers, right-aligned.
 
-    An empty line stays one. Where a line would be longer than ``width`` (None: any), the columns that do not fit follow
-    in a table below, which begins with the first ``keys`` columns again.
+    An empty line stays empty. If a line would be longer than ``width`` (None: any), the columns that do not fit follow
+    in a table below, which repeats the first ``keys`` columns.
     """
     widths = [max(len(line[at]) for line in lines if line) for at in range(len(lines[0]))]
     first = list(range(keys))
@@ -36,9 +36,8 @@ def aligned(
 
 
 def folded(text: str, width: int | None) -> str:
-    """Sentences that are longer than ``width`` (None: any) go on under their own beginning, behind a label; tables and
-    words without a space stay as they are.
-    """
+    """Wraps sentences longer than ``width`` (None: any) under their own beginning, after a label; tables and long words
+    stay unchanged."""
     if width is None:
         return text
     return "\n".join(_folded(line, width) for line in text.split("\n"))

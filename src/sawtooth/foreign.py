@@ -1,8 +1,9 @@
-"""Foreign text, read with one care: what other programs and people wrote, and what was saved and may be damaged.
+"""Reads foreign text with the same checks everywhere: what other programs and people wrote, and saved files that may be
+damaged.
 
-Files are regular and of a bounded size, JSON of a bounded depth, and numbers those that something can have measured:
-finite, and at most 1e21 (bit/s, bytes or ns: no path and no clock has more). Words come out as one line that a terminal
-may show. Every reader of such text goes through here and says what is wrong in its own words.
+Files are regular and of bounded size, JSON of bounded depth. Numbers must be finite and at most 1e21 (bit/s, bytes or
+ns: no path and no clock has more). Text becomes one line that a terminal may show. Every reader of such text uses this
+module, and words its own errors.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from sawtooth.errors import InputError
 from sawtooth.plain import plain
 
 LARGEST = 1e21
-"""Of any number. What is above is no measurement, and overflows where it is squared and multiplied."""
+"""Largest number. A larger one is not a measurement, and overflows when squared and multiplied."""
 DEEPEST = 64
-"""Objects in lists in objects."""
+"""Deepest nesting of objects and lists."""
 MOST_PARTS = 4_000_000
-"""Objects and lists in one JSON text: a gigabyte of memory."""
+"""Most objects and lists in one JSON text: a gigabyte of memory."""
 LONGEST_LINE = 4000
-"""Characters of a line that a pattern is looked for in: what is longer is none of those that programs print."""
+"""Most characters of a line that is matched with a pattern: programs print no longer ones."""
 _LONGEST_NUMBER = 100
-"""Characters."""
+"""Most characters of a number."""
 _PIECE = 1 << 20
 
 
 def read_bytes(path: str | PathLike[str], most: int) -> bytes:
-    """A file, or standard input for "-"; one byte more than ``most`` where it is larger.
+    """A file, or standard input for "-"; one byte more than ``most`` if it is larger.
 
     Raises SawtoothError ``file-not-found`` or ``file-unreadable``.
     """
@@ -59,9 +60,9 @@ def read_bytes(path: str | PathLike[str], most: int) -> bytes:
 
 
 def regular(path: str | PathLike[str]) -> None:
-    """Refuses what would block or never end when it is read: a directory, a pipe, a socket, a device.
+    """Refuses what would block or never end: a directory, a pipe, a socket, a device.
 
-    Raises SawtoothError ``file-unreadable``. A file that is absent is for the reader to tell.
+    Raises SawtoothError ``file-unreadable``. A missing file is left to the reader.
     """
     try:
         mode = os.stat(path).st_mode
@@ -73,9 +74,8 @@ def regular(path: str | PathLike[str]) -> None:
 
 
 def part(path: str | PathLike[str], start: int, most: int) -> bytes:
-    """Up to ``most`` bytes of a file from ``start`` on, of which another process may make a link or a pipe meanwhile;
-    nothing of these, nor of what is absent.
-    """
+    """Up to ``most`` bytes of a file from ``start``, which another process may replace by a link or a pipe; empty for
+    those and for a missing file."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -96,7 +96,7 @@ def _kind(mode: int) -> str:
 
 
 def _pieces(file: BinaryIO, most: int) -> bytes:
-    """In pieces, since a read of a size takes that much memory at once."""
+    """In pieces, because a read of a given size takes that much memory at once."""
     pieces, size = [], 0
     while size <= most and (piece := file.read(min(_PIECE, most + 1 - size))):
         pieces.append(piece)
@@ -105,9 +105,8 @@ def _pieces(file: BinaryIO, most: int) -> bytes:
 
 
 def json_value(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError with a sentence: not JSON, too deep, too much of it, or a number that
-    nothing has.
-    """
+    """The value of a JSON text. Raises ValueError with a sentence: not JSON, too deep, too large, or an impossible
+    number."""
     if text.count("{") + text.count("[") > MOST_PARTS:
         raise ValueError(f"more than {MOST_PARTS:,} objects and lists")
     try:
@@ -120,7 +119,7 @@ def json_value(text: str) -> Any:
 
 
 def deeper_than(value: object, most: int) -> bool:
-    """Whether lists and dictionaries are nested more than so deep; without a call in a call."""
+    """Whether lists and dictionaries are nested deeper than this, computed without recursion."""
     level: list[Any] = [value]
     for _ in range(most + 1):
         level = [one for one in level if isinstance(one, (dict, list)) and one]
@@ -135,7 +134,7 @@ def decimal(text: str) -> float:
     if len(text) > _LONGEST_NUMBER:
         raise ValueError(f"'{plain(text, 20)}' is no number: it has more than {_LONGEST_NUMBER} characters")
     try:
-        # Python reads 1_000 too; nobody else writes it.
+        # Python also reads 1_000, which nobody else writes.
         number = math.nan if "_" in text else float(text)
     except ValueError:
         number = math.nan
@@ -153,13 +152,13 @@ def _int(text: str) -> int:
 
 @dataclass(frozen=True)
 class Record:
-    """A JSON object whose fields are asked for one by one. Each getter raises what ``wrong`` makes of a sentence."""
+    """A JSON object with one getter per type of field. Each getter raises what ``wrong`` makes of a sentence."""
 
     values: dict[str, Any]
     line: int = 1
 
     def wrong(self, message: str) -> InputError:
-        """The error of a reader, with its code and its fix."""
+        """The reader's error, with its code and fix."""
         raise NotImplementedError
 
     def part(self, values: dict[str, Any]) -> Self:
@@ -167,7 +166,7 @@ class Record:
         return type(self)(values, self.line)
 
     def number(self, name: str, default: float | None = None, *, least: float = -LARGEST) -> float:
-        """A finite number of at least ``least``; ``default`` where it is absent or null."""
+        """A finite number of at least ``least``; ``default`` if it is missing or null."""
         value = self.values.get(name)
         value = default if value is None else value
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -179,14 +178,14 @@ class Record:
         return float(value)
 
     def count(self, name: str, default: int | None = None) -> int:
-        """A whole number, 0 or more; ``default`` where it is absent."""
+        """A whole number, 0 or more; ``default`` if it is missing."""
         number = self.number(name, default, least=0)
         if number != int(number):
             raise self.wrong(f'"{name}" is {number:.6g}, no whole number')
         return int(number)
 
     def text(self, name: str) -> str:
-        """A word or number as one short line; empty where it is absent."""
+        """A word or number as one short line; empty if it is missing."""
         value = self.values.get(name)
         if value is None:
             return ""
@@ -195,7 +194,7 @@ class Record:
         return plain(value)
 
     def records(self, name: str) -> list[Self]:
-        """A list of objects; empty where it is absent."""
+        """A list of objects; empty if it is missing."""
         value = self.values.get(name)
         value = [] if value is None else value
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
@@ -203,7 +202,7 @@ class Record:
         return [self.part(one) for one in value]
 
     def record(self, name: str) -> Self | None:
-        """An object; None where it is absent."""
+        """An object; None if it is missing."""
         value = self.values.get(name)
         if value is None:
             return None

@@ -1,7 +1,7 @@
-"""Pages that load nothing: the Content-Security-Policy in each says so to the browser, and which scripts are its own.
+"""Pages that load nothing: each has a Content-Security-Policy that tells the browser so, and lists its own scripts.
 
-What a study or capture is named reaches a page as text; a script that came in with it would not run, and nothing could
-be sent anywhere.
+Names of studies and captures reach a page as text. A script inside one would not run, and nothing could be sent
+anywhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 _SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<body>.*?)</script>", re.DOTALL)
 _MARK = '<meta charset="utf-8">'
-# Data and blobs are of the page itself: pictures in it, pictures to be saved, packed columns.
+# Data and blobs belong to the page: pictures in it, pictures to save, packed columns.
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; connect-src data:; "
     "font-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
@@ -20,8 +20,8 @@ _POLICY = (
 
 
 def sealed(html: str) -> str:
-    """The page with its policy, behind ``<meta charset="utf-8">``: its own scripts by their digests, and no network."""
-    # A browser sees line ends as \n, and digests those.
+    """The page with its policy after ``<meta charset="utf-8">``: its own scripts by digest, and no network."""
+    # A browser sees line ends as \n, and computes digests of that.
     html = html.replace("\r\n", "\n").replace("\r", "\n")
     digests = []
     for script in _SCRIPT.finditer(html):

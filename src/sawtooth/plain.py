@@ -1,7 +1,7 @@
-"""Text that a terminal may show: what would move its cursor, colour it or turn its direction is written out instead.
+"""Makes text safe for a terminal: characters that would move the cursor, change color or direction are escaped.
 
-Names, keys and values of other people's files reach messages and tables. A control character in one could hide or forge
-what is printed, and a value of a million digits would bury it.
+Names, keys and values from foreign files reach messages and tables. A control character could hide or forge output, and
+a value of a million digits would bury it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 LONGEST = 200
-"""Characters of a value or name in a sentence; of what is longer the middle is left out."""
+"""Most characters of a value or name in a sentence; the middle of a longer one is left out."""
 _LONGEST_LINE = 1000
 _MOST_LINES = 60
 
@@ -25,29 +25,29 @@ _HARMFUL_BUT_LAYOUT = re.compile(f"(?![\n\t])[{_RANGES}]")
 
 
 def plain(value: Any, most: int = LONGEST) -> str:
-    """One short line: line ends and whatever else is no letter are written out (``\\u000a``), the middle is cut.
+    r"""One short line: line ends and other unprintable characters are escaped (``\u000a``), the middle is cut.
 
-    The escapes are JSON's, so that text which holds JSON stays it.
+    The escapes are JSON's, so text that contains JSON stays valid.
     """
     text = value if isinstance(value, str) else str(value)
     if len(text) > most:
-        # An escape takes six characters at most of what follows.
+        # An escape takes at most six characters.
         text = text[: most // 2] + "…" + text[len(text) - (most - most // 2 - 1) :]
     return _HARMFUL.sub(_escape, text)
 
 
 def where(path: object) -> str:
-    """A file's whole name on one line: as it is, if it has only letters in it."""
+    """A file's full name on one line, unchanged if all its characters are printable."""
     return _HARMFUL.sub(_escape, str(path))
 
 
 def is_plain(text: str) -> bool:
-    """Whether a terminal shows every character as a letter in its place, on one line."""
+    """Whether a terminal shows every character in its place, on one line."""
     return _HARMFUL.search(text) is None
 
 
 def sentence(text: str) -> str:
-    """A message: further lines are indented, so that none can pass for one of ours."""
+    """A message: further lines are indented, so that none can look like one of Sawtooth's."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], "…", *lines[-_MOST_LINES // 2 :]]
@@ -55,7 +55,7 @@ def sentence(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Whole output, line ends and tabs as they are: the last look at what goes to a terminal."""
+    """Complete output with line ends and tabs: the last check before a terminal."""
     return _HARMFUL_BUT_LAYOUT.sub(_escape, text)
 
 

@@ -1,7 +1,7 @@
-"""Tables that grow while a run goes on: in memory while they are small, then in a file, group by group.
+"""Tables that grow during a run: in memory while small, then in a file, one row group at a time.
 
-A table of up to ``GROUP`` rows is a DataFrame. A longer one is a Parquet file without a name, in the directory for
-temporary files, which is gone with the last that holds it; it is read when it is asked for.
+A table of up to ``GROUP`` rows is a DataFrame. A longer one is an unnamed Parquet file in the temporary directory,
+which disappears with its last user; it is read when needed.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 GROUP = 1 << 17
-"""Rows of a Parquet row group, and rows of a table that are held in memory: 16 MB of the widest table."""
+"""Rows of a Parquet row group, and most rows of a table held in memory: 16 MB of the widest table."""
 _BATCHES = 256
-"""So many are joined: most hold a few rows."""
+"""Batches joined at once: most have a few rows."""
 
 
 class Stored:
     """A table in an open Parquet file.
 
-    Read by the calling thread alone; see ``opened``.
+    Only the calling thread reads it; see ``opened``.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -48,14 +48,14 @@ class Stored:
         return int(pq.read_metadata(self._file).num_rows)
 
     def names(self) -> list[str]:
-        """Of the columns."""
+        """The names of the columns."""
         import pyarrow.parquet as pq
 
         self._file.seek(0)
         return list(pq.read_schema(self._file).names)
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[DataFrame]:
-        """The table in its row groups, in order; of ``columns`` those that it has."""
+        """The table in its row groups, in order; those of ``columns`` that it has."""
         wanted = None if columns is None else [name for name in self.names() if name in columns]
         self._file.seek(0)
         file = opened(self._file)
@@ -71,7 +71,7 @@ class Stored:
 
 
 class Tables(MutableMapping[str, "DataFrame"]):
-    """Tables by name. A stored one is read when it is first asked for, and kept from then on."""
+    """Tables by name. A stored one is read on first use and then kept."""
 
     def __init__(self, tables: Mapping[str, DataFrame | Stored]) -> None:
         self._tables = dict(tables)
@@ -79,7 +79,7 @@ class Tables(MutableMapping[str, "DataFrame"]):
     def __getitem__(self, name: str) -> DataFrame:
         found = self._tables.get(name)
         if found is None:
-            # Mapping's own methods, and those who ask, know a KeyError.
+            # Mapping's own methods and callers expect a KeyError.
             raise KeyError(f"there is no table {name!r}; {suggestion(str(name), self._tables)}")
         if isinstance(found, Stored):
             found = self._tables[name] = found.read()
@@ -92,7 +92,7 @@ class Tables(MutableMapping[str, "DataFrame"]):
         del self._tables[name]
 
     def __contains__(self, name: object) -> bool:
-        # Mapping's own reads the table.
+        # Mapping's own method would read the table.
         return name in self._tables
 
     def __iter__(self) -> Iterator[str]:
@@ -102,31 +102,30 @@ class Tables(MutableMapping[str, "DataFrame"]):
         return len(self._tables)
 
     def __repr__(self) -> str:
-        """The names and sizes, without reading what is in files."""
+        """The names and sizes, without reading files."""
         sizes = (f"{name}: {len(one)} rows" for name, one in self._tables.items())
         return f"Tables({', '.join(sizes)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # For another process, which cannot have the file.
+        # For another process, which cannot have the open file.
         return {"_tables": dict(self.items())}
 
     def stored(self, name: str) -> Stored | None:
-        """The table where it is in a file and was not asked for yet."""
+        """The table if it is in a file and was not read yet."""
         found = self._tables[name]
         return found if isinstance(found, Stored) else None
 
 
 def opened(file: IO[bytes]) -> Any:
-    """A ``ParquetFile`` that only the calling thread reads, given ``use_threads=False``: a thread of Arrow's that still
-    holds a file of Python's when the interpreter ends aborts it, or keeps it from ending (apache/arrow#34314).
-    """
+    """A ``ParquetFile`` that only the calling thread reads, with ``use_threads=False``. A thread of Arrow that still
+    holds a Python file when the interpreter ends aborts it, or keeps it from ending (apache/arrow#34314)."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(file, pre_buffer=False)
 
 
 def load(path: Path) -> DataFrame | Stored:
-    """A saved table, in memory if it is small. For another kind of file raises what pandas and pyarrow have for it."""
+    """A saved table, in memory if it is small. For another kind of file raises what pandas and pyarrow raise."""
     import pyarrow.parquet as pq
 
     stored = Stored(path.open("rb"))
@@ -140,7 +139,7 @@ def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | 
 
 
 def save(tables: Mapping[str, DataFrame], name: str, path: Path) -> None:
-    """Writes a table as Parquet: the same bytes wherever it was. Raises OSError."""
+    """Writes a table as Parquet, with the same bytes whether it was in memory or in a file. Raises OSError."""
     stored = tables.stored(name) if isinstance(tables, Tables) else None
     if stored is None:
         tables[name].to_parquet(path, engine="pyarrow", compression="zstd", index=False, row_group_size=GROUP)
@@ -155,17 +154,17 @@ class Growing:
         self._growing: dict[str, _Growing] = {}
 
     def add(self, batch: Mapping[str, Mapping[str, ndarray[Any, Any]]]) -> None:
-        """Adds rows, as columns by table. Raises SawtoothError ``disk-full`` or ``unwritable-output``."""
+        """Adds rows, given as columns by table. Raises SawtoothError ``disk-full`` or ``unwritable-output``."""
         for name, columns in batch.items():
             self._growing.setdefault(name, _Growing()).add(columns)
 
     def finish(self) -> Tables:
-        """The tables with all that was added. Raises SawtoothError as ``add`` does."""
+        """The tables with everything added. Raises SawtoothError as ``add`` does."""
         return Tables({name: table.finish() for name, table in self._growing.items()})
 
 
 class _Growing:
-    """One table: batches that wait, and from ``GROUP`` rows on a file in which there are whole groups."""
+    """One table: waiting batches, and from ``GROUP`` rows on a file of complete row groups."""
 
     def __init__(self) -> None:
         self._waiting: list[Mapping[str, ndarray[Any, Any]]] = []
@@ -175,7 +174,7 @@ class _Growing:
 
     def add(self, columns: Mapping[str, ndarray[Any, Any]]) -> None:
         rows = len(next(iter(columns.values())))
-        # The first batch tells the columns and their types, even where it has no rows.
+        # The first batch defines the columns and their types, even without rows.
         if rows or not self._waiting:
             self._waiting.append(columns)
             self._rows += rows
@@ -201,7 +200,7 @@ class _Growing:
         return {name: np.concatenate([batch[name] for batch in self._waiting]) for name in self._waiting[0]}
 
     def _store(self, rows: int) -> None:
-        """Moves the first ``rows`` of those that wait to the file."""
+        """Moves the first ``rows`` waiting rows to the file."""
         import pandas as pd
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -216,14 +215,14 @@ class _Growing:
                 self._writer = pq.ParquetWriter(self._file, table.schema, compression="zstd")
         with _unnamed(self._writer):
             self._writer.write_table(table, row_group_size=GROUP)
-        # Copied, so that what is left does not hold the whole.
+        # Copied, so that the rest does not keep the whole in memory.
         self._waiting = [{name: values[rows:].copy() for name, values in columns.items()}]
         self._rows -= rows
 
 
 @contextlib.contextmanager
 def _unnamed(writer: Any) -> Iterator[None]:
-    """For writing to a file without a name: errors name its directory, and the writer does not try again."""
+    """For writing to an unnamed file: errors name its directory, and the writer does not retry."""
     with writing(Path(tempfile.gettempdir())):
         try:
             yield

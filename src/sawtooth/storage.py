@@ -1,6 +1,6 @@
-"""Writing to disk so that nothing half-written is ever taken for a result, also after a power cut.
+"""Writes files so that nothing half-written is ever taken for a result, even after a power cut.
 
-What is new is written aside, synchronised to the disk, renamed, and then the directory is synchronised.
+New content is written under another name, synchronized to disk, renamed, and then the directory is synchronized.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sawtooth.errors import SawtoothError
 from sawtooth.foreign import json_value, read_bytes, regular
 
 ASIDE = ".part"
-"""Ending of what is being written; everything that reads results passes over it."""
+"""Suffix of files being written; everything that reads results ignores it."""
 
 _SYNCS_AT_ONCE = 8
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
-"""What file systems answer that have nothing to synchronise: fsync(2)."""
+"""Errors of file systems that have nothing to synchronize: fsync(2)."""
 _SEAL = "sha256"
 _LARGEST_JSON = 256 * 1024 * 1024
 
@@ -35,9 +35,9 @@ _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETO
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns the operating system's refusals into one clear message.
+    """Converts the operating system's errors into one clear message.
 
-    Raises SawtoothError ``disk-full`` (ENOSPC, EDQUOT) or ``unwritable-output`` (anything else that has an errno).
+    Raises SawtoothError ``disk-full`` (ENOSPC, EDQUOT) or ``unwritable-output`` (any other errno).
     """
     try:
         yield
@@ -53,9 +53,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replaces ``path`` in one step, and returns when the disk has it. Raises SawtoothError as ``writing`` does.
+    """Replaces ``path`` in one step, and returns when it is on disk. Raises SawtoothError as ``writing`` does.
 
-    In a directory of ``new_directory`` the disk gets it with all that lies there.
+    Inside ``new_directory``, the whole directory is synchronized at its end instead.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}{ASIDE}")
     later = any(parent.name.endswith(ASIDE) for parent in path.parents)
@@ -76,10 +76,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Returns when the disk has these files and directories. Raises OSError.
+    """Returns when these files and directories are on disk. Raises OSError.
 
-    All at once: a file system with a journal then commits them together, which takes a quarter of the time of one after
-    the other.
+    All at once: a journaling file system then commits them together, in a quarter of the time.
     """
     known = list(paths)
     if len(known) < 2:
@@ -91,9 +90,8 @@ def sync(paths: Iterable[Path]) -> None:
 
 
 def below(directory: Path, *, but: Iterable[str] = ()) -> list[Path]:
-    """``directory`` and all files and directories in it, links left out; ``but`` names entries of ``directory`` that
-    are left out. Raises OSError.
-    """
+    """``directory`` with all files and directories in it, without links; ``but`` names entries of ``directory`` to
+    leave out. Raises OSError."""
     found, unread = [directory], [directory]
     passed = {directory / name for name in but}
     while unread:
@@ -113,7 +111,7 @@ def _sync(path: Path) -> None:
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
-        # A directory to write to but not to read: there is no other way to ask for it.
+        # A directory that can be written but not read cannot be opened for this.
         return
     try:
         _sync_open(opened)
@@ -130,7 +128,7 @@ def _sync_open(opened: int) -> None:
 
 
 def _replaceable(path: Path) -> None:
-    """Raises OSError where a rename to ``path`` would take the place of a link, a pipe or a device."""
+    """Raises OSError if a rename to ``path`` would replace a link, a pipe or a device."""
     with contextlib.suppress(FileNotFoundError):
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
@@ -140,7 +138,7 @@ def _replaceable(path: Path) -> None:
 
 
 def fresh(path: Path) -> int:
-    """A new file, opened to be written: never what another has laid under that name. Raises OSError."""
+    """A new file, opened for writing, never one that somebody placed under that name. Raises OSError."""
     path.unlink(missing_ok=True)
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
 
@@ -151,7 +149,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Raises SawtoothError ``not-a-result`` when the file is absent, unreadable or not JSON."""
+    """Raises SawtoothError ``not-a-result`` if the file is missing, unreadable or not JSON."""
     try:
         content = read_bytes(path, _LARGEST_JSON)
         if len(content) > _LARGEST_JSON:
@@ -162,14 +160,14 @@ def read_json(path: Path) -> Any:
 
 
 def write_description(path: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON object with a digest of itself. Raises SawtoothError as ``writing`` does."""
+    """Writes a JSON object with its own digest. Raises SawtoothError as ``writing`` does."""
     write_json(path, content | {_SEAL: _digest(content)})
 
 
 def read_description(path: Path, newest: int) -> dict[str, Any]:
     """A JSON object with a number ``format`` up to ``newest``, as ``write_description`` writes it.
 
-    Raises SawtoothError ``not-a-result``, also where its digest is another one; the oldest have none.
+    Raises SawtoothError ``not-a-result``, also if the digest differs; the oldest have none.
     """
     found = read_json(path)
     if not isinstance(found, dict) or not isinstance(found.get("format"), int):
@@ -184,33 +182,33 @@ def read_description(path: Path, newest: int) -> dict[str, Any]:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether a description has a digest of itself: the first ones had none. Raises SawtoothError ``not-a-result``."""
+    """Whether a description has its own digest: the oldest have none. Raises SawtoothError ``not-a-result``."""
     found = read_json(path)
     return isinstance(found, dict) and _SEAL in found
 
 
 def _digest(content: dict[str, Any]) -> str:
-    # As it is when it is read: keys are text.
+    # As it will be when read: keys are text.
     read = json.loads(json.dumps(content, allow_nan=False))
     canonical = json.dumps(read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def not_a_result(message: str, path: Path) -> SawtoothError:
-    """The error for a file of a result that is absent, damaged or another one."""
+    """The error for a result's file that is missing, damaged or different."""
     fix = "name the directory of a finished result, or run the same command again: it writes a new one"
     return SawtoothError("not-a-result", message, file=path, fix=fix)
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, for a sentence that names the file itself."""
+    """The cause, for a sentence that already names the file."""
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return str(getattr(error, "message", None) or getattr(error, "strerror", None) or error)
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal, under 1 s a GB. Raises OSError, and as ``regular`` does."""
+    """SHA-256 of a file in hexadecimal, under 1 s per GB. Raises OSError, and as ``regular`` does."""
     regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -218,16 +216,16 @@ def checksum(path: Path) -> str:
 
 @contextlib.contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """A directory to fill; it takes the name ``target`` when the block ends well and vanishes when it does not. When it
-    has the name, the disk has all that lies in it.
+    """A directory to fill. It gets the name ``target`` if the block succeeds, with everything in it on disk, and
+    disappears otherwise.
 
-    Raises SawtoothError ``unwritable-output`` when ``target`` exists (results are never overwritten), and as
-    ``writing`` does.
+    Raises SawtoothError ``unwritable-output`` if ``target`` exists (results are never overwritten), and as ``writing``
+    does.
     """
     with writing(target):
         if target.exists():
             raise FileExistsError(errno.EEXIST, "it exists, and results are never overwritten")
-        # Machines that share a disk may have processes of the same number.
+        # Machines that share a disk may have processes with the same id.
         aside = target.with_name(f".{target.name}.{os.uname().nodename[:30]}-{os.getpid()}{ASIDE}")
         shutil.rmtree(aside, ignore_errors=True)
         absent = [parent for parent in target.parents if not parent.exists()]

@@ -1,7 +1,7 @@
-"""Directories for the time of a run, and locks: whose they are can be told, also after their owner was killed.
+"""Temporary directories of runs, and locks. Their owner can be identified, even after it was killed.
 
-Other users of this machine can make any name in the directory for temporary files. So no name that can be guessed is
-opened there, and what is removed there is the user's own.
+Other users of this machine can create any name in the temporary directory. So no guessable name is opened there, and
+only the user's own directories are removed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _number = itertools.count(1)
 
 
 def prefix() -> str:
-    """``st-PID-START-N-``: the process, the tick of its start (process numbers come again), its N-th one."""
+    """``st-PID-START-N-``: the process, the tick of its start (process ids are reused), and a counter."""
     return f"st-{os.getpid()}-{_started(os.getpid())}-{next(_number)}-"
 
 
 def orphaned(name: str) -> bool:
-    """Whether a name begins like that, and its process is gone."""
+    """Whether a name has this form and its process is gone."""
     owner = _NAME.fullmatch(name)
     return owner is not None and _started(int(owner[1])) != int(owner[2])
 
 
 @contextlib.contextmanager
 def directory() -> Iterator[Path]:
-    """Only this user's, removed at the end of the block. What earlier ones left that were killed is removed before."""
+    """A directory for this user only, removed at the end of the block. Directories of killed runs are removed first."""
     sweep()
     with tempfile.TemporaryDirectory(prefix=_BEFORE + prefix()) as made:
-        # Held as long as its process lives, for others in another table of processes.
+        # Held while its process lives, for processes in other containers.
         lock = _opened(Path(made, _LOCK), os.O_CREAT | os.O_EXCL)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -62,7 +62,7 @@ def orphans() -> list[Path]:
 
 
 def sweep() -> list[Path]:
-    """Removes them; those that cannot be removed stay. Returns what is gone."""
+    """Removes them; those that cannot be removed stay. Returns the removed ones."""
     gone = []
     for path in orphans():
         shutil.rmtree(path, ignore_errors=True)
@@ -73,10 +73,10 @@ def sweep() -> list[Path]:
 
 @contextlib.contextmanager
 def locked(names: list[str]) -> Iterator[str | None]:
-    """The first of these names that no other process of this user holds; None when all are taken.
+    """The first of these names that no other process of this user holds; None if all are taken.
 
-    Locks end with their process. They lie in ``$XDG_RUNTIME_DIR/sawtooth``, else in the cache, and only in a directory
-    that is this user's alone: where there is none, nothing is held.
+    Locks end with their process. They are in ``$XDG_RUNTIME_DIR/sawtooth``, or else in the cache, and only in a
+    directory that is private to this user; without one, nothing is locked.
     """
     with contextlib.ExitStack() as held:
         where = _private()
@@ -96,19 +96,19 @@ def locked(names: list[str]) -> Iterator[str | None]:
 
 
 def cache() -> Path:
-    """Where what can be made again is kept: ``$XDG_CACHE_HOME/sawtooth``, by default under ``~/.cache``."""
-    # The XDG base directory specification: a relative path is to be ignored.
+    """The directory for reproducible files: ``$XDG_CACHE_HOME/sawtooth``, by default under ``~/.cache``."""
+    # By the XDG base directory specification, a relative path is ignored.
     given = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "sawtooth"
 
 
 def _private() -> int | None:
-    """An open directory that is this user's and closed to all others."""
+    """An open directory that is private to this user."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     with contextlib.suppress(OSError):
         if runtime.startswith("/") and _alone(os.lstat(runtime)):
             return _own_directory(Path(runtime, "sawtooth"))
-    # No home: RuntimeError.
+    # Without a home directory: RuntimeError.
     with contextlib.suppress(OSError, RuntimeError):
         return _own_directory(cache() / "locks")
     return None
@@ -130,12 +130,12 @@ def _alone(about: os.stat_result) -> bool:
 
 
 def _opened(path: Path, flags: int, where: int | None = None) -> int:
-    """Follows no link and waits for nobody at the other end of a pipe."""
+    """Follows no link, and does not wait for the other end of a pipe."""
     return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o600, dir_fd=where)
 
 
 def _held(path: Path) -> bool:
-    """Whether a process that we do not see, in another container, still lives in it."""
+    """Whether a process that is invisible here, in another container, still uses it."""
     try:
         lock = _opened(path / _LOCK, 0)
     except OSError:
@@ -147,7 +147,7 @@ def _held(path: Path) -> bool:
 
 
 def _free(lock: int) -> bool:
-    """Takes the lock, if nobody has it."""
+    """Takes the lock if nobody holds it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -156,11 +156,11 @@ def _free(lock: int) -> bool:
 
 
 def _started(process: int) -> int | None:
-    """In clock ticks since the boot (proc(5), stat's 22nd field); None when there is no such process."""
+    """Start time in clock ticks since boot (proc(5), stat's 22nd field); None if there is no such process."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()
-    # A zombie has ended; nobody has fetched its status yet.
+    # A zombie has ended; its status has not been collected yet.
     return None if fields[0] == "Z" else int(fields[19])

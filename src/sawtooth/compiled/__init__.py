@@ -1,7 +1,7 @@
-"""Compiled: a scenario as engines take it: integers, indices, and names for messages only. The contract with the core.
+"""Compiled: a scenario in the form that engines take: integers and indices; names for messages only.
 
-The core makes them and their JSON (docs/design.md, "The core's contract"); these are its records in Python.
-Standard library only: a guest reads it, and every module that it imports costs a guest time.
+The core makes it and its JSON (docs/design.md, "The core's contract"); these are its records in Python. Only the
+standard library is used: a guest reads it, and every imported module costs a guest time.
 """
 
 from sawtooth.compiled.applications import Arrivals, Asks, Datagrams, Paced, Pages, Requests, Video

@@ -1,4 +1,4 @@
-"""Applications: who writes, sends, asks or reads how much, and when."""
+"""Applications: who writes, sends, requests or reads how much, and when."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from sawtooth.compiled.plain import Tagged, pair, tagged
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """An application that writes or reads so many ``bytes`` at a time, at a rate on average; ``on_off_ns``: only for
-    the first of the two times, then not for the second, and so on.
-    """
+    """An application that writes or reads ``bytes`` at a time, at an average rate; with ``on_off_ns`` only during the
+    first of the two times, then not during the second, alternating."""
 
     bytes: int
     rate_bps: int
@@ -23,11 +22,11 @@ class Paced:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Transfers that come by themselves, each a connection of its own, at most so many ``open`` at once.
+    """Transfers that arrive over time, each on a new connection, with at most ``open`` at once.
 
-    ``times``: ``poisson_ns``, the mean from one to the next, or ``at_ns``, all of them since the flow's start.
-    ``sizes``: ``fixed``; ``lognormal``: ``mean_bytes`` and ``sigma_ppb`` of the logarithm; ``pareto``: ``least_bytes``,
-    ``most_bytes``, ``shape_ppb``; ``cdf``: pairs of bytes and parts per billion; ``each``, as many as ``at_ns``.
+    ``times``: ``poisson_ns``, the mean interval, or ``at_ns``, all times since the flow's start. ``sizes``: ``fixed``;
+    ``lognormal``: ``mean_bytes`` and ``sigma_ppb`` of the logarithm; ``pareto``: ``least_bytes``, ``most_bytes``,
+    ``shape_ppb``; ``cdf``: pairs of bytes and parts per billion; ``each``: one per ``at_ns``.
     """
 
     times: Tagged
@@ -35,14 +34,15 @@ class Arrivals:
     open: int
 
     def to_json(self) -> str:
-        """What ``sawtooth._core.transfers`` takes."""
+        """The argument of ``sawtooth._core.transfers``."""
         (when, times), (how, sizes) = self.times, self.sizes
         return json.dumps({"times": {when: times}, "sizes": {how: sizes}, "open": self.open})
 
 
 @dataclass(frozen=True, slots=True)
 class Datagrams:
-    """So many ``bytes`` of payload at a rate: evenly, by ``on_off_ns`` as of Paced, or by chance (``poisson``)."""
+    """``bytes`` of payload per datagram at a rate: evenly, with ``on_off_ns`` as in Paced, or at random
+    (``poisson``)."""
 
     bytes: int
     rate_bps: int
@@ -50,16 +50,15 @@ class Datagrams:
     poisson: bool = False
 
     def arrivals(self) -> Arrivals:
-        """When they are sent by chance, as what else comes by itself."""
+        """The times if they are random, as for other arrivals."""
         every_ns = (self.bytes * 8 * 10**9 + self.rate_bps // 2) // self.rate_bps
         return Arrivals(("poisson_ns", every_ns), ("fixed", self.bytes), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Answers that the receiving host asks for, one after the other. ``sizes`` as of Arrivals; ``think``: ``fixed_ns``
-    or, the mean, ``exponential_ns``.
-    """
+    """Answers that the receiving host requests one after the other. ``sizes`` as in Arrivals; ``think``: ``fixed_ns``,
+    or ``exponential_ns`` with the mean."""
 
     kind: ClassVar[str] = "requests"
     sizes: Tagged
@@ -68,7 +67,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """So many objects over as many of a flow's connections, which the next page uses again or not."""
+    """Pages of several objects over several of a flow's connections, which the next page may reuse."""
 
     kind: ClassVar[str] = "pages"
     objects: int

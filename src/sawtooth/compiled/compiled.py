@@ -1,4 +1,4 @@
-"""Compiled: a whole scenario as engines take it."""
+"""Compiled: a whole scenario in the form that engines take."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Host:
     ecn: int = 0
     """As tcp_ecn."""
     ecn_insists: bool = False
-    """Asks with every SYN, not with the first one only."""
+    """Requests ECN with every SYN, not only with the first one."""
     gro_ns: int | None = None
-    """So long its cards wait for what they merge; 1: no longer than what comes at once takes."""
+    """How long its cards wait for packets to merge; 1: only for what arrives at the same instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Compiled:
     flows: tuple[Flow, ...]
     probes: tuple[Probe, ...]
     kernel: str | None = None
-    """Which one the engine ``kernel`` boots, by name. No part of what the core or a guest reads."""
+    """The name of the kernel that the engine ``kernel`` boots. The core and guests do not read it."""
     queue_delays: bool = False
-    """Percentiles of all queues' delays, also of those that hold no packets."""
+    """Percentiles of all queues' delays, also of queues that hold no packets."""
     _text: str = field(default="", compare=False, repr=False)
 
     @property
     def senders(self) -> list[Flow | Probe]:
-        """All that send from one host to another."""
+        """Everything that sends from one host to another."""
         return [*self.flows, *self.probes]
 
     def source(self, one: Flow | Probe) -> int:
@@ -61,20 +61,21 @@ class Compiled:
         return self.links[one.forward[-1]].target
 
     def way(self, links: Iterable[int]) -> list[Link]:
-        """The links behind their indices."""
+        """The links with these indices."""
         return [self.links[index] for index in links]
 
     def transmitters_of(self, links: Iterable[int]) -> list[Transmitter]:
-        """Those on a way, in order; links without one are left out."""
+        """The transmitters along these links, in order; links without one are skipped."""
         return [self.transmitters[link.transmitter] for link in self.way(links) if link.transmitter is not None]
 
     def to_dict(self) -> dict[str, Any]:
-        """As the core reads it, in lists and dictionaries. Without modules: engines make of one what they can run."""
+        """The form that the core reads, in lists and dictionaries. Without modules: engines prepare those
+        themselves."""
         told: dict[str, Any] = json.loads(self._text)
         return told
 
     def to_json(self) -> str:
-        """What ``sawtooth._core.Simulation`` takes."""
+        """The argument of ``sawtooth._core.Simulation``."""
         return self._text
 
     @classmethod
@@ -84,7 +85,7 @@ class Compiled:
         kernel: str | None,
         modules: Sequence[tuple[Sequence[str], Sequence[tuple[str, str]], str | None] | None],
     ) -> Compiled:
-        """What the core made of a scenario: its JSON, the kernel, and of each flow the module."""
+        """From the core's JSON of a scenario, the kernel, and each flow's module."""
         made = cls._read(json.loads(text), text)
         if kernel is None and not any(modules):
             return made
@@ -96,7 +97,7 @@ class Compiled:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Compiled:
-        """What ``to_dict`` made. Only for what another process of ours wrote: nothing is checked."""
+        """Inverse of ``to_dict``. Only for data from another Sawtooth process: nothing is checked."""
         return cls._read(told, json.dumps(told))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Flows: connections and probes, from which host to which, over which links."""
+"""Flows: connections and probes, with their hosts and links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sawtooth.compiled.plain import pair
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A congestion control from its C sources: their paths, module parameters as text, the name that chooses."""
+    """A congestion control from its C sources: their paths, module parameters as text, and the name that selects
+    one."""
 
     sources: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
@@ -21,14 +22,13 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
-    Linux's it is meant. ``forward`` and ``backward`` are
-    links, from the sender's host to the receiver's and back.
+    """``cc`` is a congestion control's name, or a ``module``'s label; ``variant``: a version other than Linux's.
+    ``forward`` and ``backward`` are links, from the sender's host to the receiver's and back.
 
-    ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
-    room; ``reads`` None: whatever comes, at once. ``arrivals``: there are no connections from the start; then ``count``
-    is 1. ``datagrams``: there are none at all, and ``cc`` is "udp". ``asks``: the receiving host opens the connections,
-    and asks for what is sent.
+    ``lifetime_ns``: shortest and longest, if connections are replaced. ``writes`` None: whenever there is room;
+    ``reads`` None: everything at once. ``arrivals``: there are no initial connections, and ``count`` is 1.
+    ``datagrams``: there are no connections, and ``cc`` is "udp". ``asks``: the receiving host opens the connections and
+    requests the data.
     """
 
     name: str

@@ -12,14 +12,14 @@ from sawtooth.compiled.queues import Cake, Discipline, Tbf, discipline
 
 @dataclass(frozen=True, slots=True)
 class RateSteps:
-    """From when (ns), and bit/s; in order."""
+    """Start times (ns) and bit/s, in order."""
 
     steps: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """So many bytes at a time, and what is left of a packet, so far apart."""
+    """``bytes`` at a time, plus the rest of a packet, at this interval."""
 
     kind: ClassVar[str] = "slots"
     every_ns: int
@@ -28,7 +28,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Opportunities:
-    """Times at which so many bytes can leave, in order, again after the last one."""
+    """Times at which ``bytes`` can leave, in order, repeated after the last one."""
 
     kind: ClassVar[str] = "trace"
     times_ms: tuple[int, ...]
@@ -37,15 +37,14 @@ class Opportunities:
 
     @property
     def rate_bps(self) -> int:
-        """The mean."""
+        """The mean rate."""
         return max(1, len(self.times_ms) * self.bytes * 8 * 1000 // self.period_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Transmitter:
-    """At most one of the two limits is set; without one the queue is endless. ``discipline`` None: tail drop;
-    ``pace``: how the rate varies.
-    """
+    """At most one of the two limits is set; without one the queue is unlimited. ``discipline`` None: tail drop;
+    ``pace``: how the rate varies."""
 
     name: str
     rate_bps: int
@@ -56,7 +55,7 @@ class Transmitter:
 
     @property
     def lasting_bps(self) -> int:
-        """What leaves in the long run."""
+        """The long-run rate."""
         if isinstance(self.discipline, Tbf):
             return self.discipline.rate_bps
         if isinstance(self.discipline, Cake) and self.discipline.bandwidth_bps is not None:
@@ -66,7 +65,7 @@ class Transmitter:
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """``table``: deviations of equal chances in 1/8192 of ``ns``; none: evenly up to ``ns``."""
+    """``table``: equally likely deviations in 1/8192 of ``ns``; empty: uniform up to ``ns``."""
 
     ns: int
     table: tuple[int, ...]
@@ -83,7 +82,7 @@ class Reorder:
 
 @dataclass(frozen=True, slots=True)
 class Policer:
-    """Drops what comes faster than the rate, beyond a burst, after the transmitter."""
+    """Drops what exceeds the rate by more than a burst, after the transmitter."""
 
     rate_bps: int
     burst_bytes: int
@@ -91,14 +90,14 @@ class Policer:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Of so many packets the last one is lost."""
+    """Loses the last of every this many packets."""
 
     every: int
 
 
 @dataclass(frozen=True, slots=True)
 class GilbertElliott:
-    """Chances of a good and a bad state, in parts per billion."""
+    """Probabilities of a good and a bad state, in parts per billion."""
 
     kind: ClassVar[str] = "gilbert_elliott"
     p_ppb: int
@@ -109,9 +108,9 @@ class GilbertElliott:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One direction. ``source`` and ``target`` are hosts, ``transmitter`` an index, None where the rate is unlimited.
+    """One direction. ``source`` and ``target`` are hosts, ``transmitter`` an index, or None for an unlimited rate.
 
-    ``loss_ppb``: the share that is lost in the long run, in parts per billion. ``loss_pattern`` None: each by itself.
+    ``loss_ppb``: the long-run loss share in parts per billion. ``loss_pattern`` None: independent losses.
     """
 
     name: str
@@ -124,28 +123,28 @@ class Link:
     overhead_bytes: int
     aggregation_ns: int = 0
     losses: tuple[tuple[int, int], ...] = ()
-    """From when (ns), and parts per billion."""
+    """Start times (ns) and parts per billion."""
     delays: tuple[tuple[int, int], ...] = ()
     jitter: Jitter | None = None
     reorder: Reorder | None = None
     duplicate: tuple[int, int] | None = None
-    """The share and the correlation of its draws, in parts per billion."""
+    """The share, and the correlation of its draws, in parts per billion."""
     corrupt: tuple[int, int] | None = None
     policer: Policer | None = None
 
     @property
     def loses(self) -> bool:
-        """Whether any packet may be lost by the loss model."""
+        """Whether the loss model may lose any packet."""
         return bool(self.loss_ppb) or any(ppb for _, ppb in self.losses)
 
     @property
     def varies(self) -> bool:
-        """Whether there is more to its packets' way than a delay."""
+        """Whether the link does more to packets than a delay."""
         return bool(self.delays or self.jitter or self.reorder or self.duplicate or self.corrupt)
 
     @property
     def every(self) -> int | None:
-        """Of how many packets the last is lost; None for another loss."""
+        """The period if the last of every n packets is lost; None for another loss."""
         return self.loss_pattern.every if isinstance(self.loss_pattern, Every) else None
 
     @property
@@ -173,7 +172,7 @@ def link(told: Mapping[str, Any]) -> Link:
     loss: Every | GilbertElliott | None = None
     if pattern is not None:
         loss = Every(**pattern) if "every" in pattern else GilbertElliott(**pattern["gilbert_elliott"])
-    # Names that Python does not have for an attribute.
+    # Names that Python cannot use for an attribute.
     given = {{"from": "source", "to": "target"}.get(key, key): value for key, value in told.items()}
     given |= {name: tuples(given[name]) for name in ("losses", "delays") if name in given}
     given |= {name: tuple(given[name]) for name in ("duplicate", "corrupt") if name in given}

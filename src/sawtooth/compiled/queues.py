@@ -1,4 +1,4 @@
-"""Queues: what decides which packet leaves next, and which are dropped or marked; parameters as tc's."""
+"""Queues: which packet leaves next, and which are dropped or marked; parameters as in tc."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Fifo:
-    """What comes to a full queue is dropped, and what is not waits to be asked for."""
+    """Drops what arrives at a full queue; the rest waits until requested."""
 
     kind: ClassVar[str] = "fifo"
 
@@ -38,7 +38,8 @@ class FqCodel:
 
 @dataclass(frozen=True, slots=True)
 class Red:
-    """``weight_log``: of the average, as a power of a half. ``probability_ppb``: of a drop at ``max_bytes``."""
+    """``weight_log``: weight of the average, as a power of one half. ``probability_ppb``: of a drop at
+    ``max_bytes``."""
 
     kind: ClassVar[str] = "red"
     min_bytes: int
@@ -116,7 +117,7 @@ class Tbf:
 
 @dataclass(frozen=True, slots=True)
 class Cake:
-    """``bandwidth_bps`` None: it has no shaper. ``memory_bytes``: of the kernel's, that packets may take."""
+    """``bandwidth_bps`` None: no shaper. ``memory_bytes``: kernel memory that packets may use."""
 
     kind: ClassVar[str] = "cake"
     bandwidth_bps: int | None
@@ -128,7 +129,7 @@ class Cake:
 
 @dataclass(frozen=True, slots=True)
 class DualPi2:
-    """Gains in 1/256 a second, ``classic_protection`` in percent; one of the two ``step_thresh`` is given."""
+    """Gains in 1/256 per second, ``classic_protection`` in percent; one of the two ``step_thresh`` is set."""
 
     kind: ClassVar[str] = "dualpi2"
     target_ns: int

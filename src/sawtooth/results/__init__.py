@@ -1,4 +1,4 @@
-"""Results as a whole: what there is below a directory of results, and where one of them is."""
+"""Results: lists the results below a directory, and finds one by name."""
 
 from sawtooth.results.listing import STATES, Entry, listing
 from sawtooth.results.place import place

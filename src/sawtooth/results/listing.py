@@ -1,6 +1,6 @@
-"""Listing: what there is below a directory of results, and how whole each of it is. Nothing is written or locked.
+"""Listing: the results below a directory and their state. Nothing is written or locked.
 
-A result is the dated directory of a study (study.json) or a saved run (run.json). What else is there is passed over.
+A result is the dated directory of a study (study.json) or a saved run (run.json). Everything else is ignored.
 """
 
 from __future__ import annotations
@@ -21,39 +21,40 @@ from sawtooth.study import store
 
 State = Literal["whole", "running", "interrupted", "damaged", "newer"]
 STATES: tuple[State, ...] = get_args(State)
-"""``running``: some process works on it. ``newer``: a later sawtooth wrote it, and only that one reads it."""
+"""``running``: a process is working on it. ``newer``: a later version of sawtooth wrote it, and only that can read it.
+"""
 
 Order = Literal["when", "name", "size", "points"]
 DEEPEST = 4
-"""Directories below the one that is listed: OUT/NAME/DATE, and one for an OUT of several such."""
+"""Levels below the listed directory: OUT/NAME/DATE, plus one for a directory of several OUT."""
 _RUN = "run.json"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One result. ``name`` is its directory below the listed one, as ``one-percent-loss/20260131-101500``."""
+    """One result. ``name`` is its directory below the listed one, such as ``one-percent-loss/20260131-101500``."""
 
     name: str
     directory: Path
     kind: Literal["study", "run"]
     study: str
-    """The study's name; of a run, its scenario's."""
+    """The study's name; for a run, its scenario's."""
     engine: str
     started: str
-    """ISO 8601 with its offset from UTC; of a run, when it was written."""
+    """ISO 8601 with its offset from UTC; for a run, when it was written."""
     finished: str | None
     points: int
     done: int
-    """Points whose run is saved."""
+    """Points with a saved run."""
     bytes: int
-    """Of all files in it."""
+    """Bytes of all its files."""
     state: State
     problem: str
-    """What is wrong with one that is damaged or newer; else empty."""
+    """What is wrong with a damaged or newer result; else empty."""
     older: bool
-    """Written in an earlier format, which is still read: what that one kept no digest of cannot be checked."""
+    """Written in an older format, which can be read; data without a digest cannot be checked."""
     latest: bool
-    """The newest finished one of its study in this place."""
+    """The newest finished result of its study in this place."""
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
@@ -69,12 +70,12 @@ def listing(
     order: Order = "when",
     verify: bool = False,
 ) -> list[Entry]:
-    """The results below ``directory``: the newest first, or by name, or the largest first; none where it is empty.
+    """The results below ``directory``: the newest first, or by name, or the largest first; empty if there are none.
 
-    ``names`` are patterns as a shell has them, of which a name or the study's must match one; ``states`` those wanted;
-    ``latest`` leaves the newest finished one of each study. ``verify`` reads every table of every run and compares its
-    SHA-256, which takes about a second a GB. Raises SawtoothError ``file-not-found``, ``file-unreadable`` or
-    ``unknown-name`` (a state, or an order).
+    ``names`` are shell patterns that must match the result's or the study's name; ``states`` selects states; ``latest``
+    keeps the newest finished result of each study. ``verify`` reads every table of every run and compares its SHA-256,
+    at about a second per GB. Raises SawtoothError ``file-not-found``, ``file-unreadable`` or ``unknown-name`` (a state,
+    or an order).
     """
     root = Path(directory)
     for given, known in ((states, STATES), ((order,), get_args(Order))):
@@ -98,7 +99,7 @@ def listing(
 def results_below(root: Path) -> Iterator[Path]:
     """The directories of results in ``root``, which may be one itself; links are not followed.
 
-    Raises SawtoothError ``file-unreadable`` where ``root`` itself cannot be read.
+    Raises SawtoothError ``file-unreadable`` if ``root`` itself cannot be read.
     """
     level = [root]
     for depth in range(DEEPEST + 1):
@@ -136,7 +137,7 @@ def _rank(one: Entry, order: Order) -> Any:
 
 
 def _moment(text: str) -> float:
-    """Seconds since 1970; what is no time is older than all."""
+    """Seconds since 1970; an invalid time is older than all."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -144,7 +145,7 @@ def _moment(text: str) -> float:
 
 
 def entry(root: Path, where: Path, verify: bool = False) -> Entry:
-    """One of ``results_below`` a root. Whatever is wrong with it is in its ``problem``."""
+    """The entry for one of ``results_below``. Problems are in its ``problem``."""
     relative = where.relative_to(root).as_posix()
     name = where.resolve().name if relative == "." else relative
     try:
@@ -216,13 +217,13 @@ def _is_newer(where: Path, kind: Literal["study", "run"]) -> bool:
 
 
 def _problem(error: SawtoothError, where: Path) -> str:
-    """One sentence, with the file where it is another one than the description."""
+    """One sentence, with the file if it is not the description."""
     file = "" if error.file is None else os.path.relpath(error.file, where)
     return f"{file}: {error.message}" if file else error.message
 
 
 def _is_locked(where: Path) -> bool:
-    """Whether a process holds the result's lock, as the system tells: trying it would keep others from it."""
+    """Whether a process holds the result's lock, according to the system; trying the lock would block others."""
     try:
         inode = (where / store.LOCK).stat().st_ino
         with open("/proc/locks", encoding="ascii", errors="replace") as locks:
@@ -232,7 +233,7 @@ def _is_locked(where: Path) -> bool:
 
 
 def _changed(where: Path) -> str:
-    """When its description was written, or the directory."""
+    """When its description, or the directory, was written."""
     for path in (where / store.DESCRIPTION, where / _RUN, where):
         try:
             moment = path.stat().st_mtime
@@ -243,7 +244,7 @@ def _changed(where: Path) -> str:
 
 
 def _bytes(where: Path) -> int:
-    """Of all files; what vanishes meanwhile, or may not be read, counts nothing."""
+    """Bytes of all files; files that disappear or cannot be read count as 0."""
     total, level = 0, [str(where)]
     while level:
         try:

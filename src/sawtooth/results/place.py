@@ -1,4 +1,4 @@
-"""Where a result is that somebody names: by its directory, or by its name as ``sawtooth results`` prints it."""
+"""Finds a result by its directory, or by its name as ``sawtooth results`` prints it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sawtooth.errors import InputError
 from sawtooth.study import store
 
 HOME = Path("results")
-"""Where ``sawtooth run`` puts results that are not sent elsewhere."""
+"""Default directory of ``sawtooth run`` for results."""
 
 
 def place(name: Path | str, home: Path | str = HOME) -> Path:
-    """The directory of a result: ``name`` as it is, else below ``home``; of a study's own directory its latest one.
+    """The directory of a result: ``name`` itself, else below ``home``; for a study's own directory its latest one.
 
-    Where none is finished it is the newest that was begun, so that whoever reads it says so. Raises SawtoothError
-    ``file-not-found``, or ``not-a-result``.
+    If none is finished, it is the newest one, so that the reader reports it. Raises SawtoothError ``file-not-found``,
+    or ``not-a-result``.
     """
     given = Path(name)
     found = next((one for one in (given, Path(home) / given) if one.exists()), None)
@@ -35,12 +35,12 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
 
 
 def is_result(directory: Path) -> bool:
-    """Whether it holds the description of a run, or of a study's results."""
+    """Whether it contains the description of a run, or of a study's results."""
     return any((directory / name).is_file() for name in (store.DESCRIPTION, "run.json"))
 
 
 def _newest(directory: Path) -> Path | None:
-    """Of a study's own directory the last that was begun: they are named by their time."""
+    """The newest result in a study's own directory: they are named by time."""
     if not directory.is_dir():
         return None
     found = [one for one in directory.iterdir() if (one / store.DESCRIPTION).is_file()]

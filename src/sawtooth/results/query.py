@@ -1,7 +1,7 @@
-"""Query: SQL over all results, by DuckDB in memory: what is below the directory of results is read, nothing is written.
+"""Query: SQL over all results, with DuckDB in memory. Files below the results directory are read, nothing is written.
 
 DuckDB itself has no file system, no network, no extensions and no settings that a query could change: Arrow reads the
-files, and DuckDB reads Arrow. So whatever a query says, it can neither write nor read anything else.
+files, and DuckDB reads Arrow. So no query can write or read anything else.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _LOCKED = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    # What does not fit into memory is an error, not a file.
+    # Without memory there is an error, not a temporary file.
     "temp_directory": "",
-    # Its bar would stand among the answer's lines.
+    # Its bar would appear among the answer's lines.
     "enable_progress_bar": False,
     "enable_external_access": False,
     "disabled_filesystems": "LocalFileSystem",
@@ -41,16 +41,16 @@ _LOCKED = {
 }
 """DuckDB's settings, in this order."""
 _FILE = "#file"
-"""The column of Arrow's that says of which file a row is."""
+"""Arrow's column with the number of a row's file."""
 
 
 def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), latest: bool = False) -> Table:
-    """The answer to one SELECT, DESCRIBE, SUMMARIZE or EXPLAIN, as an Arrow table; of columns with one name the later
-    ones are ``NAME_1`` and so on.
+    """The answer to one SELECT, DESCRIBE, SUMMARIZE or EXPLAIN, as an Arrow table; repeated column names become
+    ``NAME_1`` and so on.
 
-    ``names`` and ``latest`` choose results as ``listing`` does. The views are ``results``, ``points``, and each kind of
-    table that there is (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB,
-    ``bad-query`` with its words, and as ``listing``. What a signal raises ends the question.
+    ``names`` and ``latest`` select results as in ``listing``. The views are ``results``, ``points``, and each kind of
+    table present (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB, ``bad-query`` with
+    its message, and as ``listing`` does. An exception from a signal handler ends the query.
     """
     duckdb = _duckdb()
     if len(sql) > LONGEST:
@@ -72,7 +72,7 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
 
 
 def views(directory: Path | str = HOME) -> dict[str, list[str]]:
-    """The columns of each view that some result has something for. Raises SawtoothError as ``query`` does."""
+    """The columns of each view that has rows in some result. Raises SawtoothError as ``query`` does."""
     duckdb = _duckdb()
     found = Views(listing(directory))
     there = found.there()
@@ -85,7 +85,7 @@ def views(directory: Path | str = HOME) -> dict[str, list[str]]:
 
 
 def _answer(connection: Any, sql: str) -> Table:
-    """In a thread beside this one, which signals reach: DuckDB looks for none while it works."""
+    """In a separate thread, so that signals arrive here: DuckDB does not handle them while it works."""
     with ThreadPoolExecutor(1) as beside:
         asked = beside.submit(lambda: connection.sql(sql).to_arrow_table())
         try:
@@ -97,7 +97,7 @@ def _answer(connection: Any, sql: str) -> Table:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """Each name once."""
+    """Makes names unique."""
     taken = set(names)
     found: list[str] = []
     for name in names:
@@ -119,7 +119,8 @@ def _duckdb() -> Any:
 
 
 def _reads(duckdb: Any, statement: Any) -> bool:
-    """Whether it is a SELECT, as DESCRIBE and SUMMARIZE are, or explains one: EXPLAIN ANALYZE does what it explains."""
+    """Whether it is a SELECT (as DESCRIBE and SUMMARIZE are) or explains one: EXPLAIN ANALYZE executes the
+    statement."""
     if statement.type.name != "EXPLAIN":
         return bool(statement.type.name == "SELECT")
     sql: str = statement.query
@@ -140,7 +141,7 @@ def _reads(duckdb: Any, statement: Any) -> bool:
 
 
 def _connection(duckdb: Any) -> Any:
-    """In memory, without a file system: from here on nothing but what is registered can be read."""
+    """In memory, without a file system: from here on only registered data can be read."""
     connection = duckdb.connect(":memory:")
     for name, value in _LOCKED.items():
         connection.execute(f"SET {name}={str(value).lower() if isinstance(value, bool) else repr(value)}")
@@ -148,7 +149,7 @@ def _connection(duckdb: Any) -> Any:
 
 
 def _lay(connection: Any, found: Views, sql: str) -> None:
-    """The views that a query names, all where it names none."""
+    """The views that a query names; all of them if it names none."""
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     for name in [one for one in NAMES if one in words] or found.there():
         frame = found.frame(name)
@@ -161,7 +162,7 @@ def _lay(connection: Any, found: Views, sql: str) -> None:
 
 
 def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:
-    """A view of Parquet files, beside each what is known of its run."""
+    """A view of Parquet files, joined with facts about each run."""
     import pandas as pd
 
     data = scanned(list(files), _FILE)
@@ -183,7 +184,7 @@ def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:
 
 
 def _wrong(error: Exception, found: Views) -> SawtoothError:
-    """DuckDB's own words, without the part that shows the place by signs below it."""
+    """DuckDB's message without the part that marks the position with characters."""
     words = str(error).strip().split("\n\nLINE ")[0]
     if ".parquet'" in words:
         fix = "find the damaged result: sawtooth results --verify"

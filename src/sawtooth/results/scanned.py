@@ -1,4 +1,4 @@
-"""Scanned: Parquet files of runs as one Arrow dataset, of which only the rows and columns asked for are read."""
+"""Scanned: Parquet files of runs as one Arrow dataset, of which only the needed rows and columns are read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
-    """All columns that some file has, and ``number``: the place of a row's file in ``files``.
+    """All columns of any file, and ``number``: the index of a row's file in ``files``.
 
-    Raises SawtoothError ``bad-query`` for a file that is no Parquet.
+    Raises SawtoothError ``bad-query`` for a file that is not Parquet.
     """
     import pyarrow as pa
     from pyarrow import dataset
@@ -37,7 +37,7 @@ def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
 
 
 def _plain(schema: Any) -> Any:
-    """Without pandas's remarks; words of a dictionary are text."""
+    """Without pandas's metadata; dictionary-encoded words as text."""
     import pyarrow as pa
 
     kinds = (field.type for field in schema)
@@ -46,7 +46,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _together(schemas: Sequence[Any]) -> Any:
-    """Types that hold what all files have in a column."""
+    """Column types that fit all files."""
     import pyarrow as pa
 
     try:
@@ -59,7 +59,7 @@ def _together(schemas: Sequence[Any]) -> Any:
 
 
 def _one(kinds: Sequence[Any]) -> Any:
-    """Text where one is text and another a number."""
+    """Text if one is text and another a number."""
     import pyarrow as pa
 
     try:

@@ -1,7 +1,7 @@
-"""Views: tables of all results, each kind as one, with the result's name and what varied in it as columns.
+"""Views: tables of all results, one per kind, with the result's name and the varied fields as columns.
 
-A table of results (summary.csv …) is small and read at once. Those of runs stay in their files, which DuckDB reads as
-far as a question needs them.
+A result's tables (summary.csv …) are small and read at once. Those of runs stay in their files, which DuckDB reads as
+needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OF_RESULTS = {
     "applications": "applications.csv",
     "published": "published.csv",
 }
-"""Tables of results by view, and their files."""
+"""Tables of results by view, with their files."""
 ABOUT = ("result", "study", "engine", "point", "seed")
 """The first columns of every view of runs."""
 NAMES = ("results", "points", *OF_RESULTS, *TABLES)
@@ -40,7 +40,7 @@ NAMES = ("results", "points", *OF_RESULTS, *TABLES)
 
 @dataclass(frozen=True)
 class Place:
-    """A saved run: its directory, and what is said of it beside its tables."""
+    """A saved run: its directory, and facts about it besides its tables."""
 
     root: Path
     """The directory of its result."""
@@ -50,7 +50,7 @@ class Place:
 
 
 class Views:
-    """What there is to ask of some results; damaged and newer ones are left out, and ``left_out`` names them."""
+    """The views of some results; damaged and newer ones are left out and named in ``left_out``."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         every = list(entries)
@@ -59,7 +59,7 @@ class Views:
         self._of: dict[str, Callable[[], DataFrame]] = {"results": self._results, "points": self._points}
 
     def there(self) -> list[str]:
-        """Views that some result has something for."""
+        """Views that have rows in some result."""
         first = [place.directory for place in _first_of_each(self.places)]
         found = [name for name in TABLES if any((one / f"{name}.parquet").is_file() for one in first)]
         of_results = [
@@ -68,7 +68,7 @@ class Views:
         return ["results", "points", *of_results, *found]
 
     def frame(self, name: str) -> DataFrame | None:
-        """One that is held in memory; None for those of runs."""
+        """A view that is held in memory; None for those of runs."""
         if name in OF_RESULTS:
             return self._csv(OF_RESULTS[name])
         return self._of[name]() if name in self._of else None
@@ -90,7 +90,7 @@ class Views:
             try:
                 described = store.describe(one.directory)
             except SawtoothError:
-                # It was whole a moment ago.
+                # It was complete a moment ago.
                 self.left_out.append(one.name)
                 continue
             for point in described["points"]:
@@ -110,7 +110,7 @@ class Views:
         return pd.DataFrame(rows, columns=["result", *names[1:]])
 
     def _points(self) -> DataFrame:
-        """A row a run, with each field of its scenario under its dotted path."""
+        """One row per run, with each field of its scenario under its dotted path."""
         import pandas as pd
 
         rows = []
@@ -136,7 +136,7 @@ class Views:
 
 
 def uniform(frame: DataFrame) -> DataFrame:
-    """Columns of one type each: what is a number in one result and text in another is text in all."""
+    """Columns with one type each: a column that is a number in one result and text in another becomes text."""
     for name in frame.columns:
         column = frame[name]
         if column.dtype == object:
@@ -147,7 +147,7 @@ def uniform(frame: DataFrame) -> DataFrame:
 
 
 def _is_there(path: Path, root: Path) -> bool:
-    """Not by a link that leads out of the result: sawtooth makes none there."""
+    """Not through a link that leads out of the result: sawtooth makes none."""
     return path.is_file() and path.resolve().is_relative_to(root.resolve())
 
 
@@ -162,7 +162,7 @@ def _seed(one: Entry) -> Any:
 
 
 def _first_of_each(places: Iterable[Place]) -> list[Place]:
-    """One run of each result: the others have the same tables, or nearly so."""
+    """One run of each result: the others have nearly the same tables."""
     return list({place.about["result"]: place for place in places}.values())
 
 

@@ -1,4 +1,4 @@
-"""What is asked of an engine: scenario files, their units, topologies and routes."""
+"""Scenario files, their units, topologies and routes: the input of an engine."""
 
 from sawtooth.scenario.control import CONGESTION_CONTROLS, LINUX_CONTROLS
 from sawtooth.scenario.scenario import Scenario

@@ -1,4 +1,4 @@
-"""Transfers that come by themselves: a list of them is foreign text, read strictly."""
+"""Lists of transfers, read from foreign text with strict checks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sawtooth.plain import plain
 from sawtooth.scenario.sizes import lines_of, version
 
 MOST = 1_000_000
-"""Transfers of a list."""
+"""Most transfers of a list."""
 _LARGEST_FILE = 64 << 20
 _LARGEST = 10**15
 _LONGEST_S = 30 * 86_400
 
 
 class Listed:
-    """Transfers of a file: times in ns, in order, and bytes; none where the file has no such column."""
+    """The transfers of a file: times in ns, in order, and bytes; empty if the file has no such column."""
 
     def __init__(self, times_ns: tuple[int, ...], bytes: tuple[int, ...]) -> None:
         self.times_ns, self.bytes = times_ns, bytes
 
 
 def read_transfers(name: str) -> Listed:
-    """A list of transfers: CSV with the columns ``t_s`` and perhaps ``bytes``.
+    """Reads a list of transfers: CSV with the column ``t_s`` and optionally ``bytes``.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-transfers`` with the line.
     """

@@ -1,4 +1,4 @@
-"""Fields of a scenario by dotted path, as ``--set`` takes them: for completion in a shell."""
+"""Fields of a scenario by dotted path, as for ``--set``; used for shell completion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sawtooth import _core
 
 
 def fields() -> list[str]:
-    """Each field of each table; those of a list without a place: ``flows.cc`` means all flows."""
+    """Each field of each table; those of a list without an index: ``flows.cc`` means all flows."""
     schema = _core.Scenario.schema()
     found: list[str] = []
     for table, told in schema["properties"].items():
@@ -20,7 +20,7 @@ def fields() -> list[str]:
 
 
 def _table_in(told: Mapping[str, Any]) -> str | None:
-    """The name of the table inside a table, a list or tables by name; None: there is none."""
+    """The name of the table inside a table, a list or tables by name; None if there is none."""
     inside = [told, *told.get("anyOf", ())]
     inside += [told[key] for key in ("items", "additionalProperties") if isinstance(told.get(key), dict)]
     names = [one["$ref"].rpartition("/")[2] for one in inside if "$ref" in one]

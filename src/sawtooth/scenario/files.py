@@ -1,4 +1,4 @@
-"""Files that a scenario names, as the core asks for them."""
+"""Files that a scenario names, as the core requests them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sawtooth.scenario.traces import Steps, read_trace, trace_digest
 
 
 class _Files:
-    """Each raises SawtoothError: ``file-not-found``, ``file-unreadable``, or what its reader says of the text."""
+    """Each raises SawtoothError: ``file-not-found``, ``file-unreadable``, or its reader's error."""
 
     def trace(self, name: str) -> Opportunities | Steps:
         return read_trace(name)
@@ -28,11 +28,11 @@ class _Files:
         return read_transfers(name)
 
     def digest_of(self, name: str) -> str:
-        """SHA-256 of what it says; of a file that is gone, nothing."""
+        """SHA-256 of its content; empty if the file is gone."""
         return trace_digest(name)
 
     def digest_of_sources(self, names: Sequence[str]) -> str:
-        """The same of a module's C sources, and the headers beside them."""
+        """The same for a module's C sources and the headers next to them."""
         return content_digest(names)
 
 

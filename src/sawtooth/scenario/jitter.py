@@ -1,4 +1,4 @@
-"""Deviations of a delay: a file of them is foreign text, read strictly."""
+"""Deviations of a delay, read from foreign text with strict checks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sawtooth.plain import plain
 from sawtooth.scenario.sizes import lines_of, version
 
 _MOST_DEVIATIONS = 16 * 1024
-"""As netem takes."""
+"""netem's limit."""
 _LARGEST_FILE = 1024 * 1024
 """Bytes."""
 _LOWEST, _HIGHEST = -(2**15), 2**15 - 1
 
 
 def read_deviations(name: str) -> tuple[int, ...]:
-    """Deviations of equal chances, in 1/8192 of the standard deviation, by a file as tc-netem's: whole numbers between
-    white space, ``#`` before what is no number.
+    """Equally likely deviations in 1/8192 of the standard deviation, from a file in tc-netem's format: whole numbers
+    separated by white space, ``#`` for comments.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-table`` with the line.
     """

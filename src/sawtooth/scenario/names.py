@@ -1,4 +1,4 @@
-"""Text that a person gives and a terminal shows."""
+"""Text from a user that a terminal shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sawtooth.plain import is_plain, plain
 
 
 def one_line(value: str) -> str:
-    """Refuses what a terminal would not show as letters on one line."""
+    """Refuses text that a terminal would not show as printable characters on one line."""
     if not is_plain(value):
         message = f'"{plain(value, 60)}" has characters that steer a terminal'
         raise InputError("bad-name", message, fix="leave out control characters, line ends and marks of direction")

@@ -1,7 +1,7 @@
-"""Fields set by dotted path, as ``--set`` and the axes of a study do.
+"""Sets fields by dotted path, as ``--set`` and the axes of a study do.
 
-``path.rtt`` a field; ``host.hz`` all hosts; ``hosts.h1.hz`` one; ``flows.cc`` every flow that has one;
-``flows.0.cc`` the first; ``flows.NAME.cc`` and ``links.NAME.loss`` by name.
+``path.rtt`` is a field; ``host.hz`` all hosts'; ``hosts.h1.hz`` one host's; ``flows.cc`` every flow's that has one;
+``flows.0.cc`` the first's; ``flows.NAME.cc`` and ``links.NAME.loss`` by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from sawtooth.scenario.toml import parse_toml
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``KEY=VALUE`` from the command line. VALUE is TOML where it is that (``3``, ``true``, ``["a"]``), else text.
+    """Parses ``KEY=VALUE`` from the command line. VALUE is TOML if it is valid TOML (``3``, ``true``, ``["a"]``), else
+    text.
 
     Raises SawtoothError ``bad-override``.
     """
@@ -30,7 +31,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """A TOML value, or the text itself when it is none."""
+    """A TOML value, or the text itself."""
     try:
         read = parse_toml(f"value = {text}")
     except InputError:

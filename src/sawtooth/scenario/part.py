@@ -1,4 +1,4 @@
-"""Part: what all tables of a scenario share. Their fields are in ``sawtooth.scenario.tables``."""
+"""Part: base class of all tables of a scenario. Their fields are in ``sawtooth.scenario.tables``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sawtooth.scenario.files import FILES
 
 
 class Frozen:
-    """Nothing of it can be changed."""
+    """An immutable value."""
 
     def __setattr__(self, name: str, value: object) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}: it is frozen")
@@ -22,13 +22,13 @@ class Frozen:
 
 
 class Part(Frozen):
-    """A table of a scenario, made of the fields by keyword: text with units, or the values of ``sawtooth.scenario``.
+    """A table of a scenario, made from keyword fields: text with units, or values of ``sawtooth.scenario``.
 
-    Raises InputError with the field and a fix. Two are equal when their fields are.
+    Raises InputError with the field and a fix. Two tables are equal if their fields are.
     """
 
     _said: Any
-    """What of it was given, as a file has it."""
+    """The given fields, as in a file."""
 
     def __init__(self, **given: Any) -> None:
         fields, said = _core.read_part(type(self).__name__, given, FILES)
@@ -36,7 +36,7 @@ class Part(Frozen):
 
     @classmethod
     def _made(cls, fields: dict[str, Any], said: Any) -> Self:
-        """What the core has read."""
+        """From what the core has read."""
         made = object.__new__(cls)
         made.__dict__.update(fields, _said=said)
         return made
@@ -54,7 +54,7 @@ class Part(Frozen):
         return hash((type(self), repr(self)))
 
     def __repr__(self) -> str:
-        """What is other than by default: the rest is in the reference."""
+        """Fields that differ from their defaults; the reference has the rest."""
         usual = _usual(type(self).__name__)
         nothing = object()
         shown = (f"{name}={value!r}" for name, value in self._fields().items() if value != usual.get(name, nothing))
@@ -63,27 +63,27 @@ class Part(Frozen):
 
 @cache
 def _usual(table: str) -> Mapping[str, Any]:
-    """What fields of a table are where they are absent."""
+    """The defaults of a table's fields."""
     return _core.usual_fields(table)
 
 
 class Flowing(Part):
-    """What follows from a flow's fields."""
+    """Values derived from a flow's fields."""
 
     cc: Any
     source: Any
 
     @property
     def control(self) -> str:
-        """What its congestion control is called here; "udp" where there is none."""
+        """The label of its congestion control; "udp" without one."""
         return "udp" if getattr(self.source, "kind", None) == "udp" else str(self.cc)
 
 
 class Labelled(Part):
-    """A congestion control that is no name alone."""
+    """A congestion control that is more than a name."""
 
     label: str
-    """What it is called here."""
+    """Its label."""
 
     def __str__(self) -> str:
         return self.label

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, as one error of this package: file, field, message and fix."""
+"""Converts pydantic's problems into one error of this package: file, field, message and fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
 from sawtooth.plain import plain
 
-# For each of pydantic's types of problem: what is needed, and how it is written.
+# For each of pydantic's types of problem: what is needed, and an example.
 _TYPES = {
     "int_type": ("a whole number is needed", "write it without quotes, unit or decimals, like {last} = 10"),
     "int_from_float": ("a whole number is needed", "write it without decimals"),
@@ -29,11 +29,11 @@ _LENGTHS = {
     "string_too_long": ("more than {max_length} characters", "shorten it"),
     "int_parsing_size": ("a number of too many digits", "shorten it"),
 }
-"""The same of what is too long or too short."""
+"""The same for what is too long or too short."""
 
 
 def first_problem(error: ValidationError, model: type[BaseModel], file: str | None) -> SawtoothError:
-    """The first thing that is wrong. Unknown fields come first: a misspelt field often causes a missing one."""
+    """The first problem. Unknown fields come first, because a misspelt field often causes a missing one."""
     found = error.errors(include_url=False)
     problem = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     location = problem["loc"]
@@ -42,7 +42,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
     cause = context.get("error")
     if isinstance(cause, SawtoothError):
         inner = type(cause)(cause.code, cause.message, file=cause.file, fix=cause.fix)
-        # What a table within a table found wrong knows its own fields only.
+        # A nested table's error only knows the fields of that table.
         return inner.at(file=file, field=".".join(part for part in (field, cause.field) if part) or None)
 
     def say(code: str, message: str, fix: str) -> InputError:
@@ -83,7 +83,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
 
 
 def _literals(expected: str) -> list[str]:
-    """Names out of pydantic's sentence "'a', 'b' or 'c'", or the numbers of "4 or 6"."""
+    """Names from pydantic's sentence "'a', 'b' or 'c'", or the numbers from "4 or 6"."""
     return [part for part in expected.split("'")[1::2] if part] or re.findall(r"-?\d+", expected)
 
 
@@ -93,7 +93,7 @@ def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[st
     named = False
     for step in location:
         if named:
-            # The name of one of several tables, which may be a field's, too.
+            # The name of one of several tables, which may also be a field's name.
             named = False
             continue
         below = [

@@ -1,4 +1,4 @@
-"""The scenario: what is asked of an engine. Read, checked and compiled by the core; frozen."""
+"""The scenario: the input of an engine. Read, checked and compiled by the core; immutable."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _LONGEST_NAME = 100
 _KEPT = 16
 _read: deque[weakref.ref[Scenario]] = deque()
 _compiled: deque[weakref.ref[Scenario]] = deque()
-"""Scenarios that keep what the core compiled when it read them, and those that keep their compiled form. A run asks for
-it often; a study holds thousands of scenarios, and the form of a thousand pairs of hosts takes a megabyte."""
+"""Scenarios that keep the core's data from reading, and those that keep their compiled form. A run uses it often; but a
+study holds thousands of scenarios, and the form of a thousand pairs of hosts takes a megabyte."""
 
 
 class Scenario(views.Scenario):
     """One experiment: a network, its flows and how long to watch them.
 
-    Made by ``load``, ``from_dict`` or keywords (text with units, or the values of ``sawtooth.scenario``); each raises
-    SawtoothError with file, field and fix. Two scenarios are equal when they ask the same, however it was written.
+    Made by ``load``, ``from_dict`` or keywords (text with units, or values of ``sawtooth.scenario``); each raises
+    SawtoothError with file, field and fix. Two scenarios are equal if they mean the same, however they are written.
     """
 
     _read: _core.Scenario
@@ -52,7 +52,7 @@ class Scenario(views.Scenario):
         return made
 
     def __getattr__(self, name: str) -> Any:
-        """A field, when it is first asked for."""
+        """A field, made on first use."""
         if name.startswith("_"):
             raise AttributeError(name)
         found = self.__dict__[name] = self._read.field(name)
@@ -65,8 +65,8 @@ class Scenario(views.Scenario):
 
     @classmethod
     def from_file(cls, tables: Mapping[str, Any], path: str | PathLike[str]) -> Self:
-        """From the tables of the file ``path``: relative paths in it start from its directory, and one without a name
-        has the file's. Raises SawtoothError."""
+        """From the tables of the file ``path``: relative paths in it start from its directory, and the default name is
+        the file's. Raises SawtoothError."""
         file = FilePath(path)
         named = file.suffix == ".toml" and len(file.stem) <= _LONGEST_NAME and is_plain(file.stem)
         given = {"name": file.stem, **tables} if named else dict(tables)
@@ -85,7 +85,7 @@ class Scenario(views.Scenario):
 
     @property
     def source(self) -> str | None:
-        """The file that this was read from."""
+        """The file from which this was read."""
         return self._source
 
     @property
@@ -110,7 +110,7 @@ class Scenario(views.Scenario):
 
     @property
     def flow_names(self) -> list[str]:
-        """The name of each [[flows]] table: its own, or the one it gets."""
+        """The name of each [[flows]] table: its own, or the default."""
         return self._read.flow_names()
 
     def set(self, changes: Mapping[str, Any]) -> Self:
@@ -127,22 +127,23 @@ class Scenario(views.Scenario):
             raise error.at(file=self._source) from None
 
     def with_seed(self, seed: int) -> Self:
-        """The same with another seed: what ``set({"seed": seed})`` is, without reading it all again."""
+        """The same scenario with another seed; faster than ``set({"seed": seed})``."""
         try:
             return self._of(self._read.with_seed(seed), self._source)
         except SawtoothError as error:
             raise error.at(file=self._source) from None
 
     def as_custom(self) -> Self:
-        """The same network and flows as a ``custom`` scenario; one that is ``custom`` as it is.
+        """The same network and flows as a ``custom`` scenario; unchanged if it is ``custom`` already.
 
-        What is random differs by its draws: links are in another order. A flow that is spread over pairs is one for
-        each. Raises SawtoothError ``unsupported`` for a path with a trace.
+        Random draws differ, because links are in another order. A flow that is spread over pairs becomes one flow per
+        pair. Raises SawtoothError ``unsupported`` for a path with a trace.
         """
         return self if self.topology == "custom" else self._of(self._read.as_custom(FILES), None)
 
     def compile(self) -> Compiled:
-        """As engines take it: integers in ns, bit/s, bytes and parts per billion; see docs/design.md. Made once."""
+        """The form that engines take: integers in ns, bit/s, bytes and parts per billion; see docs/design.md. Computed
+        once."""
         made = self._compiled
         if made is None:
             made = self.__dict__["_compiled"] = Compiled.of(*self._read.compile(FILES))
@@ -151,7 +152,8 @@ class Scenario(views.Scenario):
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field that has a value, defaults included, quantities as canonical text: fit for JSON and TOML."""
+        """Every field that has a value, including defaults, with quantities as canonical text: suitable for JSON and
+        TOML."""
         return self._read.told()
 
     def given(self) -> dict[str, Any]:
@@ -161,7 +163,7 @@ class Scenario(views.Scenario):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON of ``to_dict``: 64 hexadecimal digits, equal for equal scenarios.
 
-        A module counts by what its sources say when this is asked, not by where they lie.
+        A module counts by the current content of its sources, not by their location.
         """
         return self._read.digest(FILES)
 
@@ -184,11 +186,11 @@ class Scenario(views.Scenario):
 
 
 def _oldest(kept: deque[weakref.ref[Scenario]], one: Scenario) -> Scenario | None:
-    """The one that leaves, where another comes."""
+    """The scenario that must drop its data when another one is added."""
     kept.append(weakref.ref(one))
     return kept.popleft()() if len(kept) > _KEPT else None
 
 
 def _again(cls: type[Scenario], tables: dict[str, Any], source: str | None) -> Scenario:
-    """One that was pickled."""
+    """Restores a pickled scenario."""
     return cls._of(_core.Scenario.read(tables, FILES), source)

@@ -1,4 +1,4 @@
-"""Distributions of sizes: a file of the cumulative one is foreign text, read strictly."""
+"""Distributions of sizes, read from foreign text with strict checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sawtooth.foreign import decimal, read_bytes
 from sawtooth.plain import plain
 
 MOST_POINTS = 100_000
-"""Of a distribution."""
+"""Most points of a distribution."""
 _LARGEST_FILE = 16 << 20
 _LARGEST = 10**15
 """Bytes of a transfer."""
@@ -19,8 +19,8 @@ _PPB = 10**9
 
 
 def read_cdf(name: str) -> tuple[tuple[int, int], ...]:
-    """Points of a distribution: bytes, and the share that is no larger in parts per billion; both never fall, and the
-    last share is all of them.
+    """Points of a distribution: bytes, and the share that is no larger in parts per billion. Neither decreases, and the
+    last share is everything.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-cdf`` with the line.
     """
@@ -28,7 +28,7 @@ def read_cdf(name: str) -> tuple[tuple[int, int], ...]:
 
 
 def version(name: str) -> object:
-    """What changes when the file does; None where there is none."""
+    """A value that changes with the file; None if there is none."""
     try:
         about = Path(name).stat()
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def _read(path: str, version: object) -> tuple[tuple[int, int], ...]:
 
 
 def lines_of(data: bytes, most: int) -> list[str]:
-    """Lines of a text. Raises ValueError with a sentence."""
+    """The lines of a text. Raises ValueError with a sentence."""
     if len(data) > most:
         raise ValueError(f"it is larger than {most >> 20} MiB")
     try:

@@ -1,4 +1,4 @@
-"""Sources of modules in a scenario's tables: where they lie, and what they say."""
+"""Files named in a scenario's tables: their location and content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
 def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """The same tables; sources of modules that are named beside a file in ``directory`` by their whole path."""
+    """The same tables with the full path of module sources that are in ``directory``."""
     tables = _with_traces(tables, directory)
     flows = tables.get("flows")
     if not isinstance(flows, list):
@@ -33,7 +33,7 @@ def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _listed(source: Any, directory: Path) -> Any:
-    """A flow's source, the files of its transfers by their whole path."""
+    """A flow's source with the full path of its transfers file."""
     if not isinstance(source, Mapping):
         return source
     source = {key: _listed(value, directory) if key == "sizes" else value for key, value in source.items()}
@@ -45,7 +45,7 @@ def _listed(source: Any, directory: Path) -> Any:
 
 
 def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
-    """The same; traces by their whole path, too, but for those that are shipped."""
+    """The same with the full path of traces, except bundled ones."""
 
     def moved(table: Any) -> Any:
         if not isinstance(table, Mapping):
@@ -65,14 +65,14 @@ def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 
 def _tabled(jitter: Any, directory: Path) -> Any:
-    """A jitter, the file of its deviations by its whole path."""
+    """A jitter with the full path of its deviations file."""
     if not isinstance(jitter, Mapping) or not isinstance(jitter.get("table"), str) or not jitter["table"]:
         return jitter
     return {**jitter, "table": str((directory / jitter["table"]).absolute())}
 
 
 def anchored_axes(axes: Mapping[str, Any], directory: Path) -> dict[str, Any]:
-    """The same for the values of fields by their dotted paths, as a study varies them."""
+    """The same for values of fields by dotted path, as a study varies them."""
     return {field: _values(field.split("."), values, directory) for field, values in axes.items()}
 
 
@@ -104,7 +104,7 @@ def _anchored(cc: Any, directory: Path) -> Any:
 
 
 def content_digest(sources: Sequence[str]) -> str:
-    """SHA-256 of what the files say, and the headers beside them that they include; of files that are gone, nothing."""
+    """SHA-256 of the files' content, with included headers next to them; empty if files are gone."""
     found, seen = hashlib.sha256(), set()
     waiting = [Path(source) for source in sources]
     while waiting:

@@ -1,7 +1,7 @@
-"""Reading TOML of whatever origin: every way that it can fail is said plainly, and it costs in proportion to its size.
+"""Reads TOML from any origin: every failure has a plain message, and the cost is proportional to the size.
 
-The parser of the standard library takes time and memory with the square of a dotted key's parts, and the stack with
-nested brackets. Both are counted before it sees the text.
+The standard library's parser takes time and memory with the square of a dotted key's parts, and stack for nested
+brackets. Both are counted before it sees the text.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sawtooth.foreign import deeper_than, read_bytes
 LARGEST = 4 * 1024 * 1024
 """Bytes: more than ten thousand flows, each with all its fields."""
 DEEPEST = 16
-"""Parts of a dotted key, brackets in brackets, and tables in tables."""
+"""Most parts of a dotted key, nested brackets, and nested tables."""
 _OF_TABLES = ("hosts", "cards")
-"""Tables of tables: each has a heading of its own."""
+"""Tables of tables: each has its own heading."""
 LONGEST_WORD = 300
-"""Characters of a key or number that is not quoted."""
+"""Characters of a key or number without quotes."""
 _TWICE = ("Cannot overwrite", "Cannot declare", "Cannot redefine", "Cannot mutate", "Duplicate inline table key")
-"""How the parser begins where a name is given again."""
+"""How the parser's message begins if a name is given twice."""
 
-# Strings and comments whole, then what counts: dots, brackets, what ends a key or value, and words. The kinds of string
-# are tried longest quote first, as the parser does; one that is not closed ends the scan, and the parser names it.
+# Whole strings and comments, then what counts: dots, brackets, ends of keys and values, and words. Kinds of strings are
+# tried longest quote first, as in the parser; an unclosed one ends the scan, and the parser reports it.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
     r"|'''(?:[^']|'(?!''))*'{3,5}"
@@ -67,7 +67,7 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a text. Raises SawtoothError ``not-toml``, also for what is nested more than 16 deep."""
+    """The tables of a text. Raises SawtoothError ``not-toml``, also for nesting deeper than 16."""
     _check(text)
     try:
         tables = tomllib.loads(text)
@@ -85,7 +85,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
-    """Tables as a TOML file: values first, lists of tables as [[NAME]], what is within those on one line."""
+    """Tables as a TOML file: values first, lists of tables as [[NAME]], their content on one line."""
     lines = [f"{_key(key)} = {_value(value)}" for key, value in tables.items() if not _is_table(value)]
     for key, value in tables.items():
         if isinstance(value, Mapping):
@@ -111,7 +111,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """On one line. Of text, JSON's escapes are TOML's too."""
+    """A value on one line. JSON's escapes of text are valid TOML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f" {_key(key)} = {_value(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list):
@@ -127,7 +127,7 @@ def _too_deep(line: int | None = None) -> InputError:
 
 
 def _check(text: str) -> None:
-    """Refuses what the parser would take long over."""
+    """Refuses text on which the parser would take long."""
     open_, dots = 0, 0
     for token in _TOKEN.finditer(text):
         kind = token.lastgroup

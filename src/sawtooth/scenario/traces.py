@@ -1,7 +1,8 @@
-"""Traces of a link: Mahimahi's packet-delivery times, and CSV of time, rate, delay, loss. Foreign text, read strictly.
+"""Traces of a link: Mahimahi's packet-delivery times, and CSV of time, rate, delay, loss. Foreign text, checked
+strictly.
 
-Of Mahimahi's, each line is a time in ms at which 1,500 bytes can leave; it repeats, as late as its last line says. A
-CSV has columns by name: ``t_s``, and any of ``rate_bps``, ``delay_s``, ``loss`` (a share); a row holds until the next.
+Each line of Mahimahi's is a time in ms at which 1,500 bytes can leave; the trace repeats after its last time. A CSV has
+named columns: ``t_s``, and any of ``rate_bps``, ``delay_s``, ``loss`` (a share); a row holds until the next.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sawtooth.frames import ETHERNET
 from sawtooth.plain import plain
 
 MOST_STEPS = 1_000_000
-"""Of one direction in one run."""
+"""Most steps of one direction in one run."""
 LARGEST = 64 * 1024 * 1024
 """Bytes."""
 OPPORTUNITY_BYTES = 1500 + ETHERNET
@@ -32,7 +33,7 @@ _SHIPPED = Path(__file__).parents[1] / "data" / "traces"
 
 @dataclass(frozen=True)
 class Steps:
-    """From when (ns), and the new value: bit/s, ns, parts per billion; each in order, no time twice."""
+    """Start times (ns) and new values: bit/s, ns, parts per billion; each in order, no time twice."""
 
     rates: tuple[tuple[int, int], ...] = ()
     delays: tuple[tuple[int, int], ...] = ()
@@ -45,7 +46,7 @@ def shipped() -> dict[str, Path]:
 
 
 def found(name: str) -> Path:
-    """A file of that name, or the trace that is shipped under it."""
+    """A file of that name, or the bundled trace."""
     path = Path(name)
     if name in shipped() and not path.exists():
         return shipped()[name]
@@ -53,7 +54,7 @@ def found(name: str) -> Path:
 
 
 def read_trace(name: str) -> Opportunities | Steps:
-    """A trace: of Mahimahi's times opportunities, of CSV steps.
+    """A trace: opportunities from Mahimahi's times, steps from CSV.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-trace`` with the line.
     """
@@ -86,7 +87,7 @@ def _read(path: str, version: object) -> Opportunities | Steps:
 
 
 def trace_digest(name: str) -> str:
-    """SHA-256 of what it says; of a file that is gone, nothing."""
+    """SHA-256 of its content; empty if the file is gone."""
     try:
         return hashlib.sha256(found(name).read_bytes()).hexdigest()
     except (OSError, ValueError):
@@ -154,7 +155,7 @@ def _steps(lines: list[str]) -> Steps:
 
 
 _LIMITS = {"t_s": (10**9, 30 * 86_400), "rate_bps": (1, 10**13), "delay_s": (10**9, 3600), "loss": (10**9, 1)}
-"""Of each column: into how many of our units one is, and its largest value."""
+"""For each column: how many internal units one is, and its largest value."""
 
 
 def _number(name: str, text: str, line: int) -> int:

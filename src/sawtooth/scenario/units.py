@@ -1,8 +1,8 @@
 """Quantities of a scenario file: text with a unit in, an exact integer inside, canonical text out.
 
-``Rate`` in bit/s, ``Span`` in nanoseconds, ``Size`` in bytes, ``Loss`` in parts per billion, ``Queue`` in whatever it
-was given in. Parsing is exact: text that does not fit the integer (``0.1 ns``) is refused, never rounded. The spellings
-of tc and iperf3 are read too (``50Mbit``, ``1gbit``, ``20ms``, ``1000p``); printing has one spelling.
+``Rate`` is in bit/s, ``Span`` in nanoseconds, ``Size`` in bytes, ``Loss`` in parts per billion, ``Queue`` in its given
+unit. Parsing is exact: text that does not fit the integer (``0.1 ns``) is refused, never rounded. The spellings of tc
+and iperf3 are accepted too (``50Mbit``, ``1gbit``, ``20ms``, ``1000p``); printing uses one spelling.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 _PARTS = 10**9
-"""Of a bandwidth-delay product: what the core counts."""
+"""Parts of a bandwidth-delay product: the core's unit."""
 
 
 @lru_cache(maxsize=1024)
@@ -28,7 +28,7 @@ def _written(kind: str, amount: int, unit: str | None = None) -> str:
 
 
 class Quantity:
-    """What all quantities share: parsed by ``parse``, printed by ``str``, a string in JSON and TOML."""
+    """Base of all quantities: parsed by ``parse``, printed by ``str``, a string in JSON and TOML."""
 
     @classmethod
     def parse(cls, value: object) -> Self:
@@ -52,7 +52,7 @@ class Quantity:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """For the files of grids, which pydantic reads."""
+        """For grid files, which pydantic reads."""
         from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(
@@ -63,7 +63,7 @@ class Quantity:
 
 @dataclass(frozen=True, order=True, repr=False)
 class Rate(Quantity):
-    """Bits a second, 1 bit/s to 10 Tbit/s."""
+    """Bits per second, 1 bit/s to 10 Tbit/s."""
 
     bps: int
 
@@ -106,7 +106,7 @@ class Loss(Quantity):
 
 @dataclass(frozen=True, order=True, repr=False)
 class Burst(Quantity):
-    """How many packets are lost one after the other, on average: in thousandths of a packet, from one packet on."""
+    """The mean number of consecutive lost packets, in thousandths of a packet, at least one packet."""
 
     milli: int
 
@@ -115,7 +115,7 @@ class Burst(Quantity):
 class Queue(Quantity):
     """The limit of a tail-drop queue: what may wait, not what is on the wire.
 
-    ``unit`` is packets, bytes, ns (bytes that the transmitter sends in that time) or bdp (of the path's base RTT).
+    ``unit`` is packets, bytes, ns (what the transmitter sends in that time) or bdp (of the path's base RTT).
     """
 
     unit: str

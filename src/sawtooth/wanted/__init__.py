@@ -1,10 +1,10 @@
-"""Wanted: comparisons of what runs measure, read from text; units as in scenario files, nothing is executed.
+"""Wanted: parses comparisons of measures; units are those of scenario files, and nothing is executed.
 
     >>> wanted = parse("goodput >= 90% of path.rate")
     >>> [one.name for one in wanted.measures]
     ['goodput', 'path.rate']
 
-Who asks, resolves the names: ``wanted.sides(resolve)`` calls ``resolve`` with each ``Measure`` and gets an ``Amount``.
+The caller resolves the names: ``wanted.sides(resolve)`` calls ``resolve`` with each ``Measure`` and gets an ``Amount``.
 """
 
 from sawtooth.wanted.amount import NUMBER, RATE, SHARE, SIZE, TIME, Amount, Dimension

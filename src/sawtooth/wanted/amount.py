@@ -1,4 +1,4 @@
-"""Amount: a number, or one a seed, with the dimension that it has."""
+"""Amount: a number, or one per seed, with its dimension."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _SHOWN = {
     SIZE: ((8e6, "MB"), (8e3, "kB"), (8.0, "bytes")),
 }
 EXAMPLE = {RATE: "Mbit/s", TIME: "ms", SIZE: "kB"}
-"""The unit that a fix shows for a number without one."""
+"""The unit that a fix suggests for a number without one."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """``value`` in bit/s, seconds, bits, or bare (a share of 90% is 0.9): a float, or an array of one for each seed."""
+    """``value`` in bit/s, seconds, bits, or plain (90% is 0.9): a float, or an array with one per seed."""
 
     value: float | NDArray[Any]
     dimension: Dimension = NUMBER
@@ -71,7 +71,7 @@ class Amount:
 
     @classmethod
     def of_column(cls, name: str, value: float | NDArray[Any]) -> Amount:
-        """A column of a study's table: its name has its unit (``_mbps``, ``_ms``, ``_s``, ``_percent``)."""
+        """A column of a study's table; its name gives the unit (``_mbps``, ``_ms``, ``_s``, ``_percent``)."""
         for ending, scale, dimension in _COLUMNS:
             if name.endswith(ending) or f"{ending}_" in name:
                 return cls(value * scale, dimension)

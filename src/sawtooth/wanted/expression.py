@@ -1,4 +1,4 @@
-"""Expression: what a text was read as, a tree that is worked out by whoever knows the names in it."""
+"""Expression: the tree of a parsed text, evaluated by a caller who knows its names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Resolve = Callable[["Measure"], Amount]
-"""Gives what a measure is; raises SawtoothError where there is none of that name."""
+"""Returns the value of a measure; raises SawtoothError for an unknown name."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """As it was written, with its unit."""
+    """A number as written, with its unit."""
 
     amount: Amount
     text: str
@@ -34,10 +34,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Measure:
-    """A name, ``mean_mbps`` or ``path.rate``, and what is set for it: ``mean_mbps(cc='bbr', loss=1%)``.
+    """A name, ``mean_mbps`` or ``path.rate``, with its settings: ``mean_mbps(cc='bbr', loss=1%)``.
 
-    ``settings`` are in the order of the text; their values are as a scenario file would have them ("1%", 3, true).
-    ``at`` is the place in the text, 1 for the first character.
+    ``settings`` are in the order of the text, with values as in a scenario file ("1%", 3, true). ``at`` is the position
+    in the text, from 1.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Operation:
-    """Two of them joined by +, -, * or /."""
+    """Two expressions joined by +, -, * or /."""
 
     sign: str
     left: Expression
@@ -95,7 +95,7 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """``left`` is to be below or above ``right``; ``text`` is what was read."""
+    """``left`` must be below or above ``right``; ``text`` is the source text."""
 
     left: Expression
     sign: str
@@ -109,11 +109,12 @@ class Comparison:
         return [*self.left.measures, *self.right.measures]
 
     def sides(self, resolve: Resolve) -> tuple[Amount, Amount]:
-        """Both, of one dimension. Raises SawtoothError: ``bad-expression``, ``missing-unit``, as ``resolve`` does."""
+        """Both sides, in one dimension. Raises SawtoothError: ``bad-expression``, ``missing-unit``, as ``resolve``
+        does."""
         return _alike(self.left.amount_of(resolve), self.right.amount_of(resolve), self.at, f'"{self.sign}"')
 
     def margin(self, resolve: Resolve) -> float | NDArray[Any]:
-        """By how much it holds, in the unit of ``Amount``: above 0 where it does, below where not."""
+        """The margin in the unit of ``Amount``: above 0 if the comparison holds, below 0 if not."""
         left, right = self.sides(resolve)
         return left.value - right.value if self.sign.startswith(">") else right.value - left.value
 
@@ -122,7 +123,7 @@ class Comparison:
 
 
 def _alike(left: Amount, right: Amount, at: int, sign: str) -> tuple[Amount, Amount]:
-    """Both of one dimension; a bare 0 has any."""
+    """Both in one dimension; a plain 0 has any."""
     if left.dimension == right.dimension:
         return left, right
     for one, other in ((left, right), (right, left)):

@@ -25,7 +25,7 @@ from sawtooth.wanted.expression import Comparison, Expression, Measure, Number, 
 LONGEST = 500
 """Characters of a want."""
 DEEPEST = 20
-"""Brackets in brackets."""
+"""Most nested brackets."""
 MOST_SETTINGS = 20
 
 _EXAMPLE = 'write it like "goodput >= 90% of path.rate"'
@@ -42,7 +42,8 @@ _COMPARES = ("<", "<=", ">", ">=")
 
 
 def parse(text: str) -> Comparison:
-    """Reads a comparison. Raises SawtoothError: ``bad-expression`` with the place, ``unknown-unit``, ``wrong-type``."""
+    """Parses a comparison. Raises SawtoothError: ``bad-expression`` with the position, ``unknown-unit``,
+    ``wrong-type``."""
     reader = _Reader(text)
     found = reader.comparison()
     reader.end()
@@ -50,7 +51,7 @@ def parse(text: str) -> Comparison:
 
 
 def parse_expression(text: str) -> Expression:
-    """Reads what one side of a comparison may be. Raises SawtoothError as ``parse`` does."""
+    """Parses one side of a comparison. Raises SawtoothError as ``parse`` does."""
     reader = _Reader(text)
     found = reader.sum()
     reader.end()
@@ -62,7 +63,7 @@ class _Token:
     kind: str
     text: str
     at: int
-    """The first character is 1."""
+    """Position, from 1."""
 
 
 class _Reader:
@@ -138,7 +139,7 @@ class _Reader:
         return written
 
     def unit(self) -> str:
-        """Behind a number; empty where there is none."""
+        """The unit after a number; empty if there is none."""
         token = self.here
         if token.text == "%" or (token.kind == "word" and token.text != "of"):
             self.next += 1
@@ -165,7 +166,7 @@ class _Reader:
         return Measure(token.text, tuple(settings.items()), token.at)
 
     def value(self) -> Any:
-        """As a scenario file would have it."""
+        """The value as in a scenario file."""
         token = self.here
         if token.kind not in ("number", "text", "word"):
             self.wrong(f"a value is missing before {_named(token)}", "write it like cc='bbr' or loss=1%")
@@ -185,7 +186,7 @@ class _Reader:
 
     def take(self) -> _Token:
         token = self.here
-        # The last one stands for the end, and stays.
+        # The last token marks the end and is never passed.
         self.next = min(self.next + 1, len(self.tokens) - 1)
         return token
 
