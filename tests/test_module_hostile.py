@@ -79,6 +79,32 @@ def test_only_a_process_that_waits_is_idle_and_only_while_the_watch_is_awake(mon
             process.communicate()
 
 
+@pytest.mark.parametrize(
+    "forks", ["if (!fork()) pause();", "if (!fork()) { setsid(); if (fork()) _exit(0); for (;;) pause(); }"]
+)
+@pytest.mark.parametrize("then", ["", "_exit(3);"])
+def test_what_a_module_began_ends_with_its_run(tmp_path: Path, forks: str, then: str) -> None:
+    before = "extern int fork(void), setsid(void), pause(void); extern void _exit(int); static int done;"
+    cc = module(source(tmp_path, f"if (!done++) {{ {forks} {then} }}", before))
+    known = {one.pid for one in psutil.process_iter()}
+    if then:
+        assert refusal(cc).code == "module-failed"
+    else:
+        SIM.run(scenario(cc))
+    new = [one for one in psutil.process_iter() if one.pid not in known]
+    deadline = time.monotonic() + 5
+    while left := [one for one in new if _is_alive(one) and _is_apart(one.pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
 def test_a_run_that_is_suspended_whole_goes_on(tmp_path: Path) -> None:
     """As with Ctrl-Z, which stops the run but not the process apart, and with both stopped."""
     program = """if True:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.overrides import parse_assignment
 
@@ -157,3 +157,10 @@ def test_what_is_set_stays_as_it_was_given_when_a_field_in_it_is_set_after() -> 
     changed = Scenario().set({"path": path, "path.queue": "2 bdp"})
     assert changed.to_dict()["path"]["queue"] == "2 bdp"
     assert path == {"rate": "50 Mbit/s", "queue": "1 bdp"}
+
+
+@pytest.mark.parametrize("text", ["path.rtt=1\udc9b ms", "\udc9b=1"])
+def test_bytes_that_are_no_text_are_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_assignment(text)
+    assert (caught.value.code, caught.value.field) == ("bad-override", "--set")

@@ -294,6 +294,13 @@ def test_a_program_gets_so_much_and_no_more(kernel: object, name: str) -> None:
     assert len(one.stderr) <= 512 << 20
 
 
+@pytest.mark.parametrize("memory", ["x", "", "-1M", "2048", "1e3M", "0M", "2048M init=/bin/sh", "\udc9b"])
+def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        execute(scenario(), [Program("client", "true")], memory=memory)
+    assert (caught.value.code, caught.value.field) == ("bad-usage", "memory")
+
+
 def test_what_outlives_its_program_ends_with_the_run(kernel: object) -> None:
     forked = "for i in 1 2 3; do (trap '' TERM HUP INT; setsid nohup sleep 100000 >/dev/null 2>&1 &) ; done"
     on_client(forked)

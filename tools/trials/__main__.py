@@ -14,24 +14,30 @@ from pathlib import Path
 from tools.trials.bombs import bombs
 from tools.trials.captures import damage
 from tools.trials.disks import full_disk
+from tools.trials.escapes import escapes
 from tools.trials.forms import forms
 from tools.trials.links import links
 from tools.trials.modules import modules
 from tools.trials.phases import phases
-from tools.trials.sameness import determinism
-from tools.trials.stops import cluster_kills, kills
+from tools.trials.sameness import at_once, clocks, determinism, elsewhere
+from tools.trials.stops import cluster_kills, kills, suspensions
 
 TRIALS = {
     "kills": kills,
     "cluster-kills": cluster_kills,
     "phases": phases,
     "bombs": bombs,
+    "escapes": escapes,
     "forms": forms,
     "links": links,
     "modules": modules,
     "full-disk": full_disk,
     "damage": damage,
     "determinism": determinism,
+    "elsewhere": elsewhere,
+    "clocks": clocks,
+    "at-once": at_once,
+    "suspensions": suspensions,
 }
 
 

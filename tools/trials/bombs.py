@@ -158,18 +158,18 @@ CDFS: dict[str, str] = {
 }
 SERIES: dict[str, str] = {
     **{
-        f"RTT {value}": "time_s,rtt_ms\n" + "".join(f"{n / 10},{value if n % 7 == 0 else 20}\n" for n in range(3000))
+        f"RTT {value}": "sent_s,rtt_ms\n" + "".join(f"{n / 10},{value if n % 7 == 0 else 20}\n" for n in range(3000))
         for value in ("nan", "inf", "-inf", "-1", "1e308", "1e-308", "1e999", "=1+1", "", "\0", "x" * 10_000)
     },
     **{
-        f"time {value}": "time_s,rtt_ms\n" + "".join(f"{value if n == 7 else n / 10},20\n" for n in range(3000))
+        f"time {value}": "sent_s,rtt_ms\n" + "".join(f"{value if n == 7 else n / 10},20\n" for n in range(3000))
         for value in ("nan", "inf", "-1", "1e308", "", "0", "-1e300", "1e18")
     },
-    "times that fall": "time_s,rtt_ms\n" + "".join(f"{300 - n / 10},20\n" for n in range(3000)),
-    "all at once": "time_s,rtt_ms\n" + "0,20\n" * 3000,
-    "one row": "time_s,rtt_ms\n0,20\n",
-    "a million lines of nothing": "time_s,rtt_ms\n" + "\n" * 1_000_000,
-    "two million rows": "time_s,rtt_ms\n" + "0.1,20\n" * 2_000_000,
+    "times that fall": "sent_s,rtt_ms\n" + "".join(f"{300 - n / 10},20\n" for n in range(3000)),
+    "all at once": "sent_s,rtt_ms\n" + "0,20\n" * 3000,
+    "one row": "sent_s,rtt_ms\n0,20\n",
+    "a million lines of nothing": "sent_s,rtt_ms\n" + "\n" * 1_000_000,
+    "two million rows": "sent_s,rtt_ms\n" + "0.1,20\n" * 2_000_000,
     "a header of 10 MB": "t" * 10_000_000,
     "quotes": '"' * 1_000_000,
     "JSON nested 1,000,000 deep": "[" * 1_000_000,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -114,7 +114,7 @@ def modules(times: int, rng: random.Random, home: Path) -> Counter[str]:
         took = time.monotonic() - begun
         held["within 20 s" if took < 20 else "TOOK LONGER"] += 1
         held["FILES LEFT OPEN"] += len(os.listdir("/proc/self/fd")) > open_before
-        left = _left(before, home)
+        left = _left(before)
         held["PROCESSES LEFT"] += bool(left)
         if left or took >= 20:
             print(f"{hook} {act}: {took:.1f} s, left {left}", flush=True)
@@ -123,12 +123,12 @@ def modules(times: int, rng: random.Random, home: Path) -> Counter[str]:
     return held
 
 
-def _left(before: set[int], home: Path) -> list[psutil.Process]:
-    """New processes that have a module's library open, a moment later."""
+def _left(before: set[int]) -> list[psutil.Process]:
+    """New processes that run modules, a moment later."""
     time.sleep(0.2)
     found = []
-    for one in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if one.pid not in before and str(home / "cache") in Path(f"/proc/{one.pid}/maps").read_text():
-                found.append(one)
+    for one in psutil.process_iter(["cmdline", "status"]):
+        words, ended = one.info["cmdline"] or [], one.info["status"] == psutil.STATUS_ZOMBIE
+        if one.pid not in before and not ended and words[:1] == [sys.executable] and "sawtooth.module" in words:
+            found.append(one)
     return found

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
+import os
 import random
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 
-from tools.trials.command import STUDY, finished, tables
+from tools.trials.command import STUDY, finished, sawtooth, tables
 
 
 def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:
@@ -20,4 +26,143 @@ def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:
         finished(["run", study, "--quiet", "--jobs", jobs, "--out", home / f"out-{number}"])
         first = first or tables(home / f"out-{number}")
         held["same bytes" if tables(home / f"out-{number}") == first else "OTHER BYTES"] += 1
+    return held
+
+
+JUMPS = {
+    "an hour forward": "3600",
+    "a day back": "-86400",
+    "ten years forward": "315360000",
+    "to 1970": "-1790000000",
+    "back and forth": "(-1) ** int(real() * 5) * 7200",
+    "by a second at each look": "calls()",
+    "standing still": "1790000000 - real()",
+}
+CLOCK = """
+import datetime, itertools, time
+real = time.time
+begun, counted = time.monotonic(), itertools.count()
+def calls():
+    return next(counted)
+def jumped():
+    now = real()
+    return now + ({jump}) if time.monotonic() - begun > {after} else now
+time.time = jumped
+time.time_ns = lambda: int(jumped() * 1e9)
+class Jumping(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(max(0, jumped()), tz)
+    @classmethod
+    def utcnow(cls):
+        return cls.fromtimestamp(max(0, jumped()), datetime.timezone.utc).replace(tzinfo=None)
+datetime.datetime = Jumping
+"""
+
+
+def clocks(times: int, rng: random.Random, home: Path) -> Counter[str]:
+    """The clock of the day jumps a while after the start of each process, or at each look, as Python sees it; the
+    command alone, with two workers, or with a cluster's; every fourth is also killed once.
+    """
+    study = home / "study.toml"
+    study.write_text(STUDY.replace('"20 s"', '"5 s"'))
+    finished(["run", study, "--quiet", "--jobs", "2", "--out", home / "whole"])
+    wanted, held = tables(home / "whole"), Counter[str]()
+    for number in range(times):
+        name = list(JUMPS)[number % len(JUMPS)]
+        site = home / f"site-{number}"
+        site.mkdir()
+        (site / "sitecustomize.py").write_text(CLOCK.format(jump=JUMPS[name], after=rng.choice((0.0, 0.5, 1.5))))
+        environment = {**os.environ, "PYTHONPATH": str(site)}
+        where = rng.choice((["--jobs", "1"], ["--jobs", "2"], ["--cluster", "local:2"]))
+        run: list[object] = ["run", study, "--quiet", *where, "--out", home / f"out-{number}"]
+        if number % 4 == 3:
+            program = sawtooth(*run, env=environment, start_new_session=True)
+            time.sleep(rng.uniform(0.5, 4))
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+            held["killed once"] += 1
+        program = sawtooth(*run, env=environment)
+        _, told = program.communicate(timeout=300)
+        held["tried"] += 1
+        good = program.returncode == 0 and tables(home / f"out-{number}") == wanted
+        held["same tables" if good else "OTHER TABLES, OR NONE"] += 1
+        if not good:
+            print(f"{name} {where}: {program.returncode} {told[:500]}", flush=True)
+    return held
+
+
+def at_once(times: int, rng: random.Random, home: Path) -> Counter[str]:
+    """Ten times the same command at the same time, into the same directory; some are killed and all given again."""
+    study = home / "study.toml"
+    study.write_text(STUDY.replace('"20 s"', '"2 s"'))
+    finished(["run", study, "--quiet", "--out", home / "whole"])
+    wanted, held = tables(home / "whole"), Counter[str]()
+    for number in range(times):
+        out = home / f"out-{number}"
+        run: list[object] = ["run", study, "--quiet", "--jobs", "1", "--out", out]
+        programs = [sawtooth(*run, start_new_session=True) for _ in range(10)]
+        killed = rng.randrange(0, 4)
+        time.sleep(rng.uniform(1, 4))
+        for program in programs[:killed]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+        ended = [program.communicate(timeout=580)[1] for program in programs]
+        held["commands"] += len(programs)
+        held["killed"] += sum(program.returncode == -signal.SIGKILL for program in programs)
+        held["ended well"] += sum(program.returncode == 0 for program in programs)
+        held["WITH AN ERROR"] += sum(program.returncode > 0 for program in programs)
+        for program, told in zip(programs, ended, strict=True):
+            if program.returncode > 0:
+                print(told[:400], flush=True)
+        results = [path for path in out.glob("trial/2*") if not path.is_symlink()]
+        whole = [path for path in results if json.loads((path / "study.json").read_text())["finished"]]
+        held["results"] += len(results)
+        held["finished results"] += len(whole)
+        held["latest is a finished one"] += (out / "trial" / "latest").resolve() in whole
+        for path in whole:
+            held["same tables" if _tables_of(path) == wanted else "OTHER TABLES"] += 1
+    return held
+
+
+def _tables_of(directory: Path) -> str:
+    """As ``tables``, of one of several results."""
+    digest = hashlib.sha256()
+    for path in sorted([*directory.glob("*.csv"), *directory.glob("points/*/*.parquet")]):
+        digest.update(f"{path.relative_to(directory)} ".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def elsewhere(times: int, rng: random.Random, home: Path) -> Counter[str]:
+    """The same study in turn with one job and two, on a cluster of two workers, with other seeds of Python's hashes,
+    in another directory, another language and another time zone; and a scenario on the kernel, each time again.
+    """
+    from sawtooth.engines import get
+    from sawtooth.scenario import Scenario
+
+    study = home / "study.toml"
+    study.write_text(STUDY.replace('"20 s"', '"5 s"'))
+    finished(["run", study, "--quiet", "--out", home / "whole"])
+    wanted, held = tables(home / "whole"), Counter[str]()
+    path = {"rate": "20 Mbit/s", "rtt": "20 ms", "loss": "1%"}
+    scenario = Scenario.from_dict({"topology": "path", "duration": "3 s", "path": path})
+    first = None
+    for number in range(times):
+        where = [["--jobs", "1"], ["--jobs", "2"], ["--cluster", "local:2"]][number % 3]
+        place = home / f"place-{number}"
+        place.mkdir()
+        zone = rng.choice(("UTC", "Asia/Kathmandu", "America/St_Johns"))
+        environment = {**os.environ, "PYTHONHASHSEED": str(rng.randrange(1 << 30)), "TZ": zone}
+        environment["LC_ALL"] = rng.choice(("C", "C.UTF-8", "de_DE.UTF-8"))
+        program = sawtooth("run", study, "--quiet", *where, "--out", "out", cwd=place, env=environment)
+        program.communicate(timeout=300)
+        held[f"sim, {' '.join(where)}"] += 1
+        same = program.returncode == 0 and tables(place / "out") == wanted
+        held["sim: same bytes" if same else "SIM: OTHER BYTES"] += 1
+        if number % 3 == 0:
+            run = get("kernel").run(scenario)
+            first = first or run
+            same = all(table.equals(run.tables[name]) for name, table in first.tables.items())
+            held["kernel: same tables" if same else "KERNEL: OTHER TABLES"] += 1
     return held

@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -122,3 +123,39 @@ def _below(process: int) -> list[psutil.Process]:
 def _workers(process: int) -> list[psutil.Process]:
     """Of a local cluster: grandchildren, forks of a process that has loaded what they need."""
     return [one for one in _below(process) if one.ppid() != process]
+
+
+def suspensions(times: int, rng: random.Random, home: Path) -> Counter[str]:
+    """SIGSTOP, 1 to 8 s later SIGCONT: to the command, to its whole group, or to one process below it; with two
+    workers, or a cluster's.
+    """
+    study = home / "study.toml"
+    study.write_text(STUDY)
+    start = time.monotonic()
+    finished(["run", study, "--quiet", "--jobs", "2", "--out", home / "whole"])
+    took = time.monotonic() - start
+    wanted, held = tables(home / "whole"), Counter[str]()
+    for number in range(times):
+        out, where = home / f"out-{number}", rng.choice((["--jobs", "2"], ["--cluster", "local:2"]))
+        program = sawtooth("run", study, "--quiet", *where, "--out", out, start_new_session=True)
+        victim = rng.choice(("command", "group", "one below"))
+        for _ in range(rng.choice((1, 1, 3))):
+            time.sleep(rng.uniform(0.0, 0.6 * took))
+            below = _below(program.pid)
+            at = rng.choice(below).pid if victim == "one below" and below else program.pid
+            send = os.killpg if victim == "group" else os.kill
+            with contextlib.suppress(ProcessLookupError):
+                send(at, signal.SIGSTOP)
+                held[f"stopped: {victim}"] += 1
+                time.sleep(rng.uniform(1, 8))
+                send(at, signal.SIGCONT)
+        try:
+            _, told = program.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
+            _, told = program.communicate()
+        good = program.returncode == 0 and tables(out) == wanted
+        held["went on to the same tables" if good else "DID NOT"] += 1
+        if not good:
+            print(f"{victim} {where}: {program.returncode} {told[:400]}", flush=True)
+    return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import secrets
 import signal
 import struct
 import subprocess
@@ -31,6 +32,7 @@ PATIENCE_S = 10
 _WORDS = 512
 _BASES = 16
 _POLL_S = 0.2
+_MARK = "SAWTOOTH_APART"
 _GRACE_S = 5.0
 _WHY: dict[int, str] = {
     signal.SIGFPE: "divided by zero",
@@ -71,6 +73,7 @@ class Apart:
         self._libraries = [self._built(wanted) for wanted in self._distinct]
         self._tables: dict[str, dict[str, Any]] = {}
         self.now_ns = self.events = self.delivered_packets = 0
+        self._mark = secrets.token_hex(8)
         self._page = tempfile.TemporaryFile()  # noqa: SIM115
         self._page.truncate(8 * _WORDS)
         ours, theirs = os.pipe()
@@ -86,6 +89,7 @@ class Apart:
                 pass_fds=(self._page.fileno(), back, theirs),
                 # Ctrl-C is for us, who end it.
                 start_new_session=True,
+                env={**os.environ, _MARK: self._mark},
             )
         finally:
             for end in (theirs, back, said):
@@ -140,9 +144,14 @@ class Apart:
         self._page.close()
 
     def _kill(self) -> None:
-        # Its session is its own, so all that it began is one group.
+        """Also what it began: its group, and those that have left its session, by the mark that they inherited."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        mark = f"{_MARK}={self._mark}".encode()
+        for process in filter(str.isdecimal, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if mark in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
+                    os.kill(int(process), signal.SIGKILL)
 
     def __enter__(self) -> Apart:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.foreign import json_value, part
+from sawtooth.plain import plain
 from sawtooth.programs.program import Program
 from sawtooth.programs.value import value_of
 from sawtooth.testbed.containers import FILES_BYTES
@@ -104,8 +106,8 @@ def execute(
     of sockets there. Programs see their working directory and the directories ``see``. ``output`` is called from time
     to time with a program's number and its new output.
 
-    Raises SawtoothError: ``unsupported``, ``unknown-name``, ``bad-program``, ``kernel-missing``, ``tool-missing``,
-    ``program-not-ready``, ``testbed-failed``, ``interrupted``.
+    Raises SawtoothError: ``unsupported``, ``bad-usage``, ``unknown-name``, ``bad-program``, ``kernel-missing``,
+    ``tool-missing``, ``program-not-ready``, ``testbed-failed``, ``interrupted``.
     """
     from sawtooth import temporary
     from sawtooth.testbed import outcome
@@ -113,6 +115,9 @@ def execute(
     if engine not in ENGINES:
         message = f"the engine {engine} runs no programs"
         raise InputError("unsupported", message, field="engine", fix=f"use --engine {' or '.join(ENGINES)}")
+    if re.fullmatch(r"[1-9][0-9]{0,8}[KMG]", memory) is None:
+        message = f'"{plain(memory, 40)}" is no size of memory'
+        raise InputError("bad-usage", message, field="memory", fix='write it like "2048M"')
     aliases = _aliases(scenario)
     names = {name: host for host, name in aliases.items()}
     known = [host.name for host in scenario.compile().hosts]
@@ -281,8 +286,6 @@ class _Output:
 
 
 def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: Mapping[str, str]) -> Execution:
-    import re
-
     from sawtooth.testbed import tables
     from sawtooth.testbed.__main__ import SYSTEM
     from sawtooth.testbed.programs import PROGRAMS

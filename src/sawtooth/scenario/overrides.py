@@ -19,6 +19,12 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
     Raises SawtoothError ``bad-override``.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Bytes of the command line, as Python has them.
+        fix = "type it anew, without bytes of another encoding"
+        raise InputError("bad-override", f'"{plain(text, 80)}" is not UTF-8', field="--set", fix=fix) from None
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(
