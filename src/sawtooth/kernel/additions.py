@@ -1,4 +1,5 @@
-"""Additions: what a user has built into a kernel: patches, congestion controls in C, and what scenarios call them."""
+"""Additions: what a user builds into a kernel: patches, congestion controls written in C, and the names that scenarios
+use for them."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from sawtooth.foreign import read_bytes
 from sawtooth.plain import plain
 
 LARGEST_BYTES = 16 << 20
-"""Of a patch or a source file."""
+"""Largest size of a patch or source file, in bytes."""
 FOLDER = "net/ipv4/sawtooth"
-"""Of the files that are built in, in the copy of the source."""
+"""Where the user's files are put in the copy of the kernel source."""
 DEFAULT = "default"
-"""What lists call the kernel without additions; no other is called so."""
+"""The name that lists show for the kernel without additions. No other kernel can have it."""
 
 _BESIDE = "net/ipv4/Makefile"
 _LINE = "\nobj-y += sawtooth/\n"
@@ -33,14 +34,14 @@ _FILE = re.compile(r"[A-Za-z0-9_-]{1,60}\.[ch]")
 
 @dataclass(frozen=True)
 class File:
-    """A file as it was when it was named: what becomes of it later is no matter."""
+    """A file with the content it had when it was read. Later changes to the file have no effect."""
 
     path: Path
     content: bytes
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> File:
-        """Raises InputError ``file-not-found``, ``file-unreadable``, ``out-of-range``."""
+        """Read a file. Raises InputError ``file-not-found``, ``file-unreadable`` or ``out-of-range``."""
         content = read_bytes(path, LARGEST_BYTES)
         if len(content) > LARGEST_BYTES:
             fix = "give a patch or a C file"
@@ -49,19 +50,19 @@ class File:
 
     @property
     def sha256(self) -> str:
-        """Of its content, in hexadecimal."""
+        """SHA-256 of the content, in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The file's name and digest as JSON values."""
         return {"file": self.path.name, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
 class Additions:
-    """``name``: what scenarios call the kernel, empty for none. ``patches``: applied to the source in order with
-    ``patch -p1``. ``modules``: C files with a congestion control each, and headers of theirs. ``names``: what scenarios
-    call a control, and what this kernel calls it.
+    """What a user adds to a kernel. ``name``: the name that scenarios use for the kernel; empty if it has none.
+    ``patches``: applied to the source in order, with ``patch -p1``. ``modules``: C files with one congestion control
+    each, and their headers. ``names``: maps a control's name in scenarios to its name in this kernel.
     """
 
     name: str = ""
@@ -78,8 +79,9 @@ class Additions:
         modules: Sequence[str | PathLike[str]] = (),
         names: Mapping[str, str] | None = None,
     ) -> Additions:
-        """Raises InputError: ``bad-name`` for a name that a scenario can't say, or a file whose name make can't;
-        ``duplicate-name``; ``file-not-found``, ``file-unreadable``, ``out-of-range`` for a file.
+        """Read the files. Raises InputError: ``bad-name`` for a name that scenarios do not allow or a file name that
+        make does not allow; ``duplicate-name``; and for a file ``file-not-found``, ``file-unreadable`` or
+        ``out-of-range``.
         """
         if name is not None and (not _NAME.fullmatch(name) or name == DEFAULT):
             message = f'a kernel cannot be called "{plain(name, 60)}"'
@@ -107,20 +109,22 @@ class Additions:
 
     @property
     def programs(self) -> tuple[File, ...]:
-        """The C files among the modules."""
+        """The C files among the modules, without the headers."""
         return tuple(file for file in self.modules if file.path.suffix == ".c")
 
     def patched(self) -> str:
-        """Digest of the patches, empty without any: trees with the same one differ by their modules only."""
+        """Digest of the patches; empty if there are none. Two source trees with the same digest differ only in their
+        modules."""
         return _digest([file.sha256 for file in self.patches]) if self.patches else ""
 
     def digest(self) -> str:
-        """Of all, empty without any."""
+        """Digest of all additions; empty if there are none."""
         files = [[(file.path.name, file.sha256) for file in group] for group in (self.patches, self.modules)]
         return _digest([self.name, *files, self.names]) if self else ""
 
     def patch(self, tree: Path) -> None:
-        """Applies the patches. Raises SawtoothError ``patch-failed``, naming the patch, the file and the hunk."""
+        """Apply the patches to ``tree``. Raises SawtoothError ``patch-failed``, naming the patch, the file and the
+        hunk."""
         for file in self.patches:
             command = ["patch", "-p1", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
             done = subprocess.run(command, cwd=tree, input=file.content, capture_output=True)
@@ -130,9 +134,8 @@ class Additions:
                 raise InputError("patch-failed", _rejected(said), file=file.path, fix=fix)
 
     def lay(self, tree: Path) -> None:
-        """Makes the tree have these modules and no others. What is the same already is not touched, so that make
-        compiles only what changed.
-        """
+        """Put exactly these modules into ``tree``. Unchanged files are not rewritten, so that make compiles only what
+        changed."""
         folder, makefile = tree / FOLDER, tree / _BESIDE
         if not self.modules and not folder.exists():
             return
@@ -152,10 +155,11 @@ class Additions:
             _write(folder / name, content)
 
     def described(self, found: Sequence[str], tree: Path) -> dict[str, Any]:
-        """What is to be said of it in a kernel's description. ``found``: the controls that it names at its boot.
+        """The additions as the kernel's description stores them. ``found``: the congestion controls that the kernel
+        lists when it boots.
 
-        Raises SawtoothError ``build-failed`` for C files that registered none; InputError ``unknown-name`` for a name
-        that stands for none, ``conflict`` for one that hides another.
+        Raises SawtoothError ``build-failed`` if a C file registered no control; InputError ``unknown-name`` if a name
+        refers to no control, ``conflict`` if it hides another control.
         """
         linux = {name for path in (tree / "net/ipv4").glob("tcp_*.c") for name in _named(path.read_bytes())}
         fresh = set(found) - linux
@@ -182,7 +186,7 @@ class Additions:
 
 
 def _named(source: bytes) -> set[str]:
-    """The names that a C file gives to what it registers."""
+    """The names under which a C file registers its controls."""
     return {name.decode() for name in re.findall(rb'\.name\s*=\s*"([A-Za-z0-9_-]{1,15})"', source)}
 
 
@@ -196,7 +200,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _rejected(said: str) -> str:
-    """The first hunk that failed, out of what ``patch`` said."""
+    """The first hunk that failed, from the output of ``patch``."""
     file = ""
     for line in said.splitlines():
         if found := re.match(r"(?:checking|patching) file '?([^']*?)'?(?: \(.*)?$", line):

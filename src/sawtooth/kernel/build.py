@@ -1,4 +1,5 @@
-"""Building a user-mode kernel, in stages that a later call takes up again: unpack, configure, compile, try."""
+"""Building a user-mode kernel in stages: unpack, configure, compile, boot. A later call continues after the last
+finished stage."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ from sawtooth.kernel.source import Source
 from sawtooth.storage import new_directory, write_json, writing
 
 RATES = (100, 250, 300, 1000)
-"""The HZ that Linux offers; those of a scenario's hosts too."""
+"""Timer frequencies (HZ) that Linux offers. Hosts in scenarios can have the same ones."""
 
 COMPILED_STEPS = 1240
-"""Steps of compiling Debian's 6.12, for the progress: others have about as many."""
+"""Number of compile steps of Debian's Linux 6.12, used to show progress. Other versions have about as many."""
 
 Progress = Callable[[str, float | None], None]
-"""Called with what is being done, and the fraction of that which is done, where it is known."""
+"""Called with the current activity and, where known, the finished fraction."""
 
 _PR_SET_PDEATHSIG = 1
 _STEP = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|HOSTLD|GEN|UPD) ")
@@ -62,18 +63,18 @@ def build(
     modules: Sequence[str | PathLike[str]] = (),
     names: Mapping[str, str] | None = None,
 ) -> Kernel:
-    """The kernel of that source and HZ, built where it is not in the cache yet.
+    """Return the kernel for this source and HZ; build it if it is not in the cache.
 
-    ``source_path`` is a tarball or directory, by default Debian's package; ``jobs`` compilers run at once, by default
-    one a core. An interrupted build goes on where it stopped; of two at once the second waits, unless its kernel is
-    there.
+    ``source_path`` is a tarball or directory, by default Debian's package. ``jobs`` is the number of parallel
+    compilers, by default one per core. An interrupted build continues where it stopped. If two builds run at the same
+    time, the second waits, unless its kernel exists already.
 
-    ``patches`` are applied to the copy of the source that is built, ``modules`` are C files built in, each with a
-    congestion control, and headers of theirs. ``name`` is what scenarios call the kernel; it replaces the one with the
-    same name and HZ. ``names``: what scenarios call a control, and what this kernel calls it.
+    ``patches`` are applied to the copy of the source that is built. ``modules`` are C files to build in, each with one
+    congestion control, and their headers. ``name`` is the name that scenarios use for the kernel; the new kernel
+    replaces one with the same name and HZ. ``names`` maps a control's name in scenarios to its name in this kernel.
 
     Raises SawtoothError: ``out-of-range``, ``file-not-found``, ``file-unreadable``, ``bad-source``, ``tool-missing``,
-    ``disk-full``, ``unwritable-output``, ``build-failed``, and as ``Additions`` does.
+    ``disk-full``, ``unwritable-output``, ``build-failed``, and the errors of ``Additions``.
     """
     if hz not in RATES:
         fix = f"choose one of: {', '.join(map(str, RATES))}"
@@ -99,13 +100,13 @@ def build(
         for other in everything():
             if added.name and (other.name, other.hz) == (added.name, hz) and other.path.parent != target:
                 other.remove()
-        # Who built something in will do so again, and then only that is compiled.
+        # A user who adds patches or modules will probably build again. The kept tree then needs only a partial compile.
         trees.tidy(work, tell, keep=bool(added.modules or added.patches))
         return ready
 
 
 def remove_trees(progress: Progress | None = None) -> list[Path]:
-    """Removes all copies of the source that builds left, interrupted ones too; waits for a build that is under way."""
+    """Remove all source copies that builds left behind, including interrupted ones. Waits for a build in progress."""
     tell = progress or (lambda what, fraction: None)
     cache = cache_directory()
     if not cache.is_dir():
@@ -158,7 +159,7 @@ def _build(
             binary = aside / BINARY
             with writing(binary):
                 subprocess.run(["strip", "-o", binary, tree / BINARY], check=True)
-                # A guest's kernel is started by a user that is not root.
+                # The user that runs a guest's kernel is not root, so everyone must be able to execute it.
                 binary.chmod(0o755)
                 algorithms = _algorithms(binary)
             about = added.described(algorithms, tree) | {
@@ -183,15 +184,16 @@ def _build(
 
 
 def new_directory_again(target: Path) -> contextlib.AbstractContextManager[Path]:
-    """As ``new_directory``, in the place of a directory that is not a whole kernel."""
+    """Like ``new_directory``, but replaces a directory that does not hold a complete kernel."""
     shutil.rmtree(target, ignore_errors=True)
     return new_directory(target)
 
 
 def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
-    """All off but our fragment. Raises SawtoothError ``build-failed`` when the source does not know a part of it."""
+    """Configure the kernel: everything off except our fragment. Raises SawtoothError ``build-failed`` if the source
+    does not know one of the fragment's options."""
     fragment = tree / "sawtooth.config"
-    # What a source does not know is passed over by make, and only that of a newer kernel may be lacking.
+    # make ignores options that the source does not know. Only options of newer kernels may be missing.
     fragment.write_text(configuration() + data("newer.config"), encoding="utf-8")
     _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
     set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
@@ -210,7 +212,7 @@ def _make(
     counter: _Counter | None = None,
     added: Additions | None = None,
 ) -> None:
-    """Runs make, which ends with this process; it keeps the lock until its last compiler is gone."""
+    """Run make. It is killed when this process ends, and holds the lock until its last compiler has ended."""
     command = ["nice", "-n", "10", "make", "ARCH=um", *arguments]
     environment = {name: value for name, value in os.environ.items() if name not in _UNWANTED} | _SAME_BYTES
     with log.open("a", encoding="utf-8") as copy:
@@ -250,10 +252,11 @@ _SAME_BYTES = {
     "KBUILD_BUILD_HOST": "sawtooth",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""The kernel mixes its own banner into its random numbers, so it must not name the hour of its build."""
+"""Makes builds reproducible: the kernel mixes its version banner into its random numbers, so the banner must not
+contain the build time."""
 
 _UNWANTED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARCH", "CROSS_COMPILE", "KBUILD_OUTPUT", "O")
-"""What an outer make or another kernel's build would hand down."""
+"""Environment variables that an outer make, or the build of another kernel, could pass on."""
 
 
 def _end_with_parent() -> None:
@@ -277,7 +280,8 @@ def _failure(log: Path, status: int, added: Additions) -> SawtoothError:
 
 
 def _algorithms(binary: Path) -> list[str]:
-    """Boots the kernel and asks it. Raises SawtoothError ``build-failed`` when it does not boot."""
+    """Boot the kernel and return the congestion controls that it lists. Raises SawtoothError ``build-failed`` if it
+    does not boot."""
     trial = Kernel(binary, "", 0, (), "", "", "", "", "", 0.0)
     share = binary.parent / "trial"
     share.mkdir()
@@ -296,7 +300,7 @@ def _algorithms(binary: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _locked(path: Path, tell: Progress) -> Iterator[int]:
-    """The file descriptor of a lock that is held until the block, and every process it started, ends."""
+    """Hold a lock file until the block, and every process started in it, has ended. Yields its file descriptor."""
     with writing(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -309,7 +313,7 @@ def _locked(path: Path, tell: Progress) -> Iterator[int]:
 
 
 def _is_held(path: Path) -> bool:
-    """Whether another build is under way."""
+    """Whether another build is in progress."""
     with writing(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -319,7 +323,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _taken(lock: int) -> bool:
-    """Whether the lock is ours now, without waiting for it."""
+    """Try to take the lock without waiting. True if this process holds it now."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -328,7 +332,7 @@ def _taken(lock: int) -> bool:
 
 
 class _Counter:
-    """Counts steps over all calls of make, in a file."""
+    """Counts steps over all calls of make. The count is kept in a file."""
 
     def __init__(self, path: Path, show: Callable[[int], None]) -> None:
         self._path, self._show = path, show
@@ -343,7 +347,7 @@ class _Counter:
 
 
 class _Clock:
-    """Adds up the seconds of all its blocks, over all calls, in a file."""
+    """Adds up the seconds of all its blocks over all calls. The sum is kept in a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -356,7 +360,7 @@ class _Clock:
         return self._before + time.monotonic() - self._begun
 
     def save(self) -> None:
-        # A full disk is told by make, in better words.
+        # If the disk is full, make reports it with a better message.
         with contextlib.suppress(OSError):
             self._path.write_text(json.dumps(self.total()))
 

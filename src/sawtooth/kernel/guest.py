@@ -1,4 +1,4 @@
-"""Guest: one boot of a user-mode kernel in virtual time, to run one program."""
+"""Guest: one boot of a user-mode kernel in virtual time, which runs one program."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel.kernel import Kernel, data
 
 SHARE = "/run/sawtooth"
-"""Where the guest sees the shared directory."""
+"""Path of the shared directory in the guest."""
 
 START_NS = 1_767_225_600_000_000_000
-"""What every guest's clock shows at its boot: 2026-01-01 00:00:00 UTC."""
+"""The clock of every guest at boot, in ns since 1970: 2026-01-01 00:00:00 UTC."""
 
 _POLL_S = 0.1
 _ROOM_BYTES = 16 << 20
-"""Beside its memory, what a guest's kernel writes for itself."""
+"""Bytes of disk or memory that a guest's kernel needs for its own files, in addition to its memory."""
 
 _CONSOLE_CHARACTERS = 20_000
 _ENVIRONMENT = {
@@ -40,7 +40,8 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class GuestResult:
-    """How it ended: the program's exit status, the kernel's messages, processor and wall time of all of it."""
+    """How a guest ended: the program's exit status, the kernel's messages, and the processor and wall time of the whole
+    boot."""
 
     exit_code: int
     console: str
@@ -50,10 +51,11 @@ class GuestResult:
 
 @dataclass(frozen=True)
 class Guest:
-    """What a guest runs on: its kernel, the host's processor that it is pinned to (None: free), its memory, and further
-    ``words`` of its kernel's command line.
+    """What a guest runs with: its kernel, the processor of the host that it is pinned to (None: not pinned), its
+    memory, and additional ``words`` for the kernel's command line.
 
-    The same program, share and seed see the same clock, the same random numbers and the same network, each time.
+    With the same program, share and seed, a guest has the same clock, the same random numbers and the same network each
+    time.
     """
 
     kernel: Kernel
@@ -72,14 +74,15 @@ class Guest:
         poll: Callable[[], None] | None = None,
         places: Sequence[Path] = (),
     ) -> GuestResult:
-        """Boots, runs ``argv`` as root of the guest, and powers off.
+        """Boot, run ``argv`` as the guest's root, and power off.
 
-        The guest sees the host's files read-only, and ``share``, writable, at ``SHARE``; the program's output is in
-        ``share``/stdout and stderr. It reaches ``places``, directories, where they lie, also below /tmp and in closed
-        ones. ``timeout_s`` is wall time. ``poll`` is called ten times a second and may raise, which ends the guest.
-        However this call ends, even by a kill of this process, it leaves no process and no directory behind.
+        The guest sees the host's files read-only. ``share`` is writable, at ``SHARE`` in the guest; the program's
+        output goes to ``share``/stdout and ``share``/stderr. ``places`` are directories that the guest reaches under
+        the same path as on the host, even below /tmp or in directories closed to others. ``timeout_s`` is wall time.
+        ``poll`` is called ten times per second; if it raises, the guest is ended. No process and no directory remains
+        after this call, even if this process is killed.
 
-        Raises SawtoothError: ``guest-timeout``, or ``guest-failed`` when the program did not come to its end.
+        Raises SawtoothError ``guest-timeout``, or ``guest-failed`` if the program did not run to its end.
         """
         if not share.is_dir():
             fix = "make it first, or name one that exists"
@@ -114,7 +117,8 @@ class Guest:
         (directory / "command").write_text(f"exec {command}\n", encoding="utf-8", errors="surrogateescape")
 
     def _command(self) -> list[str]:
-        """The same for every guest of a seed and ``words``: the kernel mixes them into its random numbers."""
+        """The kernel's command line. It must be the same for each guest with this seed and ``words``, because the
+        kernel mixes it into its random numbers."""
         return [
             str(self.kernel.path),
             f"mem={self.memory}",
@@ -129,7 +133,8 @@ class Guest:
             "quiet",
             "uml_dir=uml",
             "umid=guest",
-            # Through the kernel's own working directory, so that no random name is in these words.
+            # The path goes through the kernel's working directory, so that no random directory name is on the command
+            # line.
             "init=/proc/self/cwd/init",
             f"sawtooth.seed={self.seed}",
             *self.words,
@@ -143,7 +148,7 @@ class Guest:
         poll: Callable[[], None] | None,
         places: Sequence[Path],
     ) -> dict[str, float]:
-        """Runs the kernel under a keeper, which cleans up after it even when this process is killed."""
+        """Run the kernel under a keeper process, which cleans up even when this process is killed."""
         keeper = Path(__file__).with_name("keeper.py")
         order = {
             "command": self._command(),
@@ -162,7 +167,7 @@ class Guest:
             text=True,
             start_new_session=True,
         ) as process:
-            # The keeper ends the guest when its standard input closes: by us, or with us.
+            # The keeper ends the guest when its standard input closes: because we close it, or because we end.
             assert process.stdin is not None
             assert process.stdout is not None
             try:
@@ -185,7 +190,7 @@ class Guest:
 
 
 def _places() -> tuple[Path, ...]:
-    """This Python and its packages, which a guest must reach wherever they lie."""
+    """Directories of this Python and its packages. The guest needs them, wherever they are."""
     return Path(sys.base_prefix), Path(sys.prefix), Path(__file__).parents[2]
 
 
@@ -195,7 +200,8 @@ def _bytes(memory: str) -> int:
 
 
 def _memory_directory() -> str:
-    """Where the guest's memory is a file: one kept in memory, if programs may run from it and there is room."""
+    """Directory for the file that holds the guest's memory: in RAM if programs may be executed from there and there is
+    enough space."""
     shared = "/dev/shm"
     with contextlib.suppress(OSError):
         about = os.statvfs(shared)

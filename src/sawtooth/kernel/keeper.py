@@ -1,8 +1,8 @@
-"""The keeper of one guest: a process of its own that runs it, and leaves nothing when the guest or the parent ends.
+"""The keeper of one guest: a separate process that runs the guest and cleans up when the guest or the parent ends.
 
-Called with one argument, JSON: command, directory, share, places, room_bytes, cpu, timeout_s, env. It ends the guest
-when its standard input closes, which also a parent that is killed cannot prevent. Standard library only: it is run
-without site packages.
+It is called with one argument, JSON: command, directory, share, places, room_bytes, cpu, timeout_s, env. It ends the
+guest when its standard input closes, which happens even when the parent is killed. It uses only the standard library,
+because it runs without site packages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sawtooth.kernel import view
 else:
-    # Its neighbour, by its file: there is no package here.
+    # Load the module ``view`` by its file name: the package is not importable here.
     _spec = spec_from_file_location("view", Path(__file__).with_name("view.py"))
     view = module_from_spec(_spec)
     _spec.loader.exec_module(view)
@@ -33,9 +33,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(order: dict[str, Any]) -> dict[str, Any]:
-    """Runs the guest; returns its exit status, its processor time in seconds, and whether its time was up."""
+    """Run the guest. Returns its exit status, its processor time in seconds, and whether it reached its timeout."""
     libc = ctypes.CDLL(None)
-    # Whatever the guest leaves behind becomes our child, so that it can be found.
+    # Processes that the guest leaves behind become children of this process, so that it can find them.
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if order["cpu"] is not None:
         os.sched_setaffinity(0, {order["cpu"]})
@@ -57,7 +57,7 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, alive: int) -> None:
-    """The first process of the guest's own: runs the kernel, and ends with all that it started."""
+    """The first process in the guest's PID namespace: runs the kernel, and on its end kills all that it started."""
     status = 127
     try:
         os.umask(0o022)
@@ -66,7 +66,7 @@ def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, al
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(console, 1)
         os.dup2(console, 2)
-        # By an open file, which may lie where only the caller may go.
+        # Start the program through an open file: its path may only be accessible to the caller.
         program = os.open(order["command"][0], os.O_RDONLY)
         share, places = Path(order["share"]), [Path(place) for place in order["places"]]
         environment = dict(order["env"])
@@ -79,7 +79,7 @@ def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, al
         view.drop(user)
         _end_with_parent(libc)
         if select.select([alive], [], [], 0)[0]:
-            # The keeper was gone before.
+            # The keeper had already ended.
             return
         kernel = os.fork()
         if kernel == 0:
@@ -87,7 +87,7 @@ def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, al
             os.execve(program, order["command"], environment)
         status = _exit_status(os.waitpid(kernel, 0)[1])
         if seen:
-            # The first process of a table of processes: all others.
+            # This is process 1 of its PID namespace; -1 means all others in it.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
@@ -109,7 +109,7 @@ def _exit_status(waited: int) -> int:
 
 
 def _wait(child: int, timeout_s: float) -> bool:
-    """Until the guest ends, the parent is gone or the time is up; false for the last."""
+    """Wait until the guest ends, the parent ends or the timeout is reached. Returns false for the timeout."""
     guest = os.pidfd_open(child)
     poll = select.poll()
     poll.register(guest, select.POLLIN)
@@ -118,7 +118,7 @@ def _wait(child: int, timeout_s: float) -> bool:
 
 
 def _end_all(child: int) -> int:
-    """Kills and reaps every descendant; the guest's own wait status."""
+    """Kill and reap all descendants. Returns the wait status of the guest."""
     status = 0
     while True:
         with contextlib.suppress(ChildProcessError):
@@ -138,7 +138,7 @@ def _end_all(child: int) -> int:
 
 
 def _children() -> list[int]:
-    """Processes whose parent we are, from /proc/*/stat: ``pid (name) state parent …``."""
+    """Child processes of this process, from /proc/*/stat: ``pid (name) state parent …``."""
     me, found = str(os.getpid()), []
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -19,21 +19,21 @@ DESCRIPTION = "kernel.json"
 BINARY = "linux"
 _ADDED = ("name", "patches", "modules", "names")
 DEFAULT_HZ = 250
-"""What Debian and Ubuntu build with; it sets the grain of TCP's timers."""
+"""Debian and Ubuntu build with this HZ. It sets the resolution of TCP's timers."""
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A user-mode kernel that was built and has booted.
 
-    ``digest`` is of the binary itself, for a run's provenance; ``source`` of what it was built from; ``recipe`` of the
-    configuration and edits; ``algorithms`` is what it answered when asked for its congestion controls, sorted;
-    ``built`` is the UTC time, ``build_s`` the seconds that building took; ``source_sha256`` the whole digest of a
-    tarball (empty for a directory), ``source_checked`` what of the source was checked, in words.
+    ``digest``: of the binary, recorded in a run's provenance. ``source``: digest of the source. ``recipe``: digest of
+    the configuration and edits. ``algorithms``: the congestion controls that the kernel lists, sorted. ``built``: UTC
+    time of the build. ``build_s``: seconds that it took. ``source_sha256``: SHA-256 of the tarball (empty for a
+    directory). ``source_checked``: which checks the source passed, in words.
 
-    What a user had built in: ``patches`` and ``modules``, each with its file's name and ``sha256``, modules with the
-    ``controls`` that they register; ``names``, what scenarios call a control and what this kernel calls it; ``name``,
-    what scenarios call the kernel, empty for none.
+    Additions of the user: ``patches`` and ``modules``, each with the name of its file and its ``sha256``, modules also
+    with the ``controls`` that they register; ``names``, which maps a control's name in scenarios to its name in this
+    kernel; ``name``, the kernel's name in scenarios, empty if it has none.
     """
 
     path: Path
@@ -55,37 +55,39 @@ class Kernel:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is Linux as its source has it, and no scenario names it."""
+        """Whether the kernel has no additions and no name of its own."""
         return not (self.name or self.patches or self.modules or self.names)
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """What scenarios may ask it for, sorted: its controls, those that ``names`` gives another name under that."""
+        """The congestion controls that scenarios can ask for, sorted. A control in ``names`` is listed under its name
+        in scenarios."""
         return tuple(sorted({*self.algorithms} - {*self.names.values()} | {*self.names}))
 
     def registered(self, sha256: str) -> tuple[str, ...]:
-        """The controls of a module that was built in, by its file's digest."""
+        """The controls that a built-in module registers. ``sha256`` is the digest of the module's file."""
         return tuple(name for file in self.modules if file["sha256"] == sha256 for name in file["controls"])
 
     def own(self, control: str) -> str:
-        """What this kernel calls a control of a scenario."""
+        """This kernel's own name for a control of a scenario."""
         return self.names.get(control, control)
 
     def remove(self) -> None:
-        """From the cache. Guests that run on it go on. Raises SawtoothError ``unwritable-output``."""
+        """Remove the kernel from the cache. Running guests are not affected. Raises SawtoothError
+        ``unwritable-output``."""
         with writing(self.path.parent):
-            # First what makes it one.
+            # Remove the description first: without it, the directory does not count as a kernel.
             (self.path.parent / DESCRIPTION).unlink()
             shutil.rmtree(self.path.parent)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what a user had built in only where there is some."""
+        """The kernel as JSON values. Additions are included only if there are any."""
         told = {**asdict(self), "path": str(self.path), "algorithms": list(self.algorithms)}
         return {key: value for key, value in told.items() if value or key not in _ADDED}
 
 
 def cache_directory() -> Path:
-    """Where kernels lie: ``$XDG_CACHE_HOME/sawtooth/kernel``, by default under ``~/.cache``."""
+    """The directory of the kernels: ``$XDG_CACHE_HOME/sawtooth/kernel``, by default ``~/.cache/sawtooth/kernel``."""
     return cache() / "kernel"
 
 
@@ -95,33 +97,33 @@ def configuration() -> str:
 
 
 def data(name: str) -> str:
-    """A text file that is shipped for the kernel."""
+    """The text of a file that sawtooth ships for building kernels."""
     return (files("sawtooth") / "data" / "kernel" / name).read_text(encoding="utf-8")
 
 
 def recipe() -> str:
-    """Digest of everything of ours that a kernel is made of: configuration and edits."""
+    """Digest of sawtooth's part of a kernel build: configuration and edits."""
     from sawtooth.kernel.source import EDITS
 
     return hashlib.sha256((configuration() + repr(EDITS)).encode()).hexdigest()[:12]
 
 
 def everything() -> list[Kernel]:
-    """All kernels in the cache, also those that another version of sawtooth built, the latest first."""
+    """All kernels in the cache, newest first, including those built by other versions of sawtooth."""
     found = [load(path.parent) for path in cache_directory().glob(f"*/{DESCRIPTION}")]
     return sorted((kernel for kernel in found if kernel is not None), key=lambda kernel: kernel.built, reverse=True)
 
 
 def installed() -> list[Kernel]:
-    """All kernels in the cache that this version of sawtooth would build, the latest first."""
+    """The kernels in the cache that this version of sawtooth would build in the same way, newest first."""
     current = recipe()
     return [kernel for kernel in everything() if kernel.recipe == current]
 
 
 def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
-    """The kernel built last with that HZ: of that name, else one that is Linux as its source has it.
+    """The newest kernel with this HZ and ``name``. Without ``name``: the newest without additions.
 
-    Raises SawtoothError ``kernel-missing``, naming the command to run.
+    Raises SawtoothError ``kernel-missing``, with the command to run.
     """
     alike = [kernel for kernel in installed() if (kernel.is_plain if name is None else kernel.name == name)]
     for kernel in alike:
@@ -143,9 +145,8 @@ def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
 
 
 def find_with(sources: Mapping[str, str], hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
-    """The kernel built last with that HZ, and of that name where there is one, which has these files built in as they
-    are: ``sources`` are their SHA-256 by path. Raises SawtoothError ``kernel-missing``, naming the command to run.
-    """
+    """The newest kernel with this HZ (and ``name``, if given) that has exactly these files built in. ``sources``:
+    SHA-256 by path. Raises SawtoothError ``kernel-missing``, with the command to run."""
     for kernel in installed():
         built_in = {file["sha256"] for file in kernel.modules}
         if kernel.hz == hz and name in (None, kernel.name) and built_in.issuperset(sources.values()):
@@ -158,7 +159,7 @@ def find_with(sources: Mapping[str, str], hz: int = DEFAULT_HZ, name: str | None
 
 
 def having(control: str) -> list[str]:
-    """The names of kernels that have a control which scenarios call so."""
+    """Names of the kernels that have a control with this name in scenarios."""
     return sorted({kernel.name for kernel in installed() if kernel.name and control in kernel.controls})
 
 
@@ -167,7 +168,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def load(directory: Path) -> Kernel | None:
-    """The kernel of a directory of the cache; None when it is not a whole one of this format."""
+    """The kernel in a directory of the cache; None if it is incomplete or has another format."""
     try:
         about = read_json(directory / DESCRIPTION)
         about |= {key: tuple(about[key]) for key in ("algorithms", "patches", "modules") if key in about}

@@ -1,4 +1,4 @@
-"""What building a kernel needs from the system: tools, headers, space on the disk. Checked before anything is done."""
+"""What building a kernel needs from the system: tools, headers, disk space. Checked before the build starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from sawtooth.errors import SawtoothError
 
 SPACE_BYTES = 2_500_000_000
-"""The unpacked source, 1.5 GB, and what the compiler makes of it, with some room."""
+"""Disk space for a build: 1.5 GB of unpacked source, the compiler's output, and a margin."""
 
 Tell = Callable[[str], None]
 
@@ -28,7 +28,7 @@ TOOLS = {
     "perl": "perl",
     "patch": "patch",
 }
-"""Each program and the Debian package that has it."""
+"""Each required program and the Debian package that contains it."""
 
 HEADERS = {"libelf.h": "libelf-dev", "openssl/opensslv.h": "libssl-dev", "stdio.h": "libc6-dev"}
 
@@ -44,7 +44,8 @@ def missing() -> list[str]:
 
 
 def check(tell: Tell) -> None:
-    """Installs what is missing when root asks. Raises SawtoothError ``tool-missing`` naming the packages otherwise."""
+    """Check the tools. If some are missing, install them when run as root; otherwise raise SawtoothError
+    ``tool-missing``, naming the packages."""
     packages = missing()
     if packages:
         tell(f"installing {' '.join(packages)}")
@@ -52,7 +53,7 @@ def check(tell: Tell) -> None:
 
 
 def install(packages: Sequence[str]) -> None:
-    """Installs Debian packages. Raises SawtoothError ``tool-missing`` where that cannot be done."""
+    """Install Debian packages. Raises SawtoothError ``tool-missing`` if that is not possible."""
     command = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
     shown = " ".join(command)
     message = f"these system packages are missing: {' '.join(packages)}"
@@ -69,7 +70,7 @@ def install(packages: Sequence[str]) -> None:
 
 
 def check_space(directory: Path, present_bytes: int = 0) -> None:
-    """Raises SawtoothError ``disk-full`` when the disk of ``directory`` has not the room for a build."""
+    """Raises SawtoothError ``disk-full`` if the disk of ``directory`` has too little space for a build."""
     free = shutil.disk_usage(directory).free
     needed = max(0, SPACE_BYTES - present_bytes)
     if free < needed:

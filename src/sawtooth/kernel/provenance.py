@@ -1,4 +1,4 @@
-"""Provenance: where the source that a kernel is built from comes from, and what of that was checked."""
+"""Provenance: the origin of a kernel's source, and which checks it passed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.storage import checksum
 
 ARCHIVES = Path("/var/cache/apt/archives")
-"""Where apt keeps the packages that it fetched, if it is told to keep them."""
+"""Where apt keeps downloaded packages, if it is configured to keep them."""
 
 
 def check(path: Path, sha256: str) -> str:
-    """What was checked of a source with that SHA-256 (empty: a directory), in words for ``kernel info``.
+    """Check a source that has this SHA-256 (empty for a directory). Returns the checks in words, for ``kernel info``.
 
-    A file that the package manager installed must be root's alone to write, and the one that the package manager
-    recorded. If the package is still in apt's archive it must have the SHA-256 that apt's lists have for its version,
-    and hold that file. Signatures are apt's to verify: when it fetches lists (over them) and packages (by the lists).
-    Raises InputError ``bad-source`` where one of these is not so.
+    A file installed by the package manager must be writable by root only, and must match the package manager's record.
+    If the package is still in apt's archive, it must have the SHA-256 that apt's lists give for its version, and
+    contain that file. Signatures are checked by apt: it verifies its lists when it downloads them, and packages by the
+    lists. Raises InputError ``bad-source`` if a check fails.
     """
     if not sha256:
         return "nothing: a directory"
@@ -40,7 +40,7 @@ def check(path: Path, sha256: str) -> str:
 
 
 def _archived(path: Path, package: str, version: str, sha256: str) -> str:
-    """Whether the package itself is at hand, and is the one that apt's lists name."""
+    """Whether the package file is in apt's archive and matches apt's lists."""
     found = sorted(ARCHIVES.glob(f"{package}_{version.replace(':', '%3a')}_*.deb"))
     listed = re.search(r"(?m)^SHA256: ([0-9a-f]{64})$", _ask("apt-cache", "show", f"{package}={version}"))
     if not found or listed is None:
@@ -58,7 +58,7 @@ def _archived(path: Path, package: str, version: str, sha256: str) -> str:
 
 
 def _owner(path: Path) -> str | None:
-    """The package that installed it; None when no package manager says so."""
+    """The package that installed the file; None if no package manager knows it."""
     said = _ask("dpkg-query", "--search", str(path)) if shutil.which("dpkg-query") else ""
     found = re.search(rf"(?m)^([^,:\s]+)(?::\S+)?: {re.escape(str(path))}$", said)
     return None if found is None else found[1]
@@ -81,7 +81,7 @@ def _md5(path: Path) -> str:
 
 
 def _ask(*command: str) -> str:
-    """What a program of the package manager says; nothing when it fails."""
+    """Output of a package manager's command; empty if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Source: where the kernel's source comes from, and its own edited copy to build in. The original is never touched."""
+"""Source: locate the kernel's source and make the edited copy that is built. The original is never changed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PACKAGE = "linux-source-6.12"
 PACKAGED = Path("/usr/src/linux-source-6.12.tar.xz")
 
 _LEFT_OUT = ("Documentation/*/*", "tools/testing/*")
-"""Never read by the build of one program, and many files."""
+"""Many files that this build never reads."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A tarball or directory, and a digest that changes when its content does; a tarball's whole SHA-256."""
+    """A source: a tarball or directory, a digest that changes with its content, and the full SHA-256 of a tarball."""
 
     path: Path
     digest: str
@@ -33,10 +33,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Edit:
-    """One substitution in one file of the copy; ``{hz}`` in ``new`` is the HZ wanted.
+    """One substitution in one file of the copy; ``{hz}`` in ``new`` stands for the wanted HZ.
 
-    ``for_speed``: only that; a kernel without the place does as well. ``unless``: what stands in a file that needs no
-    such edit, because later kernels do the same themselves.
+    ``for_speed``: the edit only makes the kernel faster, so it may be skipped if the pattern is not found. ``unless``:
+    text that shows that a newer kernel already contains this change.
     """
 
     file: str
@@ -48,28 +48,30 @@ class Edit:
 
 _REGISTERS = "arch/x86/um/os-Linux/registers.c"
 _LENGTH_FROM_HOST = r"\bhost_fp_size\b"
-"""Kernels from 6.13 on find out at start how long the host's state is."""
+"""Linux 6.13 and later determine at start how long the host's processor state is."""
 
 EDITS = (
     # arch/um has no choice of HZ, only this default.
     Edit("arch/um/Kconfig", r"(?m)^(config HZ\n\s+int\n\s+default) \d+$", r"\1 {hz}"),
-    # The same boot draws the same random numbers: the kernel mixes the command line, with our seed, into its pool.
+    # Equal boots must draw equal random numbers: the kernel mixes the command line, which contains our seed, into its
+    # entropy pool.
     Edit(
         "arch/um/os-Linux/util.c",
         r"return getrandom\(buf, len, flags\);",
         "__builtin_memset(buf, 0x5a, len); return len;",
     ),
-    # Nor from the nanosecond of an interrupt: a clock that moves when it is read tells of the directories it ran in.
+    # Do not use the time of interrupts as entropy: the clock advances when it is read, so these times depend on the
+    # directories in use.
     Edit("drivers/char/random.c", r"(unsigned long entropy =) random_get_entropy\(\);", r"\1 0;"),
-    # A guest that is killed takes the processes that it traces with it.
+    # When a guest is killed, the processes that it traces are killed too.
     Edit(
         "arch/um/os-Linux/skas/process.c",
         r"\(void \*\)\s*PTRACE_O_TRACESYSGOOD",
         "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)",
     ),
-    # The processor's extended state: up to 6.12 it is set with a fixed length, 2,696 bytes, and a host whose state is
-    # longer (AMX: 11,008) refuses that. So the host is asked for its length once; what is beyond the fixed part stays
-    # zero, as at a program's start, because no guest's program has the permission to use it.
+    # Extended processor state: up to Linux 6.12 it is set with a fixed length of 2,696 bytes. A host with a longer
+    # state (with AMX: 11,008 bytes) refuses this. So the kernel asks the host for the length once. The part beyond
+    # 2,696 bytes stays zero, as at a program's start, because no program in a guest has permission to use it.
     Edit(
         _REGISTERS,
         r"(?m)^((?:static )?int have_xstate_support;)$",
@@ -100,8 +102,9 @@ EDITS = (
 		}\\1""",
         unless=_LENGTH_FROM_HOST,
     ),
-    # At each entry into a program all of that state was set again. A process has it still if it did not run since it
-    # was read or set; the kernel's own code that runs in its place (wait_stub_done) may have changed it.
+    # The kernel sets the whole state at each entry into a program. This is unnecessary if the process has not run since
+    # the state was last read or set. Exception: the kernel's own code that runs in the process (wait_stub_done) may
+    # have changed it.
     Edit(
         "arch/um/os-Linux/skas/process.c",
         r"(?m)^(void wait_stub_done\(int pid\)\n\{\n.*)$",
@@ -146,16 +149,17 @@ EDITS = (
 	return err;""",
         for_speed=True,
     ),
-    # The kernel is linked below 2 GiB: no need to call each function through a register.
+    # The kernel is linked below 2 GiB, so functions can be called directly instead of through a register.
     Edit("arch/um/Makefile", "-mcmodel=large", "-mcmodel=small", for_speed=True),
-    # A timer interrupt would zero room for all registers of the processor, 3 KB, to say that no program was running.
+    # A timer interrupt would zero a 3 KB structure for all registers, only to say that no program was running.
     Edit(
         "arch/um/os-Linux/signal.c",
         r"memset\(&regs, 0, sizeof\(regs\)\);",
         "{ static struct uml_pt_regs none; timer_handler(SIGALRM, NULL, &none); return; }",
         for_speed=True,
     ),
-    # While a program runs, virtual time stands still, so no timer concerns it; each signal would stop it once more.
+    # Virtual time stands still while a program runs, so timers are not needed then; each timer signal would only stop
+    # the program once more.
     Edit(
         "arch/um/kernel/time.c",
         r"if \(get_current\(\)->mm != NULL\)",
@@ -166,7 +170,7 @@ EDITS = (
 
 
 def locate(given: Path | str | None = None) -> Source:
-    """The source to build from: what is given, else Debian's package, installed when root asks.
+    """The source to build from: the given one, otherwise Debian's package, which is installed if run as root.
 
     Raises SawtoothError: ``file-not-found``, ``bad-source``, or ``tool-missing`` naming the package.
     """
@@ -185,9 +189,10 @@ def locate(given: Path | str | None = None) -> Source:
 
 
 def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | None = None) -> None:
-    """Makes ``tree``, an edited copy of the source, which ``patch`` may change first; it appears whole or not at all.
+    """Create ``tree``, an edited copy of the source. ``patch`` is called first and may change the copy. ``tree`` only
+    appears when it is complete.
 
-    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and what ``patch`` raises.
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patch``.
     """
     aside = tree.with_name(tree.name + ASIDE)
     shutil.rmtree(aside, ignore_errors=True)
@@ -210,7 +215,7 @@ def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | 
 
 
 def version(tree: Path) -> str:
-    """Like 6.12.117, from the top Makefile."""
+    """The version from the top Makefile, for example 6.12.117."""
     text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
     parts = dict(re.findall(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)[ \t]*$", text))
     number = ".".join(parts[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if parts.get(name))
@@ -285,7 +290,7 @@ def _tarball(path: Path) -> Source:
 
 
 def _directory_digest(directory: Path) -> str:
-    """Of names, sizes and times of modification: reading all of it would take longer than it tells."""
+    """Digest of the names, sizes and modification times; reading all contents would take too long."""
     digest = hashlib.sha256()
     for path, status in sorted(_walk(str(directory))):
         digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape"))

@@ -1,6 +1,5 @@
-"""Trees: the copies of a kernel's source that are built in. Most go with the build; the last one that something was
-built into stays, compiled, so that the next build compiles only what changed.
-"""
+"""Source trees: the copies of a kernel's source that are built. Most are removed after the build. The last one with
+additions is kept compiled, so that the next build compiles only what changed."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 KEPT = "kept"
-"""A file in what is kept."""
+"""A file that marks a tree as kept."""
 _WHOLE = "whole"
 _OF_ONE_BUILD = ("steps", "seconds")
 
@@ -17,19 +16,19 @@ Tell = Callable[[str, float | None], None]
 
 
 def is_whole(work: Path) -> bool:
-    """Whether it was compiled to its end before."""
+    """Whether the tree was compiled completely before."""
     return (work / _WHOLE).exists()
 
 
 def finished(work: Path) -> None:
-    """Its kernel was built and has booted."""
+    """Mark the tree as complete: its kernel was built and has booted."""
     (work / _WHOLE).touch()
     for name in _OF_ONE_BUILD:
         (work / name).unlink(missing_ok=True)
 
 
 def tidy(work: Path, tell: Tell, *, keep: bool) -> None:
-    """Removes what the build leaves, but for one tree: this one if it is to be kept, else the one that is already."""
+    """Remove the trees of the build except one: this tree if ``keep``, otherwise the one already kept."""
     if keep and is_whole(work):
         (work / KEPT).touch()
         for other in work.parent.iterdir():
@@ -40,13 +39,13 @@ def tidy(work: Path, tell: Tell, *, keep: bool) -> None:
 
 
 def kept(builds: Path) -> list[Path]:
-    """Those that are kept in a directory of builds."""
+    """The kept trees in a directory of builds."""
     return sorted(path.parent for path in builds.glob(f"*/{KEPT}"))
 
 
 def remove(work: Path, tell: Tell) -> None:
-    """1.5 GB in 80,000 files: minutes on a busy disk."""
-    # What is left of it, should this be interrupted, is not taken for a tree.
+    """Remove a tree: 1.5 GB in 80,000 files, which takes minutes on a busy disk."""
+    # Remove the mark first: if this is interrupted, the rest does not count as a tree.
     (work / _WHOLE).unlink(missing_ok=True)
     if (work / "tree").is_dir():
         shutil.rmtree(work / "tree-of-before", ignore_errors=True)

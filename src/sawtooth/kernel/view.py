@@ -1,8 +1,9 @@
-"""What of the host a guest's kernel can do and see: a user without powers, and files of which it can write the share.
+"""What a guest's kernel can see and do on the host: it runs as a user without privileges and can write only the share.
 
-A guest's root may do to the host what its kernel, a program of the host, may do. So root starts that program as a user
-that nobody else is, and everybody starts it in namespaces of its own (mounts, processes, network) where all files are
-read-only. Used by the keeper, and like it without site packages.
+The root user in a guest can do on the host whatever the guest's kernel, an ordinary program of the host, may do. So, if
+started by root, that program runs under a user number that nobody else has; and always in its own namespaces (mount,
+PID, network), where all other files are read-only. The keeper uses this module, which therefore also works without site
+packages.
 """
 
 from __future__ import annotations
@@ -16,25 +17,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SHARE, ROOM = "share", "uml"
-"""In the guest's directory: what it shares with the caller, and where its kernel may write besides."""
+"""Names in the guest's directory: the directory shared with the caller, and the one for the kernel's own files."""
 
 _NEWNS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 0x1000, 0x4000, 1 << 18
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
-"""The same on every architecture; the last is there since Linux 5.12."""
+"""System call numbers, the same on every architecture. mount_setattr needs Linux 5.12 or later."""
 _CLONE, _CLOEXEC, _RECURSIVE, _EMPTY_PATH, _FROM_EMPTY = 1, 0o2000000, 0x8000, 0x1000, 4
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 1, 2, 4, 0x100000
 _PR_SET_NO_NEW_PRIVS = 38
 _HERE = -100
 _ALL = 1 << 32
 _FIRST_USER, _USERS = 61184, 4336
-"""Numbers of users that systemd lends to services while they run: no account has one."""
+"""User numbers that systemd assigns to services while they run. No account has one of them."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def spare_user() -> int | None:
-    """The number that root's guest runs under, another for each keeper; None for who is not root over such numbers."""
+    """The user number for a guest started by root, different for each keeper. None if this process may not use such
+    numbers."""
     ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
     last = _FIRST_USER + _USERS
     if os.geteuid() != 0 or not any(
@@ -51,7 +53,7 @@ def spare_user() -> int | None:
 
 
 def possible(user: int | None) -> bool:
-    """Whether this host allows such a view to us. Tried in a process that ends at once."""
+    """Whether the host allows us to set up these namespaces. Tested in a short-lived process."""
 
     def attempt() -> None:
         separate(user)
@@ -63,23 +65,24 @@ def possible(user: int | None) -> bool:
 
 
 def separate(user: int | None) -> None:
-    """Before the guest's first process is forked: that one gets a table of processes of its own. Raises OSError."""
+    """Enter the namespaces. Call before the guest's first process is forked, which then gets a PID namespace of its
+    own. Raises OSError."""
     if user is not None:
         _unshare(_NEWPID)
         return
     me, group = os.geteuid(), os.getegid()
     _unshare(_NEWUSER | _NEWPID)
-    # A program that is started under any number but 0 has no powers left.
+    # A program started with any user number except 0 has no capabilities left.
     Path("/proc/self/uid_map").write_text(f"{me or 1000} {me} 1")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/gid_map").write_text(f"{group or 1000} {group} 1")
 
 
 def look(directory: Path, share: Path, places: list[Path], user: int | None, room_bytes: int) -> None:
-    """Changes what this process and its children see: all is read-only but ``ROOM`` and the share.
+    """Set up the mounts of this process and its children: everything is read-only except ``ROOM`` and the share.
 
-    ``directory`` becomes one in memory with the same files, and this process's own. ``places`` can be reached where
-    they lie, and as ``place-N``. Raises OSError.
+    ``directory`` is replaced by an in-memory directory with the same files, which also becomes the working directory.
+    ``places`` can be reached under their own paths and as ``place-N``. Raises OSError.
     """
     _unshare(_NEWNS | _NEWNET | _NEWIPC)
     _own_mounts()
@@ -87,7 +90,8 @@ def look(directory: Path, share: Path, places: list[Path], user: int | None, roo
     _attributes(trees[0], b"", _ATTR_NOSUID | _ATTR_NODEV)
     for tree, about in zip(trees[1:], [place.stat() for place in places], strict=True):
         if user is not None and about.st_mode & 0o005 != 0o005:
-            # Closed to others: shown as if it were the guest's user's. Some file systems can't; then it stays closed.
+            # Directories closed to others are shown as if the guest's user owned them. Some file systems do not support
+            # this; then they stay closed.
             with contextlib.suppress(OSError):
                 _attributes(tree, b"", _ATTR_IDMAP, _map(about, user))
         _attributes(tree, b"", _ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV)
@@ -116,15 +120,17 @@ def look(directory: Path, share: Path, places: list[Path], user: int | None, roo
         if way is not None and way.to(place):
             _mount(directory / f"place-{number}", place, None, _BIND | _REC)
             way.bound.append(place)
-    # Of its own processes only. Some containers don't allow that; the host's stays then, read-only.
+    # A /proc with the guest's processes only. Some containers do not allow this; then the host's /proc stays,
+    # read-only.
     with contextlib.suppress(OSError):
         _mount(Path("proc"), Path("/proc"), b"proc", _RDONLY | _NOSUID | _NODEV | _NOEXEC)
 
 
 def _plain_programs(directory: Path) -> None:
-    """Copies without their set-user-ID bits in the place of programs that have them.
+    """Cover programs that have a set-user-ID bit with copies without it.
 
-    In a user namespace what is root's seems to be the user's 65534, whom the guest's root would become by them.
+    In a user namespace, root's files seem to belong to user 65534; such a program would change the guest's root to that
+    user.
     """
     (directory / "plain").mkdir()
     for where in {os.path.realpath(place) for place in ("/bin", "/sbin", "/usr/bin", "/usr/sbin")}:
@@ -132,7 +138,7 @@ def _plain_programs(directory: Path) -> None:
             about = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(about.st_mode) and about.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 copy = directory / "plain" / entry.name
-                # One that the user may not read can't be read in the guest, either.
+                # A program that this user may not read is not readable in the guest either.
                 with contextlib.suppress(PermissionError):
                     copy.write_bytes(Path(entry.path).read_bytes())
                     copy.chmod(0o755)
@@ -140,9 +146,9 @@ def _plain_programs(directory: Path) -> None:
 
 
 def stay(directory: Path, share: Path, places: list[Path], user: int | None) -> None:
-    """The same files in the same places where the host allows no other view. Raises OSError."""
+    """The same files in the same places, for hosts that do not allow namespaces. Raises OSError."""
     (directory / ROOM).mkdir(mode=0o700)
-    # Through an open directory, so that none on the way has to be open to the guest's user.
+    # Use an open directory, so that its parent directories need not be open to the guest's user.
     opened = os.open(share, os.O_RDONLY | os.O_DIRECTORY)
     os.set_inheritable(opened, True)
     (directory / SHARE).symlink_to(f"/proc/self/fd/{opened}/.")
@@ -156,7 +162,7 @@ def stay(directory: Path, share: Path, places: list[Path], user: int | None) -> 
 
 
 def drop(user: int | None) -> None:
-    """Gives up what root may, for good; no program that is started can get it back. Raises OSError."""
+    """Give up root's privileges permanently, also for all programs started later. Raises OSError."""
     if user is not None:
         os.setgroups([])
         os.setresgid(user, user, user)
@@ -166,10 +172,10 @@ def drop(user: int | None) -> None:
 
 @contextlib.contextmanager
 def lent(share: Path, user: int | None) -> Iterator[None]:
-    """The share and all in it is the guest's user's for the time of the block, then its owners' again.
+    """During the block the share and its content belong to the guest's user, afterwards to their former owners.
 
-    At the end what is neither a file nor a directory is removed, and so are links that lead out of the share: a caller
-    who reads what a guest wrote reads no file of the host.
+    At the end, entries that are neither files nor directories are removed, and so are links that point out of the
+    share. So a caller that reads a guest's output never reads another file of the host.
     """
     if user is None:
         yield
@@ -205,7 +211,7 @@ def _tidy(share: Path) -> None:
 
 
 def _walk(top: Path) -> Iterator[tuple[str, int, os.stat_result]]:
-    """Every entry below, by its name and the open directory that it is in; links are not followed."""
+    """All entries below ``top``: name, open parent directory, and stat. Links are not followed."""
     for _, directories, files, opened in os.fwalk(top, topdown=False, follow_symlinks=False):
         for name in (*directories, *files):
             with contextlib.suppress(FileNotFoundError):
@@ -213,14 +219,15 @@ def _walk(top: Path) -> Iterator[tuple[str, int, os.stat_result]]:
 
 
 class _Way:
-    """Opens directories to others, in this view only: one that is closed is covered by one in memory."""
+    """Makes directories accessible in this mount namespace only: a directory closed to others is covered by one in
+    memory."""
 
     def __init__(self) -> None:
         self.bound: list[Path] = []
         self._covers: list[Path] = []
 
     def to(self, path: Path) -> bool:
-        """True if ``path`` is covered now, an empty directory."""
+        """Make ``path`` reachable. True if it is now covered by an empty directory."""
         closed = next((above for above in reversed(path.parents) if not above.stat().st_mode & 0o001), None)
         if closed is not None:
             _in_memory(closed, "mode=755,size=1m")
@@ -233,14 +240,14 @@ class _Way:
 
 
 def _map(owner: os.stat_result, user: int) -> int:
-    """A user namespace, open, in which what is the owner's is the user's."""
+    """An open user namespace that maps the owner's files to the user."""
     ready, go = os.pipe()
     done, end = os.pipe()
     child = os.fork()
     if child == 0:
         with contextlib.suppress(OSError):
             _unshare(_NEWUSER)
-            # By the table of processes that /proc shows, which may not be ours.
+            # Use the process number from the mounted /proc, whose PID namespace may differ from ours.
             os.write(go, os.readlink("/proc/self").encode())
             os.close(end)
             os.read(done, 1)
@@ -283,7 +290,7 @@ def _mount(source: Path, target: Path, kind: bytes | None, flags: int, options: 
 
 
 def _tree(path: Path) -> int:
-    """A copy of the mounts from there on, not yet anywhere."""
+    """A detached copy of the mounts below ``path``."""
     flags = _CLONE | _CLOEXEC | _RECURSIVE
     return _call(_libc.syscall(_OPEN_TREE, _HERE, os.fsencode(path), flags))
 

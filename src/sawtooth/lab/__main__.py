@@ -1,10 +1,11 @@
-"""The process that works for the server: ``python -m sawtooth.lab``.
+"""The worker process of the server: ``python -m sawtooth.lab``.
 
-It reads a question from standard input, a line of JSON, and answers with frames on standard output. It ends with the
-server, whose end of its standard input closes then.
+It reads a request from standard input, one line of JSON, and writes frames to standard output. It ends when the server
+does, because its standard input then closes.
 
-A frame is the length of its head and of its body, four bytes each, little-endian; the head, JSON; the body. ``rows``
-has in its body the columns that its head names, one behind the other; ``told`` has JSON; ``error`` none.
+A frame consists of the length of its head and of its body (four bytes each, little-endian), the head (JSON), and the
+body. The body of a ``rows`` frame has the columns that its head names, one after the other. The body of ``told`` is
+JSON. ``error`` has no body.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from typing import Any
 from sawtooth.errors import SawtoothError, unforeseen
 
 MEMORY = 6 << 30
-"""Bytes of address space: what a hostile file may take at most."""
+"""Limit of the address space in bytes, against hostile files."""
 _REPORT_IT = "this is a defect of sawtooth: please report it"
 
 
 def main() -> None:
     frames = os.dup(1)
-    # What is printed by accident is no frame.
+    # Send anything printed by accident to standard error, because it is not a frame.
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -1,6 +1,6 @@
-"""Asked: what a page wants to be run, read: scenarios of the fields that the page has, and of no other.
+"""Reads the scenarios that a page asks to run. Only the fields that the page has are allowed.
 
-Of what a file of the command line may have, much names files; nothing that comes from a page may.
+Many other fields of a scenario file name files; a page must not be able to set them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ FIELDS = {
     "host": ("ecn", "ecn_fallback", "receive_buffer"),
     "flows": ("name", "cc", "count", "start", "duration", "bytes"),
 }
-"""As web/lab/scenario.ts has them."""
+"""Allowed fields, as in web/lab/scenario.ts."""
 _HERE = "run it with the command line"
 
 
 def read(text: str, kind: str) -> list[Scenario]:
-    """One scenario, or one for each flow: a TOML file, or the JSON of a link, where ``alone`` gives each flow the path
-    for itself.
+    """Read a TOML file, or the JSON of a link. Returns one scenario; for a link with ``alone``, one scenario per flow,
+    which has the path for itself.
 
-    Raises SawtoothError with the field: ``not-toml``, ``wrong-type``, ``unsupported``, and as ``Scenario.from_dict``,
-    ``Scenario.compile`` and the engine ``sim`` do.
+    Raises SawtoothError with the field: ``not-toml``, ``wrong-type``, ``unsupported``, and the errors of
+    ``Scenario.from_dict``, ``Scenario.compile`` and the engine ``sim``.
     """
     from sawtooth.engines import get
 

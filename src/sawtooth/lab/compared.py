@@ -1,4 +1,4 @@
-"""Compared: results side by side as a page shows them, in JSON values: words and table of ``sawtooth compare``."""
+"""Compares results for the page, as JSON values: the same words and table as ``sawtooth compare``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sawtooth.report.drawn import extremes
 
 _THROUGHPUT = "goodput, Mbit/s"
 _MOST = 4000
-"""Points of a line."""
+"""Maximum number of points of a line."""
 
 
 def told(directories: Sequence[Path], within: str, omit: str | None) -> dict[str, Any]:
-    """The first is the reference. Raises SawtoothError as ``compare`` does."""
+    """Compare results with the first one. Raises SawtoothError as ``compare`` does."""
     found = compare(directories, within=within, omit=omit)
     return {
         "heading": f"{', '.join(found.labels[1:])} against {found.labels[0]}",

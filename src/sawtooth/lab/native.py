@@ -1,4 +1,5 @@
-"""Native: scenarios on the core of ``sim``, side by side, rows as they come: what the page's worker does there."""
+"""Runs scenarios on the core of ``sim`` in parallel and passes on rows as they are produced, as the page's worker does
+in the browser."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from sawtooth.work import cores
 
 _FIRST_SHARE = 1e-3
 _MOST_EVENTS = 50_000_000
-"""In one step, whatever it takes."""
+"""Maximum number of events in one step."""
 
 
 def run(scenarios: Sequence[Scenario], every_ms: float, tell: Callable[[dict[str, Any], bytes], None]) -> None:
-    """Runs all to their ends, each at the same share of its time, and tells their rows about every ``every_ms``.
+    """Run all scenarios to their ends, all at the same fraction of their duration, and pass their rows to ``tell``
+    about every ``every_ms``.
 
-    Where a simulation pauses changes nothing in it. Raises ValueError where the core refuses one.
+    Pauses between steps do not change a simulation. Raises ValueError if the core refuses a scenario.
     """
     from sawtooth import _core
 
@@ -32,7 +34,7 @@ def run(scenarios: Sequence[Scenario], every_ms: float, tell: Callable[[dict[str
         if not finished[which]:
             finished[which] = simulations[which].advance(until_ns, _MOST_EVENTS)
 
-    # The core works without Python's lock.
+    # The core runs without holding Python's global lock.
     with ThreadPoolExecutor(min(cores(), len(simulations))) as threads:
         while not all(finished):
             reached += step
@@ -51,7 +53,8 @@ def run(scenarios: Sequence[Scenario], every_ms: float, tell: Callable[[dict[str
 
 
 def _described(tables: dict[str, dict[str, Any]], columns: list[bytes]) -> list[Any]:
-    """Tables by name, columns by name, type and rows; their bytes are added to ``columns``."""
+    """Describe tables: for each column its name, type and number of rows. The column's bytes are appended to
+    ``columns``."""
     told = []
     for table, found in tables.items():
         names = []

@@ -1,4 +1,4 @@
-"""Opened: a result as a page shows it, in JSON values: a heading, lines, figures for ``web/draw``, tables."""
+"""Shows a result on the page, as JSON values: a heading, lines, figures for ``web/draw``, and tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_ROWS = 500
-"""Of a table on a page; how many there are is told."""
+"""Maximum number of rows of a table on the page. The total is shown, too."""
 
 
 def told(directory: Path) -> dict[str, Any]:
-    """Of a run or of a study's result. Raises SawtoothError ``not-a-result``."""
+    """The page's data of a run or study result. Raises SawtoothError ``not-a-result``."""
     if is_saved(directory):
         return _run(directory)
-    # Neither needs what the other imports.
+    # Imported here because each branch needs other modules.
     from sawtooth.lab import stored
 
     return stored.told(directory, MOST_ROWS)
@@ -43,7 +43,7 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def table(title: str, rows: DataFrame) -> dict[str, Any]:
-    """Columns and rows as text, as many as a page shows, and how many there are."""
+    """Columns and rows as text, at most MOST_ROWS, and the total number of rows."""
     shown = rows.head(MOST_ROWS).itertuples(index=False, name=None)
     cells = [[_cell(value) for value in row] for row in shown]
     return {"title": title, "columns": [str(name) for name in rows.columns], "rows": cells, "all": len(rows)}

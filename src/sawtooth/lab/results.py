@@ -1,7 +1,8 @@
-"""Results: what ``sawtooth results`` lists, for the page: the newest first, each by an id, with its scenario in a line.
+"""The list of results for the page, as ``sawtooth results`` shows it: newest first, each with an id and a one-line
+scenario.
 
-A result is asked for by its id alone, a digest of its name; nothing that a page says is ever part of a path. Links are
-not followed, neither to a result nor within one.
+The page asks for a result by id only (a digest of its name). Nothing from the page is ever used in a path. Links are
+not followed, neither to a result nor inside one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sawtooth.storage import not_a_result, read_json, reason
 from sawtooth.study import store
 
 MOST = 10_000
-"""Results of a list, the newest."""
+"""Maximum number of results in the list; the newest are kept."""
 _LARGEST_DESCRIPTION = 16 << 20
 _LARGEST_REPORT = 64 << 20
 _MOST_FILES = 200_000
@@ -30,7 +31,7 @@ _DESCRIPTIONS = (store.DESCRIPTION, "run.json")
 
 
 class Results:
-    """Those below ``directory``, which may not be there yet."""
+    """The results below ``directory``, which need not exist yet."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -39,12 +40,12 @@ class Results:
         self._rows: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row a result, the newest first, at most MOST; last one that says how many there are."""
+        """One row per result, newest first, at most MOST; the last row gives the total number."""
         found = self._find()
         kept = {}
         for place, mark in found[:MOST]:
             before = self._rows.get(place)
-            # What is not finished may go on without another description.
+            # The description of an unfinished result may stay the same while the run continues, so read it again.
             fresh = before is not None and before[0] == mark and before[1]["state"] == "whole"
             row = before[1] if before is not None and fresh else self._row(place, mark)
             kept[place] = mark, row
@@ -53,10 +54,10 @@ class Results:
         yield {"all": len(found), "shown": len(kept), "directory": where(self.directory)}
 
     def place(self, wanted: str) -> Path:
-        """The directory of a result, in which there is no link. Raises SawtoothError ``not-a-result``."""
+        """The directory of a result, checked to contain no links. Raises SawtoothError ``not-a-result``."""
         found = self._known.get(wanted)
         if found is None:
-            # Who asks may have it from an earlier server.
+            # The id may come from an earlier server, before this one has listed the results.
             self._find()
             found = self._known.get(wanted)
         if found is None:
@@ -66,7 +67,7 @@ class Results:
         return found
 
     def report(self, wanted: str) -> bytes:
-        """The page of a result. Raises SawtoothError ``not-a-result``."""
+        """The HTML report of a result. Raises SawtoothError ``not-a-result``."""
         path = self.place(wanted) / "report.html"
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -79,7 +80,7 @@ class Results:
             raise not_a_result(f"cannot be read: {reason(error)}", path) from error
 
     def _find(self) -> list[tuple[Path, tuple[int, int]]]:
-        """Directories of results, the newest first, with time and size of their descriptions."""
+        """Directories of results, newest first, with modification time and size of their descriptions."""
         found = []
         for place in results_below(self.directory) if self.directory.is_dir() else ():
             mark = _mark(place)
@@ -119,18 +120,18 @@ class Results:
         except SawtoothError as error:
             row |= {"state": "damaged", "problem": plain(error.message, 300)}
         except Exception as error:
-            # Whatever somebody else wrote there: the list goes on.
+            # A damaged result must not stop the list, whatever its files contain.
             row |= {"state": "damaged", "problem": plain(f"{type(error).__name__}: {error}", 300)}
         return row
 
 
 def identity(name: Path) -> str:
-    """The id of a result, by its place below the directory."""
+    """The id of a result, from its path relative to the directory."""
     return hashlib.sha256(os.fsencode(name)).hexdigest()[:20]
 
 
 def _mark(place: Path) -> tuple[int, int] | None:
-    """Time and size of a description, which is no link."""
+    """Modification time and size of a description; None if it is a link or missing."""
     for name in _DESCRIPTIONS:
         try:
             about = os.lstat(place / name)
@@ -141,7 +142,7 @@ def _mark(place: Path) -> tuple[int, int] | None:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a regular file is there."""
+    """Whether ``path`` is a regular file."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -149,7 +150,7 @@ def is_regular(path: Path) -> bool:
 
 
 def _refuse_links(root: Path, directory: Path) -> None:
-    """Raises SawtoothError ``not-a-result`` where a step to ``directory``, or anything in it, is a link."""
+    """Raises SawtoothError ``not-a-result`` if the path to ``directory``, or anything in it, contains a link."""
 
     def refused(path: Path) -> SawtoothError:
         return not_a_result("is a link: what it leads to is not opened from here", path)
@@ -169,7 +170,7 @@ def _refuse_links(root: Path, directory: Path) -> None:
 
 
 def in_a_line(scenario: dict[str, Any], vary: dict[str, Any]) -> str:
-    """A scenario in a few words; whatever its fields hold is only shown."""
+    """A scenario in a few words. Its fields are only displayed, never interpreted."""
     topology = str(scenario.get("topology", "path"))
     table = scenario.get(topology.removesuffix("-asymmetric"), {})
     table = table if isinstance(table, dict) else {}

@@ -1,6 +1,7 @@
-"""The server: the page's files, results by their ids, simulations on request; to this machine and to its own page.
+"""The server of ``sawtooth lab``: the page's files, results by id, and simulations on request. It only answers this
+machine and its own page.
 
-Whoever can read the address that ``sawtooth lab`` prints has its key. Without the key there are the page's files only.
+The address that ``sawtooth lab`` prints contains a key. Without the key, only the page's files are served.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ from sawtooth.lab.workers import Gone, Workers
 
 LOOPBACK = "127.0.0.1"
 LARGEST = 1 << 20
-"""Bytes of a scenario that is sent."""
+"""Largest accepted scenario, in bytes."""
 _PASSED_OVER = 4 << 20
 RUN_S, LOOK_S = 600.0, 300.0
-"""So long a simulation may take, and opening or comparing results."""
+"""Time limits in seconds: for a simulation, and for opening or comparing results."""
 MOST_COMPARED = 12
 _MOST_CONNECTIONS = 256
-"""Open at once; of those that have asked nothing yet, the oldest makes room for a new one."""
+"""Maximum number of open connections. If all are in use, the oldest one that has not sent a request yet is closed for a
+new one."""
 _HEAD_S = 5.0
-"""So long a request's head may take, from when its connection is taken up."""
+"""Time limit for receiving a request's head, in seconds, from the moment the connection is accepted."""
 _PATIENCE_S = 30.0
 _MOST_FIELDS = 8
 _JSON = "application/json; charset=utf-8"
 _LINES = "application/x-ndjson; charset=utf-8"
-# A report may be anybody's: it gets an origin of its own, no network, and no way to whom it came with.
+# A report may come from anybody. It gets an origin of its own, no network access, and no access to the window that
+# opened it.
 _REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; connect-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -49,9 +52,8 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a site on loopback, at a port that the system chooses, by ``serve_forever``; with the results below a
-    directory, where that is given.
-    """
+    """Serves the page on the loopback interface, on a port chosen by the system. Start it with ``serve_forever``. If a
+    directory is given, the results below it are served too."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -67,20 +69,20 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page."""
+        """The page's address, without the key."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
     @property
     def opened(self) -> str:
-        """The same with the key, for whom it may run and show results."""
+        """The page's address with the key, which allows running simulations and showing results."""
         return f"{self.address}?key={self.key}"
 
     def key_of(self, result: str) -> str:
-        """What opens one report, and nothing else: the report itself knows it."""
+        """The key for one report only. The report itself may know it."""
         return hmac.new(self.key.encode(), result.encode(), hashlib.sha256).hexdigest()[:32]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Where all places are taken, who was first of those that have asked nothing yet makes room."""
+        """Accept a connection. If the limit is reached, close the oldest one that has not sent a request yet."""
         with self._lock:
             if len(self._open) >= _MOST_CONNECTIONS:
                 silent = next((one for one, has_asked in self._open.items() if not has_asked), None)
@@ -88,7 +90,7 @@ class Server(ThreadingHTTPServer):
                     self.shutdown_request(request)
                     return
                 del self._open[silent]
-                # Its thread reads the end, and closes it.
+                # The connection's thread sees the end of input and closes it.
                 with contextlib.suppress(OSError):
                     silent.shutdown(socket.SHUT_RDWR)
             self._open[request] = False
@@ -102,16 +104,16 @@ class Server(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def asked(self, request: Any) -> None:
-        """A connection's first request is read."""
+        """Note that the first request of a connection was received."""
         with self._lock:
             if request in self._open:
                 self._open[request] = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: a browser that goes away is no news."""
+        """Do nothing: a browser that disconnects is normal."""
 
     def server_close(self) -> None:
-        """Ends what works for it, too."""
+        """Close the server and end its workers."""
         super().server_close()
         self.workers.close()
 
@@ -124,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        # One byte now and then would put off a limit on the silence between two.
+        # A timer for the whole head: with a limit per read, a client could send one byte at a time and never be closed.
         self._late = threading.Timer(_HEAD_S, self._end_late)
         self._late.daemon = True
         self._late.start()
@@ -134,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RD)
 
     def parse_request(self) -> bool:
-        """As the base's, with which the head is read: from now on there is more time."""
+        """Parse the head as the base class does. After it, the time limit for the head no longer applies."""
         told = super().parse_request()
         self._late.cancel()
         self.server.asked(self.request)
@@ -146,15 +148,15 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def do_GET(self) -> None:
-        """A file of the page, or what is known to who has the key."""
+        """Serve a file of the page, or, with the key, results."""
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """Of a file of the page, the same without it."""
+        """Serve the head for a file of the page."""
         self._answer(body=False)
 
     def do_POST(self) -> None:
-        """A simulation: ``run``."""
+        """Run a simulation: ``run``."""
         with self._telling():
             if not self._is_here() or not self._has_key():
                 return
@@ -225,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
 
     def _query(self) -> dict[str, list[str]]:
-        """Raises InputError."""
+        """The parameters of the address. Raises InputError."""
         try:
             return parse_qs(urlsplit(self.path).query, max_num_fields=_MOST_FIELDS)
         except ValueError as error:
@@ -233,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise InputError("bad-usage", "there are too many parameters", field="query", fix=fix) from error
 
     def _look(self, question: dict[str, Any]) -> None:
-        """What a worker says of results."""
+        """Send a worker's answer about results."""
         with self.server.workers.asked(question, self.connection, LOOK_S) as worker:
             found = worker.frame()
             if found is None or found[0]["kind"] == "error":
@@ -251,9 +253,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(page)
 
     def _is_here(self) -> bool:
-        """Whether its own page asks, or somebody who follows a link; else it is told off."""
+        """Whether the request comes from this page or from a followed link. If not, an error is sent."""
         here = [f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")]
-        # A name that somebody else's server resolves to this address is not this page's.
+        # Another host name that resolves to this address is a DNS rebinding attack, so refuse it.
         if self.headers.get("Host") not in here:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
             return False
@@ -271,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _sent(self) -> tuple[str, str]:
-        """The text and its type. Raises InputError."""
+        """The text of the request's body and its type. Raises InputError."""
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         if kind not in (asked.JSON, asked.TOML):
             fix = f"send {asked.TOML}, or {asked.JSON}"
@@ -279,7 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length") or ""
         size = int(length) if length.isascii() and length.isdigit() and len(length) < 13 else None
         if size is None or size > LARGEST:
-            # Who still writes when the answer comes would not read it.
+            # Read the rest of the body first: a client that is still writing would not read the answer.
             self.rfile.read(min(size or 0, _PASSED_OVER))
             fix = f"send at most {LARGEST >> 20} MiB, with its length"
             raise InputError("out-of-range", "that is too long for a scenario", field="Content-Length", fix=fix)
@@ -290,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
-        """What goes wrong as JSON, if nothing else was told before."""
+        """Send an error as JSON, if no part of an answer has been sent yet."""
         self._begun = False
         try:
             yield
@@ -298,7 +300,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except SawtoothError as error:
             if self._begun:
-                # The stream ends without its last rows, which its reader tells.
+                # The stream ends without its last rows; the reader detects this.
                 self.close_connection = True
                 return
             status = HTTPStatus.BAD_REQUEST if error.exit_status == BAD_INPUT else HTTPStatus.INTERNAL_SERVER_ERROR
@@ -313,7 +315,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _begin(
         self, kind: str, length: int | None = None, *, policy: str = "", status: HTTPStatus = HTTPStatus.OK
     ) -> None:
-        """The head of an answer. The page's own files say their policy themselves."""
+        """Send the head of an answer. The page's own files contain their content security policy themselves."""
         self._begun = True
         self.send_response(status)
         headers = {"Content-Type": kind, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -328,11 +330,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: what a browser asks for is no news."""
+        """Do nothing: requests are not logged."""
 
 
 def _error(head: dict[str, Any]) -> SawtoothError:
-    """What a worker said."""
+    """The error that a worker reported."""
     if not head:
         return SawtoothError("worker-died", "nothing was answered", fix="try the same on the command line")
     return SawtoothError(

@@ -1,4 +1,4 @@
-"""The site: the page's files, as `make lab` built them into the package."""
+"""The site: the page's files, as ``make lab`` built them into the package."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ KINDS = {
     "watcher.js": "text/javascript; charset=utf-8",
     "sawtooth.wasm": "application/wasm",
 }
-"""Every file of the page, and what a web server says it is."""
+"""All files of the page, with their content types."""
 SERVED = ("results.html", "results.js")
-"""Those that need the server of ``sawtooth lab``: they are not written out."""
+"""Files that need the server of ``sawtooth lab``. They are not exported."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """``files``: their bytes by name."""
+    """The page's files. ``files``: their content by name."""
 
     files: Mapping[str, bytes]
 
     def export(self, directory: str | PathLike[str]) -> list[Path]:
-        """Writes the page's files into a directory, which is made where it is not there; others in it stay.
+        """Write the page's files into a directory, which is created if needed. Other files in it are kept.
 
-        Any web server can serve it, under any path. Raises SawtoothError ``unwritable-output``, and InputError
-        ``conflict`` where it would overwrite a page that is not the laboratory's.
+        Any web server can serve the directory under any path. Raises SawtoothError ``unwritable-output``, and
+        InputError ``conflict`` if a file of another page would be overwritten.
         """
         home = Path(directory)
         index = home / "index.html"
@@ -53,7 +53,7 @@ class Site:
 
 
 def built() -> Site:
-    """The page of this installation. Raises SawtoothError ``lab-missing``."""
+    """The page in this installation. Raises SawtoothError ``lab-missing``."""
     home = resources.files("sawtooth") / "lab" / "built"
     try:
         return Site({name: (home / name).read_bytes() for name in KINDS})

@@ -1,6 +1,7 @@
-"""Stored: a study's result as it lies there: its tables, and the figures of its report. Nothing is computed anew.
+"""Shows a study's stored result: its tables and the figures of its report. Nothing is computed again.
 
-To summarise the runs once more takes most of a second for each point on a busy machine; the tables hold what came out.
+Summarising the runs again would take up to a second per point on a busy machine; the stored tables have the same
+values.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _TABLES = {
     "completions": "Completion times",
     "applications": "Applications",
 }
-"""Files of CSV that a study writes when it is finished, and what they are. Only the first is always there."""
+"""CSV files that a finished study has, with their titles. Only the first one always exists."""
 _LARGEST_TABLE = 64 << 20
 _LARGEST_REPORT = 64 << 20
 
 
 def told(directory: Path, most_rows: int) -> dict[str, Any]:
-    """Of a finished study. Raises SawtoothError ``not-a-result``."""
+    """The page's data of a finished study. Raises SawtoothError ``not-a-result``."""
     found = store.describe(directory)
     if found["finished"] is None:
         fix = "run the same command again: it continues where it stopped"
@@ -61,7 +62,7 @@ def _text(value: Any) -> str:
 
 
 def _figures(directory: Path) -> tuple[list[Any], str]:
-    """Those of the report, and why there are none."""
+    """The figures of the report, and if there are none, the reason."""
     path = directory / "report.html"
     try:
         page = read_bytes(path, _LARGEST_REPORT)
@@ -78,7 +79,7 @@ def _figures(directory: Path) -> tuple[list[Any], str]:
 
 
 def _table(path: Path, title: str, most_rows: int) -> dict[str, Any]:
-    """Rows of all seeds together, columns that have something. Raises FileNotFoundError, SawtoothError."""
+    """Rows that summarise all seeds, without empty columns. Raises FileNotFoundError, SawtoothError."""
     try:
         content = read_bytes(path, _LARGEST_TABLE)
     except InputError as error:
@@ -101,7 +102,7 @@ def _table(path: Path, title: str, most_rows: int) -> dict[str, Any]:
 
 
 def _cell(text: str) -> str:
-    """A number in six digits, where it has a point; what was not known is empty in the file."""
+    """A cell's text: fractions with six digits. Unknown values are empty, as in the file."""
     if text == "":
         return "–"
     if "." not in text:

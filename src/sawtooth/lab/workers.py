@@ -1,4 +1,5 @@
-"""Workers: processes that work for the server, so many at a time, with limits, none beyond its asker's patience."""
+"""Workers: processes that do the server's work. Their number and resources are limited, and each ends when its client
+disconnects."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ _POLL_S = 0.2
 
 
 class Gone(Exception):
-    """Who asked does not wait any more, or asked something else."""
+    """The client has disconnected or sent a newer request."""
 
 
 class Workers:
-    """At most ``most`` at a time; of a page one run at a time, its latest. ``close`` ends all."""
+    """At most ``most`` workers at a time. A page has one run at a time, the latest one. ``close`` ends all workers."""
 
     def __init__(self, most: int | None = None) -> None:
         self._slots = threading.BoundedSemaphore(most or max(2, cores()))
@@ -40,7 +41,8 @@ class Workers:
     def asked(
         self, question: dict[str, Any], client: socket.socket, limit_s: float, page: str | None = None
     ) -> Iterator[_Worker]:
-        """A worker with a question; it is ended with the block. Raises Gone while it waits for its turn."""
+        """Start a worker with a request, and end it at the end of the block. Raises Gone if the client disconnects
+        while waiting for a free place."""
         worker = _Worker(client, page, limit_s)
         with self._lock:
             if self._closed:
@@ -74,7 +76,7 @@ class _Worker:
         self.page = page
         self._client = client
         self._gone = select.poll()
-        # What it says meanwhile is not read, and is no sign: that it goes is all there is to know.
+        # Data from the client is not read meanwhile. Only a closed connection matters.
         self._gone.register(client, select.POLLRDHUP)
         self._limit_s = limit_s
         self._until = float("inf")
@@ -89,7 +91,7 @@ class _Worker:
                 [sys.executable, "-P", "-m", "sawtooth.lab"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Ctrl-C is for the server, which ends it.
+                # Ctrl-C goes to the server, which then ends the worker.
                 start_new_session=True,
             )
         self._until = time.monotonic() + self._limit_s
@@ -99,14 +101,14 @@ class _Worker:
             self._process.stdin.flush()
 
     def look(self) -> None:
-        """Raises Gone when nobody waits any more."""
+        """Raises Gone if the client has disconnected."""
         if self._ended.is_set() or self._gone.poll(0):
             raise Gone
 
     def frame(self) -> tuple[dict[str, Any], bytes, bytes] | None:
-        """The next one: its head, its body, and all its bytes. None: it has told all.
+        """The next frame: its head, its body, and the whole frame as bytes. None after the last one.
 
-        Raises Gone, and SawtoothError ``interrupted`` after the limit of time, ``worker-died``.
+        Raises Gone, and SawtoothError ``interrupted`` at the time limit or ``worker-died``.
         """
         lengths = self._read(8, may_end=True)
         if not lengths:
@@ -151,7 +153,7 @@ class _Worker:
         return SawtoothError("worker-died", message, fix="try the same on the command line")
 
     def end(self) -> None:
-        """Ends the process, whatever it does."""
+        """End the process in any state."""
         self._ended.set()
         with self._lock:
             if self._process is not None and self._process.poll() is None:
@@ -159,7 +161,7 @@ class _Worker:
                 self._process.wait()
 
     def close(self) -> None:
-        """Ends it, and nothing is read of it any more."""
+        """End the worker and stop reading from it."""
         self.end()
         if self._process is not None:
             assert self._process.stdin is not None

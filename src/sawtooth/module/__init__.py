@@ -1,4 +1,5 @@
-"""Module: a congestion control from its C source, as written for Linux; compiled here, run in a process apart."""
+"""Module: a congestion control's C source, as written for Linux. It is compiled on this machine and runs in a separate
+process."""
 
 from sawtooth.module.apart import Apart, Wanted, registered
 from sawtooth.module.compiler import build

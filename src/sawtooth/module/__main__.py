@@ -1,6 +1,8 @@
-"""The process in which modules run: ``python -m sawtooth.module PAGE IN OUT``, three descriptors; for ``apart``.
+"""The process in which modules run, started by ``apart``: ``python -m sawtooth.module PAGE IN OUT``, with three file
+descriptors.
 
-Standard output and error are a pipe to the parent: what a module prints is words, never part of an answer.
+Standard output and error are a pipe to the parent. Text that a module prints can therefore never become part of an
+answer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sawtooth.module.answers import packed
 def main() -> None:
     page, questions, answers = (int(argument) for argument in sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Programs that a module starts get none of them.
+    # Programs that a module starts do not inherit these descriptors.
     for own in (page, questions, answers):
         os.set_inheritable(own, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -65,13 +67,14 @@ def main() -> None:
         except OSError as error:
             tell("system", (error.errno, error.strerror, error.filename))
         except BaseException as error:
-            # A panic of the core, which PyO3 raises as a BaseException.
+            # A panic of the core. PyO3 raises it as a BaseException.
             tell("overrun" if str(error) == _core.OVERRUN else "panic", str(error))
             return
 
 
 def _be_patient(seconds: int) -> None:
-    """From now on so much processor time, then the kernel ends us: a loop in C never comes back to Python."""
+    """Set a limit of processor time from now on, at which the kernel kills this process: Python cannot interrupt an
+    endless loop in C."""
     spent = resource.getrusage(resource.RUSAGE_SELF)
     used = int(spent.ru_utime + spent.ru_stime)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

@@ -1,7 +1,8 @@
-"""Answers of the process that runs modules, as bytes: a module that writes among them garbles them, and nothing more.
+"""The answers of the process that runs modules, as bytes. If a module writes into this stream, the answer becomes
+unreadable, but nothing else happens.
 
-An answer is two lengths of eight bytes, a head in JSON, and the columns of tables one after the other. Nothing is
-unpickled, so no bytes run anything in the process that reads them.
+An answer consists of two lengths (eight bytes each), a head in JSON, and the columns of its tables, one after the
+other. Nothing is unpickled, so the bytes cannot execute code in the process that reads them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _TYPES = ("float64", "int64", "uint64")
 
 
 def readable(descriptors: Sequence[int], timeout_s: float) -> bool:
-    """Whether one of them can be read, or has ended; waits for it so long."""
-    # select() knows the first 1,024 only.
+    """Wait up to ``timeout_s`` until one of the descriptors can be read or has ended. False at the timeout."""
+    # select() only supports descriptors below 1,024.
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)
@@ -35,11 +36,11 @@ def readable(descriptors: Sequence[int], timeout_s: float) -> bool:
 
 
 class Garbled(Exception):
-    """What was read is no answer."""
+    """The bytes are not a valid answer."""
 
 
 def packed(kind: str, value: Any, tables: Tables | None = None) -> bytes:
-    """An answer of some kind: a value of JSON's, and tables of numbers, where there are some."""
+    """An answer as bytes: its kind, a JSON value, and optional tables of numbers."""
     columns = [(name, column, values) for name, table in (tables or {}).items() for column, values in table.items()]
     described = [(name, column, values.dtype.name, len(values)) for name, column, values in columns]
     head = json.dumps([kind, value, described]).encode()
@@ -48,16 +49,16 @@ def packed(kind: str, value: Any, tables: Tables | None = None) -> bytes:
 
 
 class Answers:
-    """Reads answers from a descriptor, as far as there are any: it waits for none."""
+    """Reads answers from a descriptor without blocking."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._found = bytearray()
 
     def next(self) -> tuple[str, Any, dict[str, dict[str, ndarray[Any, Any]]]] | None:
-        """The next one: kind, value, tables; None where it is not whole yet.
+        """The next answer: kind, value, tables. None if it is not complete yet.
 
-        Raises Garbled, and EOFError where nobody writes any more.
+        Raises Garbled, and EOFError if the writer has closed.
         """
         while (missing := self._missing()) and readable([self._descriptor], 0.0):
             part = os.read(self._descriptor, min(missing, _PART))
@@ -73,7 +74,7 @@ class Answers:
             raise Garbled(str(error)) from error
 
     def _missing(self) -> int:
-        """Bytes until the answer is whole."""
+        """Number of bytes missing from the current answer."""
         if len(self._found) < _LENGTHS.size:
             return _LENGTHS.size - len(self._found)
         head, body = _LENGTHS.unpack_from(self._found)
@@ -92,7 +93,7 @@ def _unpacked(whole: bytes) -> tuple[str, Any, dict[str, dict[str, ndarray[Any, 
     for name, column, type_name, count in described:
         if type_name not in _TYPES or not isinstance(count, int) or count < 0:
             raise ValueError("a column is no column")
-        # A copy, which can be written to, as the core's.
+        # A writable copy, like the core's arrays.
         tables.setdefault(name, {})[column] = np.frombuffer(whole, type_name, count, at).copy()
         at += 8 * count
     if at != len(whole):

@@ -1,4 +1,4 @@
-"""Apart: a simulation with modules in a process of its own. What a module breaks is broken there."""
+"""Runs a simulation that has modules in a separate process, so that a faulty module cannot damage this one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sawtooth.module.words import Words
 from sawtooth.plain import plain
 
 PATIENCE_S = 10
-"""So much processor time may pass before a slice of the simulation comes to its end."""
+"""Processor time in seconds that one slice of the simulation may take."""
 
-# The page that the core keeps (crates/module/src/watch.rs), in words of eight bytes.
+# Size, in words of eight bytes, of the memory page that the core updates (crates/module/src/watch.rs).
 _WORDS = 512
 _BASES = 16
 _POLL_S = 0.2
@@ -46,7 +46,8 @@ _WHY: dict[int, str] = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """A module as a flow wants it: its sources, the tick of its host, parameters, the name that chooses."""
+    """A module that a flow uses: its source files, its host's tick rate (HZ), its parameters, and the name of the
+    control to choose."""
 
     sources: tuple[str, ...]
     hz: int
@@ -59,10 +60,11 @@ class Wanted:
 
 
 class Apart:
-    """What ``sawtooth._core.Simulation`` is, elsewhere. ``modules``: which each flow has, by the flow's number.
+    """A ``sawtooth._core.Simulation`` in another process. ``modules``: the module of each flow, by the flow's number.
 
-    Raises SawtoothError: as ``build``; ``module-refused``, ``unknown-name`` for what a module does not take or have;
-    ``module-failed``, from ``advance`` too; ValueError, OSError and the core's panics (``core-failed``) as it does.
+    Raises SawtoothError: as ``build``; ``module-refused`` or ``unknown-name`` for something that a module does not
+    accept or have; ``module-failed``, also from ``advance``; and ValueError, OSError and core panics (``core-failed``)
+    as the core does.
     """
 
     def __init__(self, scenario: str | None, captures: Mapping[int, str] | None, modules: Mapping[int, Wanted]) -> None:
@@ -87,7 +89,7 @@ class Apart:
                 stdout=said,
                 stderr=said,
                 pass_fds=(self._page.fileno(), back, theirs),
-                # Ctrl-C is for us, who end it.
+                # Ctrl-C goes to this process only, which then ends the other one.
                 start_new_session=True,
                 env={**os.environ, _MARK: self._mark},
             )
@@ -121,19 +123,19 @@ class Apart:
         return ".".join(("flows", str(self._flows[wanted]), "cc", *rest))
 
     def advance(self, until_ns: int, max_events: int) -> bool:
-        """As the core's. Rows are kept until ``take``."""
+        """Advance, as the core's method. Rows are kept until ``take``."""
         (finished, self.now_ns, self.events, self.delivered_packets), self._tables = self._asked(
             "advance", until_ns, max_events
         )
         return bool(finished)
 
     def take(self) -> dict[str, dict[str, Any]]:
-        """As the core's; after each ``advance``."""
+        """Take the rows, as the core's method. Call it after each ``advance``."""
         tables, self._tables = self._tables, {}
         return tables
 
     def close(self) -> None:
-        """Ends the process, whatever it does, and those that a module began."""
+        """End the process in any state, and the processes that a module started."""
         self._kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
@@ -144,7 +146,9 @@ class Apart:
         self._page.close()
 
     def _kill(self) -> None:
-        """Also what it began: its group, and those that have left its session, by the mark that they inherited."""
+        """Kill the process, its process group, and its descendants in other sessions, which are found by the inherited
+        mark in their environment.
+        """
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         mark = f"{_MARK}={self._mark}".encode()
@@ -163,7 +167,7 @@ class Apart:
         return self._asked(*question)[0]
 
     def _asked(self, *question: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
-        """The answer, and its tables."""
+        """Send a request. Returns the answer and its tables."""
         try:
             self._to.send(question)
             kind, answer, tables = self._awaited()
@@ -186,7 +190,7 @@ class Apart:
         raise SawtoothError("core-failed", f"the core failed: {answer}", fix=_REPORT_IT)
 
     def _check(self, question: str, kind: str, answer: Any) -> None:
-        """Raises Garbled for what the process itself does not answer."""
+        """Raises Garbled for an answer that does not fit the request."""
         match kind, answer:
             case "answer", [*names] if question == "open" and all(isinstance(name, str) for name in names):
                 return
@@ -200,7 +204,7 @@ class Apart:
         raise Garbled(kind)
 
     def _awaited(self) -> tuple[str, Any, dict[str, dict[str, Any]]]:
-        """The next answer. Raises EOFError where the process ends, and as ``_failed`` where it hangs."""
+        """Wait for the next answer. Raises EOFError if the process ends, and the error of ``_failed`` if it hangs."""
         self._watch.begin()
         ended = False
         looked = time.monotonic()
@@ -209,7 +213,7 @@ class Apart:
             self._words.pass_on()
             if found is not None:
                 return found
-            # What a module began may hold the pipe open beyond the end of the process.
+            # A process started by a module may keep the pipe open after this process has ended.
             if ended:
                 raise EOFError
             ended = self._process.poll() is not None
@@ -251,7 +255,7 @@ class Apart:
         return SawtoothError("module-failed", message, file=file, field=self._at(wanted), fix=_REPORT_IT)
 
     def _died(self) -> SawtoothError:
-        """The error for a process that is no more."""
+        """The error for a process that has ended."""
         try:
             status = self._process.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -282,13 +286,14 @@ class Apart:
 
 
 def registered(wanted: Wanted) -> str:
-    """What a module calls the control that is wanted of it. Raises SawtoothError as ``Apart`` does."""
+    """The module's own name for the wanted control. Raises SawtoothError as ``Apart`` does."""
     with Apart(None, None, {0: wanted}) as apart:
         return apart.names[0]
 
 
 def _line(library: Path, offset: int) -> str | None:
-    """``tcp_mine.c line 12``: what lies there, where the compiler's tools can tell."""
+    """The source line at an offset in the library, like ``tcp_mine.c line 12``; None if the compiler's tools cannot
+    find it."""
     try:
         done = subprocess.run(
             ["addr2line", "-e", str(library), hex(offset)], capture_output=True, text=True, timeout=10, check=False

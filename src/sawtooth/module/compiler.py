@@ -1,7 +1,7 @@
-"""Compiler: the machine's, which makes a shared library of a module's sources, kept in the user's cache.
+"""Compiles a module's sources to a shared library with this machine's compiler, and keeps it in the user's cache.
 
-The library's name is the digest of all that it was made of: what the preprocessor gives for the sources and ours, the
-compiler, its options. Ours is compiled once, and linked with each.
+The library's name is a digest of everything it is made from: the preprocessed sources (the module's and ours), the
+compiler, and its options. Our part is compiled once and linked to each module.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from sawtooth.temporary import cache, directory
 NAMES = ("cc", "gcc", "clang")
 _TIMEOUT_S = 120.0
 _MOST = {"d": 1 << 20, "f": 1 << 17, "t": 120}
-"""Limits of the shell's ulimit: kB of data, blocks of 512 bytes (64 MiB) a file, seconds of processor time."""
+"""Limits for the shell's ulimit: kB of memory, file size in blocks of 512 bytes (64 MiB), seconds of processor time."""
 _MOST_SAID = 1 << 20
-"""Bytes of complaints."""
+"""Maximum number of bytes of compiler messages."""
 _OPTIONS = (
     "-std=gnu11",
     "-O2",
     "-g",
     "-fPIC",
-    # What Linux's own Makefile asks for, where it changes what a source means.
+    # Options from Linux's own Makefile that change the meaning of a source.
     "-funsigned-char",
     "-fno-strict-aliasing",
     "-fwrapv",
@@ -54,7 +54,7 @@ _LINK = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 
 
 def build(given: Sequence[str], hz: int) -> Path:
-    """The library of these sources, for hosts with that tick; compiled where it is not in the cache.
+    """The library of these sources for hosts with this tick rate. It is compiled if it is not in the cache.
 
     Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``compile-failed`` (with file and line),
     ``tool-missing``; ``unwritable-output`` or ``disk-full`` for the cache.
@@ -63,7 +63,7 @@ def build(given: Sequence[str], hz: int) -> Path:
     compiler = tuple(_compiler())
     command = _command(compiler, hz)
     made_of = hashlib.sha256()
-    # Without the lines that say where each header lies: a copy elsewhere is the same.
+    # Leave out the lines with the paths of headers, so that a copy in another directory has the same digest.
     for source in given:
         made_of.update(_run([*command, "-E", "-P", "-x", "c", source], given))
         made_of.update(source.encode())
@@ -71,7 +71,7 @@ def build(given: Sequence[str], hz: int) -> Path:
     made_of.update(ours.encode())
 
     def link(path: Path) -> None:
-        # It takes longer than most modules, and is the same for all.
+        # Compiling the runtime takes longer than most modules, and all modules share it.
         runtime = _kept(f"{ours}.o", lambda path: _run([*command, "-c", _OURS, "-o", str(path)], [_OURS]))
         _run([*command, *_LINK, "-x", "c", *given, "-x", "none", str(runtime), "-o", str(path)], given)
 
@@ -84,7 +84,7 @@ def _command(compiler: tuple[str, ...], hz: int) -> list[str]:
 
 @functools.cache
 def _runtime(compiler: tuple[str, ...], hz: int) -> str:
-    """The digest of what each module is linked with, of the compiler and its options."""
+    """Digest of the runtime that is linked to each module, the compiler and its options."""
     made_of = hashlib.sha256(_version(compiler))
     made_of.update("\0".join([*_OPTIONS, *_LINK, f"HZ={hz}"]).encode())
     made_of.update(_run([*_command(compiler, hz), "-E", "-P", _OURS], [_OURS]))
@@ -92,7 +92,7 @@ def _runtime(compiler: tuple[str, ...], hz: int) -> str:
 
 
 def _kept(name: str, make: Callable[[Path], object]) -> Path:
-    """The file of that name in the cache; what ``make`` writes to a path, where it is not there."""
+    """The file with this name in the cache. If it does not exist, ``make`` writes it to a path."""
     kept = cache() / "module" / name
     if not kept.exists():
         with directory() as own:
@@ -124,12 +124,12 @@ def _version(compiler: tuple[str, ...]) -> bytes:
 
 
 def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
-    """What the compiler prints. Sources are anybody's: they get so much time, memory and room on the disk."""
+    """Output of the compiler. Sources may come from anybody, so time, memory and file size are limited."""
     limits = "".join(f"ulimit -S -{name} {most} 2>/dev/null; " for name, most in _MOST.items())
     plainly = {**os.environ, "LC_ALL": "C"}
     with tempfile.TemporaryFile() as printed:
         try:
-            # A session of its own: no terminal to read from, and what the compiler starts ends with it.
+            # A session of its own: no terminal to read from, and the compiler's child processes end with it.
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f'{limits}exec "$@"', "sh", *command],
                 env=plainly,

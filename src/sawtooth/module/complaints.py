@@ -1,4 +1,5 @@
-"""Complaints of a C compiler, as one error: file, line, what is missing, and what the interface has instead."""
+"""Turns the messages of a C compiler into one error: file, line, what is missing, and what the interface offers
+instead."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ _NO_NAME = re.compile(
 _NO_SYMBOL = re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?(\w+)")
 _OWN = "see docs/reference/module.md for all that the interface has"
 _MORE = 2
-"""So many further complaints are told in short."""
+"""Number of further messages that are given in short form."""
 
 
 def refused(said: str, sources: Sequence[str]) -> InputError:
-    """The error for a compiler that failed and ``said`` this."""
+    """The error for a failed compiler with the messages ``said``."""
     found = [(match["file"], int(match["line"]), match["text"]) for match in _AT.finditer(said)]
     if not found:
         symbol = _NO_SYMBOL.search(said)

@@ -1,4 +1,4 @@
-"""The interface: what the headers offer to modules, by name."""
+"""The interface: all names that the headers offer to modules."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _text() -> str:
 
 @functools.cache
 def headers() -> tuple[str, ...]:
-    """What may be included, as ``linux/module.h``."""
+    """Headers that can be included, like ``linux/module.h``."""
     found = (str(path.relative_to(HEADERS)) for path in HEADERS.rglob("*.h"))
     return tuple(sorted(name for name in found if not name.startswith("sawtooth/")))
 
 
 @functools.cache
 def structures() -> dict[str, tuple[str, ...]]:
-    """``struct tcp_sock`` and the others, with their fields."""
+    """``struct tcp_sock`` and the other structures, with their fields."""
     found = {}
     for kind, name, body in _STRUCT.findall(_text()):
         if not name.startswith(_OURS):
@@ -59,10 +59,10 @@ def _fields(body: str) -> list[str]:
 
 @functools.cache
 def functions() -> tuple[str, ...]:
-    """Functions, and macros that are called like them."""
+    """Functions, and macros that are called like functions."""
     macros = {name for name, called in _DEFINE.findall(_text()) if called}
     named = set(_FUNCTION.findall(_text())) | macros
-    # These take no arguments in the headers, and stand for functions.
+    # These macros have no parameters in the headers, but are names of functions.
     named |= {name for name, called in _DEFINE.findall(_text()) if not called and name in ("div64_ul", "div64_long")}
     return tuple(sorted(name for name in named if _is_offered(name)))
 
@@ -78,13 +78,13 @@ def constants() -> tuple[str, ...]:
 
 @functools.cache
 def types() -> tuple[str, ...]:
-    """Names of types that are no structures."""
+    """Names of types, except structures."""
     return tuple(sorted({name for name in _TYPE.findall(_text()) if _is_offered(name)}))
 
 
 @functools.cache
 def parameter_types() -> tuple[str, ...]:
-    """What ``module_param`` takes for a type."""
+    """The types that ``module_param`` accepts."""
     return tuple(sorted(_KIND.findall(_text())))
 
 

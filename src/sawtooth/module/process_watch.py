@@ -1,4 +1,5 @@
-"""Process watch: whether the process that runs modules gets on. A hook never waits, so a process that does hangs."""
+"""Detects whether the process that runs modules hangs. A module's functions must never wait, so a process that waits
+hangs."""
 
 from __future__ import annotations
 
@@ -7,19 +8,21 @@ import time
 from pathlib import Path
 
 IDLE_S = 30.0
-"""So long may the process wait or be stopped, of one slice, before it counts as hanging."""
+"""A process counts as hanging if it waits or is stopped for this many seconds in one slice."""
 MARGIN_S = 5.0
-"""So much later than the kernel's own limit of processor time is the process ended by us."""
+"""If the kernel's limit of processor time has no effect, we end the process this many seconds of processor time later.
+"""
 _LONGEST_STEP_S = 1.0
-"""Counted at most between two looks: a watch that was itself suspended has seen nothing."""
+"""Most time that counts between two checks, in seconds. A longer gap means that this process was suspended itself."""
 _WAITS, _STOPPED = "SDI", "Tt"
 
 
 class ProcessWatch:
-    """Looks at a process every now and then, while it is to work; ``begin`` with each slice.
+    """Checks a process regularly while it should be working. Call ``begin`` at each slice.
 
-    Time counts where every thread of it waits or is stopped: one that wants a processor and gets none on a busy machine
-    is not idle. What the watch itself sleeps through does not count, so all may be suspended together and go on.
+    Time counts as idle when all threads wait or are stopped. A thread that is ready but gets no processor on a busy
+    machine is not idle. Time in which this process is suspended does not count, so everything may be suspended together
+    and continue.
     """
 
     def __init__(self, process: int, patience_s: float) -> None:
@@ -35,7 +38,7 @@ class ProcessWatch:
         self._used_before = self._used_s()
 
     def look(self) -> str | None:
-        """What is wrong with it, as the end of a sentence; None: it gets on, or has ended."""
+        """The problem, as the end of a sentence. None if the process works or has ended."""
         now = time.monotonic()
         passed, self._looked = min(now - self._looked, _LONGEST_STEP_S), now
         states = self._states()
@@ -49,13 +52,13 @@ class ProcessWatch:
         return f"waited for {IDLE_S:g} s: it sleeps, or reads what does not come"
 
     def _spins(self) -> str | None:
-        """The kernel ends a loop, unless the module has told it not to."""
+        """The kernel ends an endless loop, unless the module has switched that off. Returns the problem then."""
         if self._used_s() - self._used_before < self._patience_s + MARGIN_S:
             return None
         return f"did not come back for {self._patience_s:g} s"
 
     def _states(self) -> str:
-        """A letter a thread, as proc(5) has them; none where there is no such process."""
+        """The state of each thread, one letter each, as in proc(5). Empty if the process does not exist."""
         try:
             return "".join(_fields(task / "stat")[0] for task in Path(f"/proc/{self._process}/task").iterdir())
         except (OSError, IndexError):
@@ -71,5 +74,5 @@ class ProcessWatch:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Those behind the name, which may hold anything: the state is the first."""
+    """The fields of the file after the process name, which may contain anything. The first one is the state."""
     return stat.read_text(errors="replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""Sources of a module: files that can be read."""
+"""Source files of a module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sawtooth.errors import InputError
 
 
 def check(sources: Sequence[str]) -> None:
-    """Raises InputError ``file-not-found``, ``file-unreadable``."""
+    """Check that the files can be read. Raises InputError ``file-not-found``, ``file-unreadable``."""
     for source in sources:
         path = Path(source)
         if not path.exists():

@@ -1,4 +1,4 @@
-"""Words of modules: what one prints goes through a pipe to standard error, made fit for a terminal."""
+"""Passes on text that a module prints, through a pipe, to standard error, with control characters made harmless."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sawtooth.module.answers import readable
 from sawtooth.plain import plain
 
 MOST = 64 << 20
-"""Bytes that are passed on of one process."""
+"""Maximum number of bytes passed on for one process."""
 _PART = 1 << 16
 _LONGEST_LINE = 2000
 
 
 class Words:
-    """Reads a descriptor as far as something is there, and passes on whole lines."""
+    """Reads the available text from a descriptor and passes on whole lines."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -25,7 +25,7 @@ class Words:
         self.ended = False
 
     def pass_on(self, most: int = 1 << 20) -> None:
-        """What was said by now, up to so many bytes: who never stops talking is asked again later."""
+        """Pass on the text available now, at most ``most`` bytes. The rest follows in a later call."""
         while most > 0 and not self.ended and readable([self._descriptor], 0.0):
             part = os.read(self._descriptor, _PART)
             self.ended = not part
@@ -33,7 +33,7 @@ class Words:
             self._say(part)
 
     def finish(self) -> None:
-        """As ``pass_on``, with a last line that has no end."""
+        """Like ``pass_on``, and also pass on a last line without a line end."""
         self.pass_on()
         if self._begun:
             self._say(b"\n")
@@ -48,7 +48,7 @@ class Words:
         if self._passed > MOST:
             lines, self._begun = [*lines, f"(the module says more than {MOST >> 20} MiB: no more of it)".encode()], b""
         if lines and sys.stderr is not None:
-            # Who reads them may have gone, which ends no run.
+            # If standard error is closed, the run continues.
             with contextlib.suppress(OSError, ValueError):
                 sys.stderr.write("".join(plain(_text(line), _LONGEST_LINE) + "\n" for line in lines))
                 sys.stderr.flush()

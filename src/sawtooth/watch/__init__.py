@@ -1,4 +1,4 @@
-"""What does loss cost the connections of this host, now? Read from the kernel by sock_diag, every second."""
+"""Shows what loss costs the connections of this host now. The kernel is asked through sock_diag, every second."""
 
 from sawtooth.watch.change import Changes, Window
 from sawtooth.watch.connection import MEANINGS, Connection

@@ -1,4 +1,4 @@
-"""Awaited: what connections that were looked at would get, whatever becomes of them while that is simulated."""
+"""Simulates estimates for connections that were seen, even if they close meanwhile."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SOON = ("not yet", "being")
 def awaited(
     looks: Iterable[Seen], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
 ) -> tuple[Seen, Sequence[Connection]]:
-    """The first look, and its connections in order, ``top`` at most: the first ``most`` as they were when there had
-    been looks enough for an answer, or when they were last there. Returns when all answers are known, or after
-    ``patience_s``.
+    """Look until there are answers. Returns the first look and its connections in order, at most ``top``. The first
+    ``most`` of them are as they were after enough looks for an estimate, or when they were last seen. Ends when all
+    estimates are known, or after ``patience_s`` seconds.
     """
     until = time.monotonic() + patience_s
     coming = iter(looks)
@@ -29,7 +29,7 @@ def awaited(
     for seen in chain([first], coming):
         now = {one.cookie: one for one in seen.first(sort)}
         for cookie, one in held.items():
-            # What an answer can come from is kept: later looks may find it idle, or gone.
+            # Keep a look that an estimate can be made from: in later looks the connection may be idle or closed.
             if why_not(one) is not None and cookie in now:
                 held[cookie] = now[cookie]
         expectations.ask(held.values())

@@ -1,4 +1,4 @@
-"""Change: what connections did between looks, out of the kernel's counters."""
+"""What connections did between looks, computed from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -31,22 +31,26 @@ COUNTERS = (
 _WRAPPING = np.array([layout.TCP_INFO[name].itemsize == 4 for name in COUNTERS])
 _AT = {name: place for place, name in enumerate(COUNTERS)}
 WOKEN = 2 / 3
-"""Of the send buffer."""
+"""Part of the send buffer: the kernel wakes a waiting writer below it."""
 _TINY_S = 0.0002
-"""A wait that hosts themselves make."""
+"""Waits shorter than this, in seconds, come from the hosts themselves and not from a queue."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The connections of one look, and what they did since another one; arrays with one entry each, NaN where unknown.
+    """The connections of one look, and what they did since an earlier one. Arrays have one entry per connection, NaN
+    where unknown.
 
-    ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
-    connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
-    ``segments`` of data sent, ``retransmits`` among them, ``spurious`` of those (the peer says that it had them
-    already), ``marked`` (ECN), the shares of time ``busy``, ``receive_window``, ``send_buffer``; the shares of looks
-    ``waiting`` (nothing left to send, the window not full), ``filled`` (likewise, but the send buffer is full) and
-    ``standing`` (a queue); ``standing_bps``, the highest delivery rate at these; ``rtt_mean_s``; ``rtt_max_s``;
-    ``delivery_max_bps``.
+    ``interval_s`` is the time since the previous look. ``window_s`` is the time since the oldest kept look that has the
+    connection.
+
+    In the interval: ``goodput_bps`` (acknowledged), ``received_bps``.
+
+    In the window: ``mean_bps``; ``segments`` with data sent, ``retransmits`` among them, ``spurious`` among those (the
+    peer already had the data); ``marked`` (ECN); shares of time ``busy``, ``receive_window``, ``send_buffer``; shares
+    of looks ``waiting`` (nothing left to send, window not full), ``filled`` (the same, but the send buffer is full) and
+    ``standing`` (a queue stands); ``standing_bps``, the highest delivery rate in the looks with a queue;
+    ``rtt_mean_s``; ``rtt_max_s``; ``delivery_max_bps``.
     """
 
     look: Look
@@ -75,26 +79,24 @@ class Changes:
 
     @property
     def lost(self) -> Column:
-        """Retransmissions that were needed."""
+        """Retransmissions that were necessary."""
         return np.maximum(0.0, self.retransmits - np.nan_to_num(self.spurious))
 
     @property
     def loss(self) -> Column:
-        """The share of data segments lost, over the window; NaN where none was sent."""
+        """Share of data segments lost in the window; NaN if none was sent."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.segments > 0, self.lost / self.segments, np.nan)
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Changes:
-        """The same of some connections."""
+        """The selected connections only."""
         columns = {name: value[which] for name, value in vars(self).items() if name != "look"}
         return Changes(self.look.chosen(which), **columns)
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """Of a look, by cookie in order: the counters, and what is known at one moment only. ``added``: 0 where that is
-    not known.
-    """
+    """What is kept of a look, sorted by cookie: counters and momentary values. ``added``: 0 where unknown."""
 
     at_s: float
     cookie: NDArray[np.uint64]
@@ -103,7 +105,7 @@ class _Kept:
     added: NDArray[np.float64]
 
     def of(self, cookie: NDArray[np.uint64]) -> tuple[_Kept, NDArray[np.bool_]]:
-        """The same of the sockets ``cookie``, which are in order; and which of these are here. Of others all is NaN."""
+        """The values of the sockets ``cookie`` (sorted), and which of them this look has. The others are NaN."""
         at, there = self._places(cookie)
         if at is None:
             return self, there
@@ -115,7 +117,7 @@ class _Kept:
         return _Kept(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
 
     def _places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp] | None, NDArray[np.bool_]]:
-        """Where each is here, None where all are at the same; and whether it is."""
+        """The position of each socket in this look (None if all positions are equal), and whether the look has it."""
         if cookie.size == self.cookie.size and np.array_equal(cookie, self.cookie):
             return None, np.ones(cookie.size, bool)
         if not self.cookie.size:
@@ -125,13 +127,13 @@ class _Kept:
 
 
 class Window:
-    """The newest looks, of ``looks`` intervals at most."""
+    """The newest looks, covering at most ``looks`` intervals."""
 
     def __init__(self, looks: int = 10) -> None:
         self._kept: deque[_Kept] = deque(maxlen=looks + 1)
 
     def add(self, look: Look) -> Changes:
-        """What changed up to this look, whose order is that of cookies."""
+        """Add a look. Returns the changes up to it, in the order of cookies."""
         counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
         moment = _moment(look)
         now = _Kept(look.at_s, look.cookie, counters, moment, np.nan_to_num(moment))
@@ -141,25 +143,26 @@ class Window:
 
 
 def _moment(look: Look) -> NDArray[np.float64]:
-    """Waits for its application; its buffer is full; a queue stands; the delivery rate in bit/s where it does, else 0;
-    the smoothed round trip in s; the delivery rate.
-    """
+    """Momentary values per connection: whether it waits for its application; whether its send buffer is full; whether a
+    queue stands; the delivery rate in bit/s if a queue stands, else 0; the smoothed RTT in s; the delivery rate."""
     rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
     unsent, flight = look.field("notsent_bytes"), look.field("unacked")
-    # As Linux has it (tcp_rate_check_app_limited): less than a segment is left, the window is not full, none is lost.
+    # Application-limited as in Linux (tcp_rate_check_app_limited): less than one segment left to send, window not full,
+    # nothing lost.
     waits = (unsent < look.field("snd_mss")) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
     waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
-    # Below two thirds a writer that was kept waiting is woken (sk_stream_is_writeable).
+    # The kernel wakes a waiting writer when the send buffer is below two thirds (sk_stream_is_writeable).
     full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
     delivery = look.field("delivery_rate") * 8
-    # What only some acknowledgements wait for, as delayed ones of a small window do, is deviation.
+    # Delays of only some acknowledgements, such as delayed acknowledgements with a small window, appear in the RTT
+    # variation. So subtract it.
     stands = rtt - look.field("rttvar") / 1e6 > above(least, look.field("snd_mss"), delivery) + _TINY_S
     columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
     return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
 
 
 def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of counters, those of 32 bits around their end. What goes back otherwise is unknown."""
+    """Difference of counters; 32-bit counters may wrap around. Any other decrease gives NaN."""
     change = new - old
     wrapped = np.where(_WRAPPING & (change < 0), change + 2**32, change)
     return np.where(wrapped < 0, np.nan, wrapped)
@@ -180,7 +183,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         new = there & np.isnan(since)
         if one.at_s < now.at_s and new.any():
             base[new], since[new] = one.counters[new], one.at_s
-        # Where a look has nothing of a connection, nothing is added.
+        # A look that does not have the connection adds nothing.
         sums += one.added
         looks += there[:, None]
         np.fmax(highest, one.moment[:, 3:], out=highest)

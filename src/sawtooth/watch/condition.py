@@ -1,4 +1,4 @@
-"""Condition: which connections are shown, in the words of ss.
+"""The filter: which connections are shown, in the syntax of ss.
 
 dst 192.0.2.0/24 and ( dport = :443 or port 80 ) and not cc bbr
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sawtooth.watch.look import Look
 
 Holders = Callable[["Look"], Sequence[str]]
-"""The process's name for each socket of a look."""
+"""Process names for the sockets of a look."""
 Condition = Callable[["Look", Holders], "NDArray[np.bool_]"]
 WORDS = ("src", "dst", "sport", "dport", "port", "process", "cc", "state", "not", "(")
 _TOKEN = re.compile(r"[()!]|[^\s()!]+")
@@ -42,14 +42,14 @@ _COMPARED: dict[str, Callable[[NDArray[np.int64], int], NDArray[np.bool_]]] = {
     "le": lambda ports, one: ports <= one,
 }
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
-"""IPv4 in IPv6."""
+"""IPv4 addresses mapped into IPv6."""
 _JOINS = ("and", "&", "&&", "or", "|", "||")
 _MOST_WORDS = 200
 _FIX = "use the words of ss: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic, and, or, not, ( )"
 
 
 def condition(text: str) -> Condition:
-    """What ``text`` says. Raises SawtoothError ``bad-usage``, ``unknown-name``, ``out-of-range``."""
+    """Parse a filter. Raises SawtoothError ``bad-usage``, ``unknown-name``, ``out-of-range``."""
     words = _TOKEN.findall(text)
     if not words:
         return lambda look, _: np.ones(len(look), bool)
@@ -67,7 +67,7 @@ def _wrong(message: str) -> InputError:
 
 
 class _Reader:
-    """or under and under not, as in ss; words side by side are joined by and."""
+    """Parser with the precedence of ss: not, and, or. Terms without an operator between them are joined by and."""
 
     def __init__(self, words: list[str]) -> None:
         self._words, self._at = words, 0
@@ -158,7 +158,7 @@ def _address(end: str, text: str) -> Condition:
             "bad-usage", message, field="FILTER", fix="write it as 192.0.2.0/24 or 2001:db8::/32"
         ) from None
     if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
-        # As ss writes what IPv4 is in a socket of IPv6.
+        # ss writes an IPv4 address of an IPv6 socket in this form.
         network = ipaddress.IPv4Network((network.network_address.packed[12:], network.prefixlen - 96))
     if isinstance(network, ipaddress.IPv4Network):
         first, length, family = b"\0" * 10 + b"\xff\xff" + network.network_address.packed, 96 + network.prefixlen, 4
@@ -180,7 +180,7 @@ def _address(end: str, text: str) -> Condition:
 
 
 def _sixteen(look: Look, end: str) -> NDArray[np.uint8]:
-    """Addresses of one end as IPv6 has them, IPv4 mapped."""
+    """Addresses of one end as 16 bytes; IPv4 addresses are mapped into IPv6."""
     told = look.sockets[end].copy()
     old = look.sockets["family"] == socket.AF_INET
     told[old, 12:] = told[old, :4]

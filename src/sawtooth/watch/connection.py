@@ -1,4 +1,4 @@
-"""Connection: one of them as values with units, for lines, JSON and files; ``MEANINGS`` is the documented schema."""
+"""Connection: its values with units, for text, JSON and files. ``MEANINGS`` is the documented schema."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection at one look; ``MEANINGS`` says what each is. None is what the kernel does not tell."""
+    """One connection in one look. ``MEANINGS`` explains each field. None means that the kernel does not report the
+    value."""
 
     cookie: str
     local: str
@@ -125,16 +126,16 @@ class Connection:
 
     @property
     def ends(self) -> str:
-        """The peer, as ss writes it."""
+        """The peer's address and port, as ss writes them."""
         return _end(self.peer, self.peer_port)
 
     @property
     def begins(self) -> str:
-        """This host's end, likewise."""
+        """This host's address and port, as ss writes them."""
         return _end(self.local, self.local_port)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The connection as JSON values."""
         return dict(vars(self))
 
 
@@ -143,16 +144,16 @@ def _end(address: str, port: int) -> str:
 
 
 Columns = dict[str, list[Any]]
-"""By the name of a field: a value for each connection."""
+"""A list of values, one per connection, by field name."""
 
 
 def connections(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple[int, str]]) -> list[Connection]:
-    """All of them as values. ``holders`` are processes by inode: number and name."""
+    """All connections as values. ``holders``: number and name of the process by inode."""
     return [Connection(*row) for row in zip(*columns(changes, limit, holders).values(), strict=True)]
 
 
 def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple[int, str]]) -> Columns:
-    """The same as columns, in the order of ``MEANINGS``."""
+    """The same values as columns, in the order of ``MEANINGS``."""
     look = changes.look
     sockets, count = look.sockets, len(changes)
     ends = [look.addresses(at) for at in range(count)]
@@ -214,7 +215,7 @@ def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple
 
 
 def _loss_interval(changes: Changes) -> tuple[list[Any], list[Any]]:
-    """Both ends, from the count of losses; the same count is asked for once."""
+    """Lower and upper end of the loss interval for each connection. Equal counts are computed once."""
     lost, which = np.unique(np.rint(np.nan_to_num(changes.lost)), return_inverse=True)
     between = np.array([poisson_interval(int(one)) for one in lost]).reshape(-1, 2)[which]
     with np.errstate(invalid="ignore", divide="ignore"):

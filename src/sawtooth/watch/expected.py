@@ -1,6 +1,7 @@
-"""Expected: what a connection would get without its losses, and with another congestion control, by ``whatif``.
+"""Estimates the goodput that a connection would get without its losses, or with another congestion control, by
+``whatif``.
 
-Simulations run in one process of their own, one connection after the other, nice and for a share of one core.
+Simulations run one after the other in a separate process with low priority, using part of one core.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from sawtooth.whatif.observed import CONTROLS
 from sawtooth.whatif.replay import Drawn, Replayed, Runs, affordable, self_test
 
 SHARE = 0.5
-"""Of one core, that simulations take at most."""
+"""Largest part of one core that simulations use."""
 DRAWS = FEWEST
-"""Of paths: as few as have an interval of 90% by their order."""
+"""Number of paths to draw: the fewest that give a 90% interval from order statistics."""
 SHORTEST_S = 5.0
-"""Of the window, before a path is estimated."""
+"""Least length of the window in seconds, before a path is estimated."""
 STALE_S = 60.0
-"""After so long a connection that is still on the screen is estimated again."""
+"""An estimate of a connection on the screen is renewed after this many seconds."""
 FASTEST_BPS = 2e9
-"""Above, the simulation of one connection would take the share of many minutes."""
+"""Largest rate. Above it, simulating one connection would take many minutes at this processor share."""
 PACKETS = 60e6
-"""That are simulated for an answer, a minute or so of a core: on fast paths of fewer draws."""
+"""Number of packets simulated for one estimate, about a minute of one core. On fast paths, fewer paths are drawn."""
 MOST = 256
-"""Answers that are kept."""
+"""Number of estimates that are kept."""
 HELD = {
     "application": "application-limited: the network is not the limit",
     "idle": "idle: nothing was sent",
@@ -54,9 +55,8 @@ HELD = {
 
 @dataclass(frozen=True)
 class Range:
-    """Goodput in bit/s with its 90% interval. Where the bottleneck was never seen full, and it is that which decides,
-    only ``low_bps`` is known: the other two are None.
-    """
+    """Goodput in bit/s with its 90% interval. If the result depends on a bottleneck that was never seen full, only
+    ``low_bps`` is known and the other two are None."""
 
     cc: str
     goodput_bps: float | None
@@ -66,8 +66,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Expected:
-    """``lossless``: the same control on the same path without its random loss. ``controls``: each control on the path
-    as it is. ``test`` is the self-test's verdict. Where there is neither, ``reason`` says why, in a sentence.
+    """An estimate. ``lossless``: the same congestion control on the same path without its random loss. ``controls``:
+    each congestion control on the same path. ``test``: the verdict of the self-test. If there is no estimate,
+    ``reason`` says why, in a sentence.
     """
 
     reason: str | None = None
@@ -77,14 +78,14 @@ class Expected:
     at_s: float = 0.0
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The estimate as JSON values."""
         told = asdict(self)
         del told["at_s"]
         return told
 
 
 def why_not(one: Connection) -> str | None:
-    """What speaks against an estimate of a connection."""
+    """The reason why a connection cannot be estimated; None if it can."""
     if one.limit in HELD:
         return HELD[one.limit]
     if one.window_s is None or one.window_s < SHORTEST_S:
@@ -97,7 +98,7 @@ def why_not(one: Connection) -> str | None:
 
 
 def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
-    """The window of a connection as ``whatif`` takes it. ``fastest_bps`` is the highest delivery rate that was seen."""
+    """The window of a connection as input of ``whatif``. ``fastest_bps``: highest delivery rate seen."""
     limited = {"receive window": one.receive_window_limited or 0.0, "send buffer": one.send_buffer_limited or 0.0}
     lost = (one.retransmits or 0) - (one.spurious or 0)
     return Observed(
@@ -123,21 +124,21 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
 
 
 def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
-    """Simulates. What no estimate can come from has its reason."""
+    """Simulate. If no estimate is possible, the result has a reason."""
     begun = time.process_time()
     try:
         return _expect(seen, left_open(seen), draws, seed)
     except SawtoothError as error:
         return Expected(reason=error.message)
     finally:
-        # As long again as it took, and so on: a share of the core, whatever the path.
+        # After each simulation, pause for as long as it took: this limits the share of the core on every path.
         with contextlib.suppress(OSError):
             if os.environ.get(_SHARED):
                 time.sleep((time.process_time() - begun) * (1 / SHARE - 1))
 
 
 _SHARED = "SAWTOOTH_WATCH_SHARED"
-"""Set in the process that shares its core."""
+"""Environment variable that is set in the process with a limited share of its core."""
 
 
 def _expect(seen: Observed, path: Estimate, draws: int, seed: int) -> Expected:
@@ -158,7 +159,7 @@ def _expect(seen: Observed, path: Estimate, draws: int, seed: int) -> Expected:
 
 
 def _range(runs: Runs, path: Estimate, paths: Sequence[Drawn], cc: str, found: Sequence[Replayed]) -> Range:
-    """With both ends; or where a bottleneck that was never seen full decides, what that gives which was seen."""
+    """Median and both ends; or only the lower end, if the result depends on a bottleneck that was never seen full."""
     told = predicted(cc, found)
     if full(runs.observed) or not _follows([one.rate_bps for one in paths], told.draws):
         return Range(cc, told.median_bps, told.low_bps, told.high_bps)
@@ -167,7 +168,7 @@ def _range(runs: Runs, path: Estimate, paths: Sequence[Drawn], cc: str, found: S
 
 
 def _follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:
-    """Whether what it got grows with the rate that was tried: their ranks are correlated, and not by chance (5%)."""
+    """Whether the goodput increases with the bottleneck rate that was tried: rank correlation, significant at 5%."""
     ranks = np.argsort(np.argsort([rates, goodput], axis=1), axis=1)
     together = float(np.asarray(np.corrcoef(ranks[0], ranks[1]))[0, 1])
     return together * math.sqrt(len(rates) - 1) > Z90
@@ -182,7 +183,7 @@ def _begin() -> None:
 
 
 class Expectations:
-    """Answers for the connections on the screen, as they come. Memory: the newest ``MOST`` of them."""
+    """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Expected] = OrderedDict()
@@ -197,7 +198,7 @@ class Expectations:
         self.close()
 
     def close(self) -> None:
-        """Ends the process, in the middle of what it does."""
+        """End the process, even during a simulation."""
         if self._pool is not None:
             for process in list((self._pool._processes or {}).values()):
                 process.kill()
@@ -206,11 +207,11 @@ class Expectations:
 
     @property
     def busy(self) -> bool:
-        """Whether one is being simulated."""
+        """Whether a simulation is running."""
         return self._running is not None
 
     def of(self, one: Connection) -> Expected:
-        """What is known now: numbers, or the reason why there are none."""
+        """What is known now: the estimate, or the reason why there is none."""
         speaks = why_not(one)
         if speaks is not None:
             return Expected(reason=speaks)
@@ -220,7 +221,8 @@ class Expectations:
         return Expected(reason="being simulated" if now else "not yet: other connections come first")
 
     def ask(self, shown: Iterable[Connection]) -> None:
-        """Takes what is ready, and begins with the first of ``shown`` that has no answer, or an old one."""
+        """Collect finished estimates, and start the simulation of the first of ``shown`` that has none or an old
+        one."""
         shown = list(shown)
         for one in shown:
             rate = max(one.delivery_bps or 0.0, one.mean_bps or 0.0, self._fastest.get(one.cookie, 0.0))
@@ -243,12 +245,12 @@ class Expectations:
             try:
                 self._running = first.cookie, self._submit(seen)
             except OSError as error:
-                # As in a container that has no /dev/shm, which locks between processes need.
+                # For example in a container without /dev/shm, which locks between processes need.
                 why = f"no process to simulate in: {error.strerror} (is there a /dev/shm?)"
                 _keep(self._known, first.cookie, Expected(reason=why, at_s=now))
 
     def _submit(self, seen: Observed) -> Future[Expected]:
-        # The live view has a standard error of its own, without a number that a process could be given.
+        # The live view replaces sys.stderr with an object that has no file descriptor for a child process.
         with contextlib.redirect_stderr(sys.__stderr__):
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)

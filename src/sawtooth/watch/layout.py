@@ -1,6 +1,6 @@
-"""Layout: what sock_diag's messages look like (Linux's ``uapi/linux/inet_diag.h`` and ``uapi/linux/tcp.h``).
+"""The layout of sock_diag's messages (Linux's ``uapi/linux/inet_diag.h`` and ``uapi/linux/tcp.h``).
 
-Names are Linux's without the prefix ``tcpi_``. A kernel that is older than a field sends a shorter structure.
+Names are Linux's without the prefix ``tcpi_``. Older kernels send shorter structures, without the newer fields.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 HEADER = 16
-"""Of a netlink message (``struct nlmsghdr``)."""
+"""Bytes of a netlink message's header (``struct nlmsghdr``)."""
 MESSAGE = 72
-"""Of a socket, without its attributes (``struct inet_diag_msg``)."""
+"""Bytes of a socket's message, without attributes (``struct inet_diag_msg``)."""
 BY_FAMILY = 20
 ERROR, DONE = 2, 3
 INTERRUPTED = 0x10
-"""Flag of a message: sockets changed while they were told."""
+"""Message flag: sockets changed during the dump."""
 INFO, VEGASINFO, CONG, SKMEMINFO, BBRINFO, ULP = 2, 3, 4, 7, 16, 19
 
 SOCKET = np.dtype(
@@ -51,10 +51,10 @@ TCP_INFO = np.dtype(
 )
 """``struct tcp_info`` as of Linux 6.12: 248 bytes. Times in µs, ``last_*`` and ``rto_time`` in ms; rates in bytes/s."""
 APP_LIMITED = 1
-"""Of ``flags``: the newest delivery rate is of an application that had nothing more to send."""
+"""Bit of ``flags``: the application had nothing more to send when the newest delivery rate was measured."""
 
 BBR_INFO = np.dtype([(name, "<u4") for name in ("bw_lo", "bw_hi", "min_rtt", "pacing_gain", "cwnd_gain")])
-"""``struct tcp_bbr_info``: bytes/s in two halves, µs, gains times 256."""
+"""``struct tcp_bbr_info``: bandwidth in bytes/s as two 32-bit halves, minimum RTT in µs, gains times 256."""
 _MEMORY = ("rmem_alloc", "rcvbuf", "wmem_alloc", "sndbuf", "fwd_alloc", "wmem_queued", "optmem", "backlog", "drops")
 SOCKET_MEMORY = np.dtype([(name, "<u4") for name in _MEMORY])
 
@@ -68,17 +68,17 @@ STATES = {
     9: "LAST-ACK",
     11: "CLOSING",
 }
-"""As ss names them; those that have connections' numbers."""
+"""Names of states as in ss. Only states of connections are included."""
 ASKED = sum(1 << number for number in STATES if number != 7)
 NO_SLOW_START = 0x7FFFFFFF
-"""Of ``snd_ssthresh``: the sender has met no loss yet."""
+"""Value of ``snd_ssthresh`` before the first loss."""
 UNPACED = 2**64 - 1
 RECOVERY = {0: "open", 1: "disorder", 2: "cwr", 3: "recovery", 4: "loss"}
-"""Of ``ca_state``."""
+"""Names of the values of ``ca_state``."""
 
 
 def offset(structure: np.dtype[np.void], field: str) -> int:
-    """Bytes before a field. Raises KeyError."""
+    """Position of a field in a structure, in bytes. Raises KeyError."""
     if structure.fields is None:
         raise KeyError(field)
     return int(structure.fields[field][1])

@@ -1,4 +1,4 @@
-"""Limit: what holds a connection back, out of what the kernel measured over the window."""
+"""Determines what limits a connection, from the kernel's measurements in the window."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ if TYPE_CHECKING:
 LIMITS = ("unknown", "idle", "application", "receive window", "send buffer", "pacing", "path", "congestion window")
 UNKNOWN, IDLE, APPLICATION, RECEIVE_WINDOW, SEND_BUFFER, PACING, PATH, CONGESTION_WINDOW = range(len(LIMITS))
 MOSTLY = 0.5
-"""What holds a connection back for such a share of its time is what limits it."""
+"""A limit that applies for at least this share of the time is the connection's limit."""
 PART = 0.2
-"""Of a window, a buffer or a queue, where nothing else holds the sender back for as long."""
+"""Least share of a window, buffer or queue that counts if no other limit applies for as long."""
 BUSY = 0.75
-"""A sender with less of its time under way has an application that pauses."""
+"""A sender that is busy for a smaller share of the time has an application that pauses."""
 NEAR = 0.8
-"""Of a cap on pacing, that uses it up."""
+"""A pacing cap counts as used if the rate reaches this share of it."""
 USED = 0.9
-"""Of the bottleneck's rate, that uses it up."""
+"""The bottleneck counts as used if the rate reaches this share of its rate."""
 STARTUP_GAIN = 2.5
-"""BBR's pacing gain, in its start, is above; its probes have 1.25."""
+"""BBR is in STARTUP if its pacing gain is above this. Its bandwidth probes have a gain of 1.25."""
 
 
 def limits(changes: Changes) -> NDArray[np.int64]:
-    """Of each connection an index into ``LIMITS``. The first that holds: hosts before network, certain before likely.
+    """The limit of each connection, as an index into ``LIMITS``. The first that applies is chosen: hosts before
+    network, certain before likely.
 
-    busy_time, rwnd_limited and sndbuf_limited are the kernel's own clocks (``tcp_chrono_start``), so windows and
-    buffers are its word. What is a queue and what a small window is told by the round trip, beside its least.
+    busy_time, rwnd_limited and sndbuf_limited are clocks of the kernel (``tcp_chrono_start``), so limits by windows and
+    buffers are certain. A queue and a small congestion window are distinguished by comparing the RTT with the minimum
+    RTT.
     """
     look = changes.look
     bbr = look.bbr_known
     cap, pace = look.field("max_pacing_rate"), look.field("pacing_rate")
-    # No cap is the largest number, of 32 bits in older kernels.
+    # Without a cap the value is the largest number; in older kernels that of 32 bits.
     capped = (cap < layout.UNPACED / 2) & (cap != 2**32 - 1)
     paced = capped & (pace >= 0.99 * cap) & (changes.mean_bps >= NEAR * 8 * cap)
     growing = bbr & (look.bbr["pacing_gain"] / 256 > STARTUP_GAIN)
@@ -77,7 +79,7 @@ def limits(changes: Changes) -> NDArray[np.int64]:
 
 
 def why(changes: Changes, at: int, limit: int) -> str:
-    """In a sentence, of one connection."""
+    """The reason for a connection's limit, in a sentence."""
     busy, waiting = float(changes.busy[at]), float(changes.waiting[at])
     if limit == UNKNOWN:
         return "unknown: needs two samples, and a kernel that counts the bytes sent"
@@ -110,7 +112,7 @@ def why(changes: Changes, at: int, limit: int) -> str:
 
 
 def _used(changes: Changes) -> NDArray[np.bool_]:
-    """Whether the rate of a bottleneck is used up though its queue is empty at times, as short ones are."""
+    """Whether the bottleneck's rate is used although its queue is sometimes empty, as short queues are."""
     return (changes.standing >= PART) & (changes.mean_bps >= USED * changes.standing_bps)
 
 

@@ -1,4 +1,4 @@
-"""Look: all connections at one moment, in columns, out of the bytes that sock_diag sends."""
+"""Look: all connections at one moment, in columns, parsed from the bytes of sock_diag."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _MAPPED = bytes(10) + b"\xff\xff"
 _COOKIE = layout.offset(layout.SOCKET, "cookie")
 _LONGEST_NAME = 16
-"""Of a congestion control (TCP_CA_NAME_MAX), and of an upper protocol."""
+"""Longest name of a congestion control (TCP_CA_NAME_MAX) and of an upper layer protocol (ULP)."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Each array has one entry a socket. ``at_s`` is of a clock that only goes forward. ``info_bytes`` is how much of
-    ``tcp_info`` the kernel told: what is beyond is 0 in ``info`` and NaN in ``field``. ``partly``: sockets changed
-    while they were told, so one may be missing or be there twice. ``damaged`` counts messages that made no sense.
+    """One look. Arrays have one entry per socket. ``at_s``: time of a monotonic clock. ``info_bytes``: how many bytes
+    of ``tcp_info`` the kernel sent; the rest is 0 in ``info`` and NaN in ``field``. ``partly``: sockets changed during
+    the dump, so a socket may be missing or duplicated. ``damaged``: number of invalid messages.
     """
 
     at_s: float
@@ -48,23 +48,23 @@ class Look:
 
     @cached_property
     def cookie(self) -> NDArray[np.uint64]:
-        """A socket's own number, never used again while the kernel runs."""
+        """The kernel's unique number of each socket, never reused until reboot."""
         return np.ascontiguousarray(self.sockets["cookie"])
 
     def field(self, name: str) -> NDArray[np.float64]:
-        """A field of ``tcp_info``; NaN where the kernel did not tell it."""
+        """A field of ``tcp_info``; NaN where the kernel did not send it."""
         values = self.info[name].astype(np.float64)
         values[self.info_bytes < layout.offset(layout.TCP_INFO, name) + layout.TCP_INFO[name].itemsize] = np.nan
         return values
 
     @cached_property
     def bbr_bps(self) -> NDArray[np.float64]:
-        """What BBR takes for the bottleneck's rate, in bit/s; NaN of other controls."""
+        """BBR's bandwidth estimate in bit/s; NaN for other congestion controls."""
         rate = (self.bbr["bw_hi"].astype(np.float64) * 2**32 + self.bbr["bw_lo"]) * 8
         return np.where(self.bbr_known, rate, np.nan)
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Look:
-        """The same of some sockets."""
+        """The selected sockets only."""
         columns = ["sockets", "info", "info_bytes", "cc", "bbr", "bbr_known", "memory", "memory_known", "ulp"]
         return Look(
             self.at_s,
@@ -74,7 +74,7 @@ class Look:
         )
 
     def addresses(self, at: int) -> tuple[str, int, str, int]:
-        """Of a socket: its own address and port, its peer's; IPv4 in IPv6 as IPv4."""
+        """A socket's own address and port, and its peer's. IPv4-mapped addresses are shown as IPv4."""
         one = self.sockets[at]
         family = int(one["family"])
         return (
@@ -94,22 +94,21 @@ def _address(family: int, packed: bytes) -> str:
 
 
 def parse(content: Iterable[bytes], at_s: float) -> Look:
-    """Sockets out of datagrams of netlink messages, in the order of their cookies; what is cut or contradicts itself is
-    left out and counted.
-    """
+    """Parse sockets from datagrams with netlink messages, sorted by cookie. Truncated or inconsistent messages are
+    skipped and counted."""
     parts = list(content)
     return parse_buffer(bytearray().join(parts), list(accumulate(map(len, parts))), at_s)
 
 
 def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
-    """The same of datagrams one behind the other, that end at ``ends``. Nothing of ``content`` is kept."""
+    """The same for datagrams stored one after the other, ending at ``ends``. No reference to ``content`` is kept."""
     if len(content) < (ends[-1] if ends else 0) + layout.TCP_INFO.itemsize:
         content = content + bytes(layout.TCP_INFO.itemsize)
     starts, lengths, partly, damaged = _messages(content, ends)
     told = np.frombuffer(content, np.uint8)
     begin = np.array(starts, np.int64)
     end = begin + np.array(lengths, np.int64)
-    # A kernel tells the same socket twice at times, when its table moves meanwhile.
+    # The kernel may report a socket twice if its table changes during the dump.
     _, order = np.unique(_every(told, "<u8")[begin + layout.HEADER + _COOKIE], return_index=True)
     begin, end = begin[order], end[order]
     known = np.isin(told[begin + layout.HEADER], (socket.AF_INET, socket.AF_INET6))
@@ -123,7 +122,7 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
     memory, memory_bytes = _structure(told, places.get(layout.SKMEMINFO, none), layout.SOCKET_MEMORY)
     cc = _names(told, *places.get(layout.CONG, none))
     ulp_at, ulp_bytes = places.get(layout.ULP, none)
-    # The name is an attribute within: its header first.
+    # The ULP's name is a nested attribute, so its header comes first.
     ulp = _names(told, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
     look = Look(
         at_s,
@@ -143,7 +142,7 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
 
 
 def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[int], bool, int]:
-    """Where each socket's message begins and how long it is."""
+    """The start and length of each socket's message."""
     starts: list[int] = []
     lengths: list[int] = []
     at, partly, damaged = 0, False, 0
@@ -158,7 +157,7 @@ def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[
             aligned = (length + 3) & ~3
             count = 1
             if kind == layout.BY_FAMILY and length >= layout.HEADER + layout.MESSAGE:
-                # Most are as long as the one before: all of a run at once.
+                # Most messages are as long as the previous one: handle a run of equal lengths in one step.
                 if until - at >= 2 * aligned and content[at : at + 8] == content[at + aligned : at + aligned + 8]:
                     alike = np.ndarray(((until - at) // aligned,), "<u8", content, at, (aligned,))
                     other = np.flatnonzero(alike != alike[0])
@@ -173,13 +172,13 @@ def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[
 
 
 def _every(told: NDArray[np.uint8], form: str | np.dtype[np.void]) -> NDArray[Any]:
-    """One entry a byte, so that a place is an index."""
+    """A view with one entry per byte offset, so that an offset is an index."""
     kind = np.dtype(form)
     return np.ndarray((told.size - kind.itemsize + 1,), kind, told, 0, (1,))
 
 
 Places = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
-"""Of a kind of attribute, for each socket: where its content is, and how long; 0 where there is none."""
+"""For one kind of attribute, per socket: position and length of its content; 0 if it is missing."""
 
 
 def _nowhere(count: int) -> Places:
@@ -189,7 +188,8 @@ def _nowhere(count: int) -> Places:
 def _attributes(
     told: NDArray[np.uint8], begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[dict[int, Places], NDArray[np.bool_]]:
-    """The attributes of all sockets, one after the other, of all at once. Also which sockets' are broken off."""
+    """Find the attributes of all sockets, in parallel: first attribute of each, then the second, and so on. Also
+    returns which sockets have truncated attributes."""
     wanted = (layout.INFO, layout.CONG, layout.BBRINFO, layout.SKMEMINFO, layout.ULP)
     places: dict[int, Places] = {}
     broken = np.zeros(len(begin), bool)
@@ -223,10 +223,10 @@ def _structure(
 def _rows(
     told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64], form: np.dtype[np.void]
 ) -> NDArray[np.void]:
-    """Structures from places of their own, filled up with 0 where they are shorter. ``told`` has room behind."""
+    """Read structures at the given positions; shorter ones are filled with 0. ``told`` must have padding at the end."""
     if not where.size:
         return np.zeros(0, form)
-    # A structure is copied at once.
+    # Copies all structures in one operation.
     rows = _every(told, f"V{form.itemsize}")[where]
     if size.min() < form.itemsize:
         rows.view(np.uint8).reshape(-1, form.itemsize)[np.arange(form.itemsize) >= size[:, None]] = 0
@@ -235,7 +235,7 @@ def _rows(
 
 
 def _names(told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bytes_]:
-    """Words that end with a zero byte, whatever follows it."""
+    """Read zero-terminated names, ignoring the bytes after the zero."""
     if not size.any():
         return np.zeros(size.size, f"S{_LONGEST_NAME}")
     whole = _rows(told, where, size, np.dtype([("letters", "u1", _LONGEST_NAME)]))

@@ -1,4 +1,4 @@
-"""Looks one after the other at an even pace, of this host or of a recording."""
+"""Looks at a regular interval, of this host or from a recording."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from sawtooth.watch.replay import Recording
 from sawtooth.watch.watcher import SORTS, Moment, Seen, Watcher, described
 
 SHORTEST_S = 0.1
-"""Between two looks."""
+"""Least interval between two looks, in seconds."""
 
 
 def check_interval(interval_s: float, field: str) -> None:
-    """Raises SawtoothError ``out-of-range``."""
+    """Raises SawtoothError ``out-of-range`` for an interval that is not allowed."""
     if not SHORTEST_S <= interval_s <= 3600:
         message = f"{interval_s:g} s is not a possible interval"
         raise InputError("out-of-range", message, field=field, fix=f"choose {SHORTEST_S:g} to 3600")
 
 
 def looks(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[Seen]:
-    """At an even pace; what came too late is left out. The first look only begins the first interval."""
+    """Yield looks at a regular interval; times that were missed are skipped. The first look only starts the first
+    interval."""
     watcher.look()
     due = time.monotonic()
     for _ in range(count) if count is not None else itertools.count():
@@ -48,7 +49,7 @@ def describing(
     netns: str | None,
     replay: str | PathLike[str] | None,
 ) -> Iterator[dict[str, Any]]:
-    """Each look as JSON values. What is wrong with what is asked is raised at once, not with the first look."""
+    """Yield each look as JSON values. Invalid arguments raise at once, not at the first look."""
     check_interval(interval_s, "interval")
     if sort not in SORTS:
         raise InputError("unknown-name", f'"{sort}" is not a sort order', field="sort", fix=suggestion(sort, SORTS))

@@ -1,4 +1,5 @@
-"""Metrics: looks for Prometheus, on loopback. Labels are controls and limits, so that no peer makes a new series."""
+"""Metrics: looks for Prometheus, on the loopback interface. Labels are congestion controls and limits only, so peers
+cannot create new series."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from sawtooth.watch.watcher import Seen
 
 LOOPBACK = "127.0.0.1"
 MOST_CONTROLS = 16
-"""Names of congestion controls that have series of their own; all others are "other"."""
+"""Number of congestion controls with their own series. All others are counted as "other"."""
 
 
 class Metrics:
-    """Served until it is closed."""
+    """Serves the metrics until it is closed."""
 
     def __init__(self, port: int) -> None:
         """Raises SawtoothError ``port-taken``."""
@@ -45,11 +46,11 @@ class Metrics:
 
     @property
     def port(self) -> int:
-        """The one that it has."""
+        """The port in use."""
         return int(self._server.server_port)
 
     def add(self, seen: Seen) -> None:
-        """Its sums by control and limit."""
+        """Add a look's sums by congestion control and limit."""
         changes = seen.changes
         names = np.array([self._name(name) for name in np.unique(changes.look.cc).tolist()] or ["none"])
         _, which = np.unique(changes.look.cc, return_inverse=True)

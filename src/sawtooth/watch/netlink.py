@@ -1,7 +1,7 @@
-"""Netlink: asks the kernel for the connections of a network namespace, by sock_diag. Nobody needs a privilege for it.
+"""Netlink: reads the connections of a network namespace from the kernel, by sock_diag. No privilege is needed.
 
-The socket is the standard library's: pyroute2 makes objects of every attribute, which took 5.5 s of processor time for
-20,000 sockets where this takes 0.05 (bench/watch.py).
+It uses a socket of the standard library: pyroute2 creates an object for every attribute, which takes 5.5 s of processor
+time for 20,000 sockets instead of 0.05 s (bench/watch.py).
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ _SOCK_DIAG = 4
 _REQUEST_DUMP = 0x1 | 0x300
 _ADD_MEMBERSHIP, _SOL_NETLINK = 1, 270
 _DESTROYED = (1, 3)
-"""Multicast groups: TCP sockets of IPv4 and of IPv6 that are gone."""
+"""Multicast groups that report closed TCP sockets, for IPv4 and IPv6."""
 _LARGEST = 1 << 18
 _PATIENCE_S = 5
 _END = 20
 """Bytes of the message that ends an answer."""
 _EXTENSIONS = sum(1 << kind - 1 for kind in (layout.INFO, layout.VEGASINFO, layout.CONG, layout.SKMEMINFO))
-"""What is asked for beside a socket's ends; BBR's state comes by the bit of Vegas's."""
+"""Attributes to request. BBR's state is requested with the bit of Vegas."""
 _NAMESPACES = Path("/run/netns")
 
 
 class Connections:
-    """The connections of one namespace, a look at a time. ``ended`` are those that closed since, where that is told."""
+    """The connections of one namespace, read by ``look``. ``ended`` gives the connections closed since the last call,
+    if the kernel reports them."""
 
     def __init__(self, namespace: str | None = None) -> None:
-        """``namespace``: a name of ``ip netns``, or a process's number; None is our own.
+        """``namespace``: a name of ``ip netns``, or a process number; None for the current one.
 
         Raises SawtoothError ``unknown-name``, ``missing-capability``, ``unsupported``.
         """
@@ -47,7 +48,7 @@ class Connections:
             self._asking = _open()
             self._closing = _closings()
         self._sequence = 0
-        # Memory that is new each time would take as long as reading it.
+        # The buffer is reused: allocating memory each time would take as long as reading.
         self._buffer = bytearray()
 
     def __enter__(self) -> Connections:
@@ -57,18 +58,18 @@ class Connections:
         self.close()
 
     def close(self) -> None:
-        """Gives the sockets back."""
+        """Close the sockets."""
         self._asking.close()
         if self._closing is not None:
             self._closing.close()
 
     @property
     def tells_ends(self) -> bool:
-        """Whether connections that begin and end between two looks are told."""
+        """Whether connections that open and close between two looks are reported."""
         return self._closing is not None
 
     def look(self) -> Look:
-        """All connections now. Raises SawtoothError ``unsupported`` where the kernel does not tell."""
+        """All connections now. Raises SawtoothError ``unsupported`` if the kernel does not provide them."""
         at_s = time.monotonic()
         ends: list[int] = []
         for family in (socket.AF_INET, socket.AF_INET6):
@@ -76,7 +77,7 @@ class Connections:
         return parse_buffer(self._buffer, ends, at_s)
 
     def ended(self) -> tuple[Look, bool]:
-        """Connections that were closed since the last call, as they were then; and whether some went untold."""
+        """The connections that closed since the last call, as they were then; and whether some reports were dropped."""
         content: list[bytes] = []
         missed = False
         while self._closing is not None:
@@ -91,7 +92,7 @@ class Connections:
         return parse(content, time.monotonic()), missed
 
     def _dump(self, family: int, ends: list[int]) -> None:
-        """Adds datagrams to the buffer, and to ``ends`` where they end."""
+        """Append the answer's datagrams to the buffer, and the position of each one's end to ``ends``."""
         self._sequence += 1
         asked = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, _EXTENSIONS, layout.ASKED) + bytes(48)
         length = layout.HEADER + len(asked)
@@ -110,7 +111,7 @@ class Connections:
                 continue
             _, kind, _, sequence, _ = struct.unpack_from("=IHHII", self._buffer, begin)
             if sequence != self._sequence:
-                # What is left of an answer that was given up.
+                # The rest of an earlier answer that was abandoned.
                 continue
             if kind == layout.ERROR:
                 code = -struct.unpack_from("=i", self._buffer, begin + layout.HEADER)[0]
@@ -123,7 +124,7 @@ class Connections:
                 return
 
     def _is_end(self, at: int) -> bool:
-        """Whether the last message before ``at`` is the end of the answer: a header and an error's number."""
+        """Whether the last message before ``at`` ends the answer: a header and an error number."""
         length, kind = struct.unpack_from("=IH", self._buffer, max(0, at - _END))
         return bool(length == _END and kind == layout.DONE)
 
@@ -145,7 +146,7 @@ def _open() -> socket.socket:
 def _closings() -> socket.socket | None:
     opened = _open()
     try:
-        # Without an address of its own a socket is told nothing.
+        # A socket that is not bound receives no multicast.
         opened.bind((0, 0))
         for group in _DESTROYED:
             opened.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, group)
@@ -167,7 +168,7 @@ def _within(namespace: str | None) -> Iterator[None]:
 
     path = Path(f"/proc/{namespace}/ns/net") if namespace.isdecimal() else _NAMESPACES / namespace
     try:
-        # Of another user's process even that it has a namespace is hidden.
+        # For another user's process, even the existence of its namespace is hidden.
         if "/" in namespace or namespace in ("", ".", "..") or not path.exists():
             what = "process" if namespace.isdecimal() else "namespace"
             message = f'there is no {what} "{plain(namespace, 60)}"'

@@ -1,4 +1,4 @@
-"""Path: what a window of looks leaves open of the path behind a connection, as wide as it is, for replays to narrow."""
+"""Path: the range of paths that is consistent with the looks of a connection. Replays narrow it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sawtooth.whatif.estimate import (
 )
 
 SAMPLE = 0.1
-"""How far a delivery rate may be above the bottleneck's, the highest of some."""
+"""Relative error by which the highest delivery rate sample may exceed the bottleneck's rate."""
 ACKNOWLEDGED = 2
-"""Segments by which it may be below: what one acknowledgement covers, of all in a round trip."""
+"""Number of segments per RTT by which it may be below: as many as one acknowledgement covers."""
 MILLISECOND = 1e-3
 
 
 def left_open(observed: Observed) -> Estimate:
-    """Raises SawtoothError as ``Observed.check``."""
+    """The range of paths. Raises SawtoothError as ``Observed.check``."""
     observed.check()
     rate = _rate(observed)
     rtt = _rtt(observed, rate)
@@ -39,14 +39,15 @@ def left_open(observed: Observed) -> Estimate:
 
 
 def full(observed: Observed) -> bool:
-    """Whether the bottleneck was seen busy: BBR has found it, or a queue stood and nothing else came faster."""
+    """Whether the bottleneck was seen full: BBR has found its bandwidth, or a queue stood and no higher rate was
+    seen."""
     fastest = max(observed.delivery_bps or 0.0, observed.goodput_bps or 0.0)
     return bool(observed.bottleneck_bps) or fastest <= (1 + SAMPLE) * (observed.standing_bps or 0.0)
 
 
 def _rate(observed: Observed) -> Estimated:
     wire = observed.frame_bytes / observed.mss
-    # No bottleneck is slower than what went through.
+    # The bottleneck cannot be slower than the goodput.
     least = (observed.goodput_bps or 0.0) * wire
     if not full(observed):
         value = max(observed.delivery_bps or 0.0, observed.goodput_bps or 0.0) * wire
@@ -64,7 +65,7 @@ def _rate(observed: Observed) -> Estimated:
 
 
 def _rtt(observed: Observed, rate: Estimated) -> Estimated:
-    """The kernel's least may be of a SYN, which takes no time to send, or of a full frame."""
+    """The kernel's minimum RTT may come from a SYN, which takes no serialization time, or from a full frame."""
     seen = observed.rtt_min_s or MILLISECOND
     low = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
     high = seen + (MILLISECOND if in_milliseconds(seen) else 0.0)
@@ -72,7 +73,8 @@ def _rtt(observed: Observed, rate: Estimated) -> Estimated:
 
 
 def in_milliseconds(least_s: float) -> bool:
-    """Whether the kernel has a round trip from a timestamp, after losses: the truth is up to one more."""
+    """Whether the kernel's RTT comes from a TCP timestamp, after losses. It then has a resolution of 1 ms and may be up
+    to 1 ms too small."""
     return round(least_s * 1e6) % 1000 == 0
 
 

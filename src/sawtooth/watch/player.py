@@ -1,4 +1,4 @@
-"""Player: a recording's looks at any speed, forward and back."""
+"""Player: plays a recording's looks at any speed, forward and backward."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from sawtooth.watch.replay import Recorded
 
 BEHIND = 200_000
-"""Rows of looks that can be gone back to."""
+"""Number of rows that are kept for stepping back."""
 SPEEDS = (1 / 16, 256.0)
 
 
 class Player:
-    """Gives the looks of a recording by its own clock, ``speed`` times as fast, and those behind again."""
+    """Gives the looks of a recording at ``speed`` times their original pace; can step back."""
 
     def __init__(self, looks: Iterator[Recorded], speed: float = 1.0) -> None:
         self._looks, self.speed = looks, speed
         self._kept: deque[Recorded] = deque()
         self._rows = 0
         self._behind = 0
-        """How many of those that are kept come after the one that was given last."""
+        """Number of kept looks that follow the current one."""
         self._clock_s = -math.inf
         self._ahead: Recorded | None = next(looks, None)
 
@@ -33,7 +33,7 @@ class Player:
         return self._ahead is None and not self._behind
 
     def passed(self, seconds: float) -> Recorded | None:
-        """The newest look that is due when so much time has passed; None where none is."""
+        """The newest look due after this many seconds; None if none is due."""
         found = None
         if not self._kept:
             return self.forward()
@@ -43,18 +43,18 @@ class Player:
         return found
 
     def forward(self) -> Recorded | None:
-        """The next look, at once; None at the end."""
+        """The next look, immediately; None at the end."""
         return self._set(self._take())
 
     def back(self) -> Recorded | None:
-        """The look before; None where none is kept."""
+        """The previous look; None if it is not kept."""
         if self._behind + 1 >= len(self._kept):
             return None
         self._behind += 1
         return self._set(self._kept[-1 - self._behind])
 
     def change(self, times: float) -> None:
-        """Another speed, within ``SPEEDS``."""
+        """Multiply the speed, within ``SPEEDS``."""
         self.speed = min(SPEEDS[1], max(SPEEDS[0], self.speed * times))
 
     def _set(self, look: Recorded | None) -> Recorded | None:

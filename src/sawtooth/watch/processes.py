@@ -1,4 +1,4 @@
-"""Processes: who holds a socket, by /proc, as far as this user may look."""
+"""Finds the process that holds a socket, from /proc, as far as this user is allowed to see."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import time
 from collections.abc import Collection
 
 AGAIN_S = 5.0
-"""All of /proc is read no more often, and only where a socket is new."""
+"""/proc is read again after this many seconds at the earliest, and only if there are new sockets."""
 MOST = 200_000
 
 
 class Processes:
-    """Holders of sockets by inode: a process's number and name. Of several holders the one with the least number."""
+    """Number and name of the process that holds each socket, by inode. If there are several, the lowest number."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, str]] = {}
         self._tried: set[int] = set()
         self._read_s = -AGAIN_S
         self.hidden = 0
-        """Processes whose sockets this user may not see, at the last reading."""
+        """Number of processes whose sockets this user could not see in the last reading."""
 
     def of(self, inodes: Collection[int]) -> dict[int, tuple[int, str]]:
-        """Those that are known."""
+        """The known holders of these inodes."""
         asked = set(inodes) - {0}
         now = time.monotonic()
         if not asked <= self._tried and now - self._read_s >= AGAIN_S:
             self._read_s = now
             self._read()
-            # Who has none now, as in another namespace of processes, is not asked for again.
+            # A socket without a visible holder, for example in another PID namespace, is not searched again.
             self._tried = asked | set(self._known)
         return {inode: self._known[inode] for inode in asked if inode in self._known}
 

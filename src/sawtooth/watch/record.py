@@ -1,4 +1,4 @@
-"""Record: looks as a Parquet file, a row for each connection of each look."""
+"""Recording: looks as a Parquet file, one row per connection and look."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from sawtooth.watch.connection import MEANINGS, Connection
 from sawtooth.watch.watcher import Seen
 
 ROWS = 20_000
-"""In memory, before they go to the disk."""
+"""Rows that are held in memory before they are written."""
 KEPT_S = 10.0
-"""After so long they do in any case: a kill loses no more."""
+"""Rows are written after this many seconds at the latest, so a kill loses no more than that."""
 FORMAT, KEY = 2, b"sawtooth.watch"
-"""Of the file, in its metadata; format 1 had no number."""
+"""Format number and its key in the file's metadata. Format 1 had no number."""
 OF_LOOK = {
     "connections_total": pa.int64(),
     "short_connections": pa.int64(),
     "short_bytes": pa.int64(),
     "unseen": pa.list_(pa.string()),
 }
-"""What is said of a look, and is the same in all its rows; since format 2."""
+"""Columns of the look itself, equal in all its rows; since format 2."""
 SINCE_2 = ("standing", "standing_bps")
-"""Of a connection."""
+"""Columns of a connection that format 1 does not have."""
 _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def schema() -> pa.Schema:
-    """``time``, ``at_s``, what is said of a look, and the fields of a connection; the format is in its metadata."""
+    """Columns: ``time``, ``at_s``, those of the look, and the fields of a connection. The metadata has the format."""
     fields = [("time", pa.string()), ("at_s", pa.float64()), *OF_LOOK.items()]
     for name, kind in typing.get_type_hints(Connection).items():
         of = next(one for one in (*typing.get_args(kind), kind) if one in _KINDS)
@@ -49,18 +49,16 @@ def schema() -> pa.Schema:
 
 
 class Recorder:
-    """Looks go to ``parts``, a directory beside the file, now and then as a file that is whole; ``close`` makes one
-    of them, with the name ``path``. A kill leaves the parts, which ``Recording`` reads.
-    """
+    """Writes looks to part files in ``parts``, a directory beside the file. ``close`` joins them to one file at
+    ``path``. After a kill the parts remain, and ``Recording`` can read them."""
 
     def __init__(self, path: Path) -> None:
-        """Raises SawtoothError ``unwritable-output`` (also where the file exists: recordings are never overwritten) or
-        ``disk-full``, and so do ``add`` and ``close``.
-        """
+        """Raises SawtoothError ``unwritable-output`` (also if the file exists: recordings are never overwritten) or
+        ``disk-full``; ``add`` and ``close`` raise the same errors."""
         self.path, self.parts = path, parts_of(path)
         self.looks = 0
         self.whole = False
-        """Whether the file has its name."""
+        """Whether the joined file has been given its final name."""
         self._held, self._rows, self._written, self._since_s = list[pa.Table](), 0, 0, 0.0
         with self._writing():
             self._free()
@@ -78,7 +76,7 @@ class Recorder:
         self.close()
 
     def add(self, seen: Seen) -> None:
-        """All connections of a look that the filter lets through; where there are none a row that has none."""
+        """Add the look's connections that pass the filter; one row without a connection if there are none."""
         told: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
         count = max(1, seen.matching)
         look = [seen.time, seen.at_s, seen.total, seen.short, seen.short_bytes, list(seen.unseen)]
@@ -92,7 +90,7 @@ class Recorder:
             self._since_s = seen.at_s
 
     def close(self) -> None:
-        """The file is whole after it. Where that fails the parts stay."""
+        """Join the parts to one file. If this fails, the parts remain."""
         self._write()
         aside = self.parts / f".whole{ASIDE}"
         with self._writing():
@@ -111,7 +109,7 @@ class Recorder:
             raise FileExistsError(errno.EEXIST, "it exists, and recordings are never overwritten")
 
     def _write(self) -> None:
-        """What is held, as a part."""
+        """Write the held rows as a part file."""
         if not self._held:
             return
         aside = self.parts / f".next{ASIDE}"
@@ -123,7 +121,7 @@ class Recorder:
         self._held, self._rows = [], 0
 
     def _join(self, aside: Path) -> None:
-        """All parts in one file, whose own parts are large."""
+        """Join all parts to one file with large row groups."""
         with _durable(aside) as file, pq.ParquetWriter(file, schema(), compression="zstd") as writer:
             held: list[pa.Table] = []
             for part in written(self.parts):
@@ -148,18 +146,18 @@ class Recorder:
 
 
 def parts_of(path: Path) -> Path:
-    """The directory that has a recording while it is made."""
+    """The directory of a recording in progress."""
     return Path(f"{path}{ASIDE}")
 
 
 def written(directory: Path) -> list[Path]:
-    """The parts in it, in order."""
+    """The part files in it, in order."""
     return sorted(directory.glob("[0-9]*.parquet"))
 
 
 @contextlib.contextmanager
 def _durable(path: Path) -> Iterator[typing.BinaryIO]:
-    """A file that is on the disk after it, should the power fail."""
+    """A file that is synced to disk at the end of the block, so that a power failure cannot lose it."""
     with os.fdopen(fresh(path), "wb") as file:
         yield file
         file.flush()

@@ -1,4 +1,4 @@
-"""Replay: the looks of a recording, one after the other, as they were seen when they were recorded."""
+"""Reads the looks of a recording, one after the other, as they were recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sawtooth.watch.record import FORMAT, KEY, OF_LOOK, SINCE_2, parts_of, schem
 from sawtooth.watch.watcher import in_order
 
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30
-"""Of a part of a file, which comes into memory at once; in bytes as well."""
+"""Limits of a row group of a file, which is loaded at once: rows and bytes."""
 _OLDER = (
     "recorded in format 1: it lacks the number of other connections, the short connections, and the rate "
     "while the path "
@@ -43,7 +43,7 @@ _NEEDED = ("local", "local_port", "peer", "peer_port", "state", "uid", "mptcp", 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One look of a recording: as ``Seen``, out of a table with the fields of connections as columns."""
+    """One look of a recording. Like ``Seen``, but from a table whose columns are the fields of connections."""
 
     time: str
     at_s: float
@@ -56,11 +56,11 @@ class Recorded:
 
     @property
     def matching(self) -> int:
-        """Connections that there are."""
+        """Number of connections."""
         return int(self.table.num_rows)
 
     def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]:
-        """Connections in order, so many at most. Raises SawtoothError ``not-a-recording``, ``unknown-name``."""
+        """Connections in order, at most ``count``. Raises SawtoothError ``not-a-recording``, ``unknown-name``."""
         of = {name: self.table[name].to_numpy(zero_copy_only=False) for name in self.table.column_names}
         ends = self._sockets() if sort == "peer" else np.zeros(self.matching, layout.SOCKET)
         which = in_order(
@@ -80,7 +80,7 @@ class Recorded:
         return [self._connection(row) for row in self.table.take(which).to_pylist()]
 
     def narrowed(self, wanted: Condition) -> Recorded:
-        """Only those that the filter lets through."""
+        """Only the connections that pass the filter."""
         sockets = self._sockets()
         cc = np.array([name.encode(errors="replace") for name in self.table["cc"].to_pylist()], "S16")
         count = len(sockets)
@@ -112,7 +112,7 @@ class Recorded:
         return Connection(**row)
 
     def _sockets(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """The ends of all, and their states."""
+        """Addresses, ports and states of all sockets."""
         found = np.zeros(self.matching, layout.SOCKET)
         for at, row in enumerate(self.table.select(["local", "peer", "local_port", "peer_port", "state"]).to_pylist()):
             one = found[at]
@@ -130,15 +130,14 @@ class Recorded:
 
 
 def damaged(path: Path, why: str) -> InputError:
-    """The error for what no recording has."""
+    """The error for a file that is not a valid recording."""
     fix = "give a file that sawtooth watch --record has written to its end"
     return InputError("not-a-recording", f"it is not a recording of watch: {why}", file=path, fix=fix)
 
 
 class Recording:
-    """The looks of a file, in their order, when they are asked for; a part of the file is in memory at a time. Of a
-    recording that was cut off, or still goes on, ``path`` is the directory of its parts.
-    """
+    """The looks of a file, in order, read when needed; one row group is in memory at a time. For an unfinished
+    recording, ``path`` is the directory of its parts."""
 
     def __init__(self, path: Path, *, filter: str = "") -> None:
         """Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``not-a-recording``, and as ``condition``."""
@@ -156,11 +155,11 @@ class Recording:
         self._close()
 
     def narrow(self, filter: str) -> None:
-        """From the next look on, another filter. Raises SawtoothError as ``condition``."""
+        """Use another filter from the next look on. Raises SawtoothError as ``condition``."""
         self._condition = condition(filter) if filter.strip() else None
 
     def looks(self) -> Iterator[Recorded]:
-        """All. Raises SawtoothError ``not-a-recording`` where the file is damaged."""
+        """All looks. Raises SawtoothError ``not-a-recording`` if the file is damaged."""
         held: pa.Table | None = None
         before = -math.inf
         for read in self._tables():
@@ -170,7 +169,7 @@ class Recording:
             if not np.isfinite(times).all() or (np.diff(times, prepend=before) < 0).any():
                 raise damaged(self._path, "its clock (at_s) goes back, or is missing")
             starts = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist()] if len(times) else []
-            # The last look may go on in what follows.
+            # The last look of a row group may continue in the next one.
             for begin, end in itertools.pairwise(starts):
                 yield self._look(table.slice(begin, end - begin))
             held = table.slice(starts[-1]) if starts else held
@@ -179,7 +178,7 @@ class Recording:
             yield self._look(held)
 
     def _tables(self) -> Iterator[pa.Table]:
-        """What comes into memory at once."""
+        """The row groups as tables."""
         for path in self._parts or [self._path]:
             file = self._open(path)
             for number in range(file.num_row_groups):
@@ -189,7 +188,7 @@ class Recording:
                 yield table
 
     def _open(self, path: Path) -> pq.ParquetFile:
-        """This file, and no other."""
+        """Open this file and check it."""
         self._close()
         regular(path)
         with self._reading():
@@ -209,7 +208,7 @@ class Recording:
     def _look(self, table: pa.Table) -> Recorded:
         head = table.slice(0, 1).select(["time", "at_s", *OF_LOOK]).to_pylist()[0]
         unseen = [plain(one) for one in head["unseen"] or [] if one is not None]
-        # A look without any connection has a row without one.
+        # A look without connections has one row with empty fields.
         rows = table.filter(pa.compute.is_valid(table["cookie"])).select(list(Connection.__dataclass_fields__))
         total = head["connections_total"]
         look = Recorded(
@@ -228,7 +227,7 @@ class Recording:
         found = file.schema_arrow
         told = (found.metadata or {}).get(KEY)
         self.older = told is None
-        """Written before there were numbers of formats."""
+        """Format 1, without a number."""
         if told is not None and told != str(FORMAT).encode():
             fix = "replay it with the version of sawtooth that wrote it"
             message = f"it has the format {plain(told.decode('ascii', 'replace'), 20)}; this version writes {FORMAT}"
@@ -246,7 +245,7 @@ class Recording:
                 raise damaged(self._path, f"a part of it has {group.num_rows} rows, {group.total_byte_size >> 20} MiB")
 
     def _whole(self, table: pa.Table) -> pa.Table:
-        """With the columns that an older format has not."""
+        """Add the columns that an older format lacks."""
         for field in schema():
             if field.name not in table.column_names:
                 table = table.append_column(field, pa.nulls(table.num_rows, field.type))

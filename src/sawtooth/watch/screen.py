@@ -1,4 +1,4 @@
-"""Screen: the live view on a terminal, by Textual. Only what is on it is simulated."""
+"""Screen: the live view in a terminal, with Textual. Only connections on the screen are simulated."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from sawtooth.watch.watcher import SORTS, Moment
 from sawtooth.whatif.text import rate, span
 
 MOST = 200
-"""Connections in the table."""
+"""Maximum number of connections in the table."""
 REMEMBERED, POINTS = 256, 120
-"""Connections whose past is kept, and looks of each."""
+"""Number of connections whose past values are kept, and number of values each."""
 TICK_S = 0.1
-"""How often is looked whether a recording goes on."""
+"""Seconds between checks whether the next look of a recording is due."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WITHOUT = "without loss"
 _SOON = ("being simulated", "not yet")
 
 
 class Screen(App[None]):
-    """``next_look`` gives a look when it is asked for; ``player`` those of a recording, and it is not asked. ``narrow``
-    takes a filter.
-    """
+    """The live view. ``next_look`` returns a look. With ``player``, looks come from a recording instead. ``narrow``
+    sets a filter."""
 
     CSS = """
     #heading { height: 1; }
@@ -97,9 +96,9 @@ class Screen(App[None]):
         self.set_interval(self._interval_s, self.look)
 
     def look(self) -> None:
-        """What is new; a failure ends the view, and is told after it."""
+        """Show a new look. A failure ends the view; the error is shown afterwards."""
         if self._player is None:
-            # What goes to a file goes on while the screen stands still.
+            # Recording to a file continues while the screen is paused.
             self._show(self._next, drawn=not self._paused)
         elif not self._paused:
             self._show(partial(self._player.passed, self._interval_s))
@@ -133,7 +132,7 @@ class Screen(App[None]):
         self._tell()
 
     def _remember(self, shown: list[Connection], at_s: float) -> None:
-        # What was shown in another order, or comes again after a step back, is in the past once.
+        # A look that is shown again (sorted differently, or after a step back) must be in the past values only once.
         for past in self._past.values():
             while past and past[-1][0] >= at_s:
                 past.pop()
@@ -144,7 +143,7 @@ class Screen(App[None]):
             self._past.popitem(last=False)
 
     def _fill(self, table: DataTable[Any], shown: list[Connection]) -> None:
-        """The rows, with the cursor on the connection that it was on."""
+        """Fill the rows and keep the cursor on its connection."""
         chosen, row = self._chosen(), table.cursor_row
         scroll = table.scroll_offset
         table.clear()
@@ -163,7 +162,7 @@ class Screen(App[None]):
         told = self._expectations.of(one)
         if told.lossless is not None:
             return shortly(told.lossless)
-        # What holds it, where that is not the network, stands beside it; all reasons are in the details.
+        # If the limit is not the network, it is shown in the next column. The details show all reasons.
         return next((word for word in _SOON if (told.reason or "").startswith(word)), "-")
 
     def _chosen(self) -> str | None:
@@ -174,7 +173,7 @@ class Screen(App[None]):
 
     def _tell(self) -> None:
         if self._seen is not None:
-            # Of now the day is known, and the line is short.
+            # For the current day only the time is shown, to keep the line short.
             time = self._seen.time[11 if self._player is None else 0 : 19]
             said = heading(self._seen, len(self._shown), time) + f"; by {self._sort_by}" + "; paused" * self._paused
             if self._player is not None:
@@ -206,32 +205,32 @@ class Screen(App[None]):
         return [*said, *(unseen(self._seen) if self._seen is not None else [])]
 
     def action_interrupt(self) -> None:
-        """Ctrl-C, which a terminal in this mode hands over as a key."""
+        """Ctrl-C, which the terminal delivers as a key in this mode."""
         self.interrupted = True
         self.exit()
 
     def action_sort(self) -> None:
-        """The next order."""
+        """Use the next sort order."""
         self._sort_by = SORTS[(SORTS.index(self._sort_by) + 1) % len(SORTS)]
         self._draw()
 
     def action_pause(self) -> None:
-        """Stand still, or go on."""
+        """Pause or continue."""
         self._paused = not self._paused
         self._tell()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Steps and speeds are those of a recording."""
+        """Steps and speeds are available for recordings only."""
         return self._player is not None or action not in ("step", "speed")
 
     def action_step(self, way: int) -> None:
-        """To the next look, or the one before; it stands still there."""
+        """Pause at the next or previous look."""
         if (player := self._player) is not None:
             self._paused = True
             self._show(player.forward if way > 0 else player.back)
 
     def action_speed(self, times: float) -> None:
-        """So many times as fast as now."""
+        """Multiply the speed by ``times``."""
         if self._player is not None:
             self._player.change(times)
             self._tell()
@@ -243,7 +242,7 @@ class Screen(App[None]):
         asked.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """A filter that makes no sense is told, and the old one stays."""
+        """An invalid filter shows an error, and the old one stays."""
         try:
             self._narrow(event.value)
         except SawtoothError as error:
@@ -252,20 +251,20 @@ class Screen(App[None]):
         self.action_leave()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Enter on a row."""
+        """Enter was pressed on a row."""
         self._detailed = event.row_key.value
         self.query_one("#details").add_class("shown")
         self._tell()
 
     def action_details(self) -> None:
-        """Of the connection under the cursor."""
+        """Show the details of the connection under the cursor."""
         self._detailed = self._chosen()
         if self._detailed is not None:
             self.query_one("#details").add_class("shown")
             self._tell()
 
     def action_leave(self) -> None:
-        """To the table."""
+        """Go back to the table."""
         self._detailed = None
         self.query_one("#details").remove_class("shown")
         self.query_one("#filter").remove_class("shown")
@@ -281,7 +280,7 @@ _HISTORY: tuple[tuple[str, Callable[[Connection], float | None], Callable[[float
 
 
 def bars(values: list[float | None]) -> str:
-    """A line of bars, from 0 to the largest; a dot where nothing is known."""
+    """A line of bars, scaled from 0 to the largest value; a dot where the value is unknown."""
     most = max((value for value in values if value is not None), default=0.0)
     top = len(_BARS) - 1
     return "".join("·" if one is None else _BARS[round(one / most * top) if most > 0 else 0] for one in values)

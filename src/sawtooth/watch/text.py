@@ -1,4 +1,4 @@
-"""Lines: connections as text for a terminal or a pipe."""
+"""Shows connections as text lines for a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from sawtooth.watch.expected import Expected, Range
 
 NARROW = 60
-"""Characters: what fits is chosen for a terminal at least so wide."""
+"""Columns are chosen for terminals of at least this many characters."""
 _ABSENT = "-"
 
 
 def lost(one: Connection) -> str:
-    """The share lost."""
+    """The share of segments lost."""
     return _ABSENT if one.loss is None else share(one.loss)
 
 
 def lost_between(one: Connection) -> str:
-    """The share lost with its interval."""
+    """The share lost with its confidence interval."""
     if one.loss is None or one.loss_low is None or one.loss_high is None:
         return _ABSENT
     return f"{share(one.loss)} ({share(one.loss_low)} … {share(one.loss_high)})"
 
 
 def holder(one: Connection) -> str:
-    """The process that holds it."""
+    """The process that holds the connection."""
     return _ABSENT if one.process is None else f"{one.process}/{one.pid}"
 
 
@@ -63,11 +63,11 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("process", holder, True),
     ("local", lambda one: one.begins, True),
 )
-"""Name, content, whether it is text; the first ones are those that a narrow terminal shows."""
+"""Name, content, and whether it is text. The first columns are those shown on a narrow terminal."""
 
 
 def lines(seen: Moment, shown: Sequence[Connection], width: int | None = None) -> list[str]:
-    """A line a connection, headings first; of columns as many as fit into ``width``, None is any."""
+    """Headings and one line per connection, with as many columns as fit into ``width`` (None: no limit)."""
     cells = [[cell(one) for _, cell, _ in COLUMNS] for one in shown]
     widths = [max([len(name), *(len(row[at]) for row in cells)]) for at, (name, _, _) in enumerate(COLUMNS)]
     kept, taken = 0, -2
@@ -80,7 +80,7 @@ def lines(seen: Moment, shown: Sequence[Connection], width: int | None = None) -
 
 
 def heading(seen: Moment, shown: int, time: str | None = None) -> str:
-    """How many there are, and when, where that is not said in other words."""
+    """The number of connections and, unless it is shown elsewhere, the time."""
     matching, total = seen.matching, seen.total
     said = f"{seen.time if time is None else time}  {matching if total is None else total} connections"
     if total is not None and matching != total:
@@ -93,12 +93,12 @@ def heading(seen: Moment, shown: int, time: str | None = None) -> str:
 
 
 def unseen(seen: Moment) -> list[str]:
-    """What cannot be seen, a line each."""
+    """What cannot be seen, one line each."""
     return [f"unseen: {one}" for one in seen.unseen]
 
 
 def expected_lines(one: Connection, told: Expected) -> list[str]:
-    """What it would get, or why that is not told."""
+    """The estimate for a connection, or the reason why there is none."""
     if told.reason is not None:
         return [f"{one.ends}: {one.why}; {told.reason}"]
     found = [f"{one.ends} ({one.cc}, {_rate(one.mean_bps)}): {one.why}"]
@@ -108,12 +108,12 @@ def expected_lines(one: Connection, told: Expected) -> list[str]:
 
 
 def between(told: Range) -> str:
-    """The median and the 90% interval, or the end of it that is known."""
+    """Median and 90% interval, or the known end of the interval."""
     if told.goodput_bps is None or told.high_bps is None:
         return f"at least {rate(told.low_bps)}: the bottleneck was never full"
     return f"{rate(told.goodput_bps)} ({rate(told.low_bps)} … {rate(told.high_bps)})"
 
 
 def shortly(told: Range) -> str:
-    """The median, or the end that is known."""
+    """The median, or the known end of the interval."""
     return f"≥ {rate(told.low_bps)}" if told.goodput_bps is None else rate(told.goodput_bps)

@@ -1,4 +1,4 @@
-"""Watcher: looks one after the other, filtered, with what limits each connection and what went unseen."""
+"""Watcher: looks at regular times, filtered, with each connection's limit and what could not be seen."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 SORTS = ("goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer")
 LOOKS = 10
-"""Intervals of a window, where nothing else is said."""
+"""Default number of intervals in a window."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One look: ``changes`` of the connections that the filter lets through, ``limit`` of each (an index into
-    ``LIMITS``), ``time`` by the calendar, ``total`` of all connections, ``short`` of connections that closed since the
-    look before and had not been in it, with ``short_bytes`` that their peers acknowledged; None where the kernel does
-    not tell. ``untold`` says in sentences what the kernel did not tell.
+    """One look: ``changes`` of the connections that pass the filter; ``limit`` of each (an index into ``LIMITS``);
+    ``time`` of day; ``total`` number of connections; ``short``, the number of connections that closed since the
+    previous look without being in it, and ``short_bytes`` that their peers acknowledged (None if the kernel does not
+    report it). ``untold`` says in sentences what the kernel did not report.
     """
 
     time: str
@@ -46,7 +46,8 @@ class Seen:
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """In sentences; which processes are hidden is known when a connection's was asked for."""
+        """Sentences about what could not be seen. Hidden processes are only known after a connection's process was
+        requested."""
         if not self.processes.hidden:
             return self.untold
         hidden = f"which process holds a socket, of {self.processes.hidden} processes of other users: as root"
@@ -54,16 +55,16 @@ class Seen:
 
     @property
     def at_s(self) -> float:
-        """Of a clock that only goes forward."""
+        """Time of a monotonic clock."""
         return self.changes.look.at_s
 
     @property
     def matching(self) -> int:
-        """Connections that the filter lets through."""
+        """Number of connections that pass the filter."""
         return len(self.changes)
 
     def order(self, sort: str) -> NDArray[np.intp]:
-        """Positions, what is most first; of addresses in their order."""
+        """Positions in sorted order, largest first; addresses ascending."""
         changes = self.changes
         of = {
             "goodput": changes.goodput_bps,
@@ -77,7 +78,7 @@ class Seen:
         return in_order(sort, changes.look.sockets, of, changes.look.field("bytes_acked"))
 
     def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]:
-        """Connections in order, so many at most."""
+        """Connections in order, at most ``count``."""
         return [Connection(*row) for row in zip(*self.columns(sort, count).values(), strict=True)]
 
     def columns(self, sort: str = "goodput", count: int | None = None) -> Columns:
@@ -90,7 +91,7 @@ class Seen:
 def in_order(
     sort: str, sockets: NDArray[np.void], of: Mapping[str, NDArray[np.float64]], carried: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Positions by ``sort``, one of ``SORTS``; of equals the one first that has carried most."""
+    """Positions sorted by ``sort``, one of ``SORTS``. Among equals, the connection with the most bytes comes first."""
     if sort == "peer":
         return np.lexsort((sockets["dport"], *(sockets["dst"][:, at] for at in range(15, -1, -1)), sockets["family"]))
     if sort not in of:
@@ -99,7 +100,7 @@ def in_order(
 
 
 class Moment(Protocol):
-    """A look as it is shown, of the kernel (``Seen``) or of a recording. What is not known is None."""
+    """A look as it is displayed, from the kernel (``Seen``) or a recording. None means unknown."""
 
     @property
     def time(self) -> str: ...
@@ -119,7 +120,7 @@ class Moment(Protocol):
 
 
 def described(seen: Moment, shown: Sequence[Connection]) -> dict[str, Any]:
-    """As JSON values."""
+    """The look as JSON values."""
     return {
         "time": seen.time,
         "at_s": seen.at_s,
@@ -133,7 +134,7 @@ def described(seen: Moment, shown: Sequence[Connection]) -> dict[str, Any]:
 
 
 class Watcher:
-    """Looks at ``source`` whenever it is asked to. Memory is that of ``looks`` looks, whatever comes and goes."""
+    """Looks at ``source`` on each call of ``look``. Memory use is limited to ``looks`` looks."""
 
     def __init__(self, source: Connections, *, filter: str = "", looks: int = LOOKS) -> None:
         """Raises SawtoothError as ``condition``."""
@@ -144,14 +145,14 @@ class Watcher:
         self._before: NDArray[np.uint64] | None = None
 
     def narrow(self, filter: str) -> None:
-        """From the next look on, another filter. Raises SawtoothError as ``condition``."""
+        """Use another filter from the next look on. Raises SawtoothError as ``condition``."""
         self._condition, self._all = condition(filter), not filter.strip()
 
     def look(self) -> Seen:
-        """Now. Raises SawtoothError ``unsupported`` where the kernel does not tell."""
+        """Look now. Raises SawtoothError ``unsupported`` if the kernel does not provide connections."""
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         look = self._source.look()
-        # What is left of a connection that has ended, and has no numbers any more.
+        # A closed connection whose values the kernel no longer provides.
         if look.info_bytes.size and not look.info_bytes.all():
             look = look.chosen(look.info_bytes > 0)
         short, short_bytes, missed = self._short()
@@ -175,14 +176,15 @@ class Watcher:
         return [held[inode][1] if inode in held else "" for inode in inodes]
 
     def _short(self) -> tuple[int | None, int | None, bool]:
-        """Those that had no look, but for the first time, when nothing was looked at before."""
+        """Connections that were in no look, with their bytes, and whether some are unknown. Nothing for the first
+        look."""
         if not self._source.tells_ends:
             return None, None, False
         ended, missed = self._source.ended()
         if self._before is None:
             return 0, 0, missed
         new = ~np.isin(ended.cookie, self._before)
-        # Only what sent or received something was a connection.
+        # Count only connections that sent or received data.
         new &= (ended.info["bytes_acked"] > 1) | (ended.info["bytes_received"] > 0)
         return int(new.sum()), int(ended.info["bytes_acked"][new].sum()), missed
 
