@@ -86,3 +86,28 @@ def test_by_keyboard_a_slider_goes_through_its_places_and_its_field_says_each(pa
     assert press("PageDown")[0] < last / 20
     assert press("End")[0] == last
     assert press("ArrowLeft")[0] == last - 1
+
+
+def test_answers_come_while_a_slider_moves(page: Opened) -> None:
+    page.set("Duration", "5 s")
+    page.finish()
+    # An event every few ms, each before the answer to the one before could come.
+    moved = page.page.evaluate(
+        """async () => {
+          const slider = document.querySelector("input[aria-label='Loss, slider']");
+          let drawn = 0;
+          new MutationObserver(() => { drawn += 1; }).observe(document.getElementById("sentence"), { childList: true });
+          let events = 0;
+          while (drawn < 3 && events < 1_000) {
+            slider.value = String(10 + (events % 60));
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+            events += 1;
+            await new Promise((go) => setTimeout(go, 2));
+          }
+          return [drawn, events];
+        }"""
+    )
+    assert moved[0] == 3
+    page.finish()
+    loss = page.page.get_by_label("Loss", exact=True).input_value()
+    assert f", {loss} loss: " in page.sentence

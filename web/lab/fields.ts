@@ -32,7 +32,7 @@ export class Field {
   constructor(
     readonly told: Told,
     private readonly slider: Slider | undefined,
-    changed: (text: string, dragging: boolean) => void,
+    changed: (text: string, moving: boolean) => void,
   ) {
     const id = `f-${told.field.replaceAll(".", "-")}`;
     this.root = made("div", "field");

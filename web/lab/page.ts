@@ -34,6 +34,8 @@ import { warnings } from "./warnings";
 const QUIET_MS = 700;
 /** Rows of a running simulation are drawn so often. */
 const EVERY_MS = 100;
+/** While a slider moves, what runs has so long to be answered or to show its first rows: else nothing would be drawn until it rests. */
+const MOVING_MS = 150;
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
@@ -47,6 +49,10 @@ async function main(): Promise<void> {
   let quiet: ReturnType<typeof setTimeout> | undefined;
   /** Neither runs nor is changed: the background may begin. */
   let [answered, still] = [false, false];
+  /** By field, what was edited and not yet asked. */
+  const edits = new Map<string, unknown>();
+  let next: ReturnType<typeof setTimeout> | undefined;
+  let begunMs = -Infinity;
 
   const native = new NativeSwitch(() => ask(question));
   const failed = (why: string, problem?: InputError): void => {
@@ -72,8 +78,8 @@ async function main(): Promise<void> {
   }
 
   const slider = sliders(language);
-  const fields = FIELDS.map((told) => new Field(told, slider[told.slider ?? ""], (text) => edit(told.field, text)));
-  const queue = new QueueFields(language, slider["queue"]!, (changed) => edit("path.queue", changed));
+  const fields = FIELDS.map((told) => new Field(told, slider[told.slider ?? ""], (text, moving) => edit(told.field, text, moving)));
+  const queue = new QueueFields(language, slider["queue"]!, (changed, moving) => edit("path.queue", changed, moving));
   const ecn = new HostEcn((changed) => edit("host.ecn", changed));
   const flows = new Flows(language, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
   const before = fields.findIndex(({ told }) => told.field === "path.reverse_rate");
@@ -116,6 +122,7 @@ async function main(): Promise<void> {
       damaged = false;
       at("link-wrong").hidden = true;
     }
+    edits.clear();
     fill(whole);
     clearTimeout(quiet);
     [answered, still] = [false, false];
@@ -140,6 +147,7 @@ async function main(): Promise<void> {
     if (tooHeavy === undefined) {
       runner.ask(asked, elsewhere);
       running.begun();
+      begunMs = performance.now();
     } else {
       runner.stop();
       answered = true;
@@ -166,13 +174,26 @@ async function main(): Promise<void> {
     tell("Cancelled. What is below is as far as it came.");
   }
 
-  function edit(field: string, value: unknown): void {
+  /** `moving`: by a slider, which may go on. */
+  function edit(field: string, value: unknown, moving = false): void {
+    edits.set(field, value);
+    const left = answered || !moving ? 0 : begunMs + MOVING_MS - performance.now();
+    if (left <= 0) edited();
+    else next ??= setTimeout(edited, left);
+  }
+
+  function edited(): void {
+    clearTimeout(next);
+    next = undefined;
+    if (edits.size === 0) return;
     const scenario = structuredClone(question.scenario) as Scenario & Record<string, unknown>;
-    const [table, name] = field.includes(".") ? (field.split(".") as [string, string]) : [undefined, field];
-    const target = table === undefined ? scenario : ((scenario[table] ??= {}) as Record<string, unknown>);
-    const optional = FIELDS.find((one) => one.field === field)?.optional;
-    if (optional !== undefined && value === "") delete target[name!];
-    else target[name!] = value;
+    for (const [field, value] of edits) {
+      const [table, name] = field.includes(".") ? (field.split(".") as [string, string]) : [undefined, field];
+      const target = table === undefined ? scenario : ((scenario[table] ??= {}) as Record<string, unknown>);
+      const optional = FIELDS.find((one) => one.field === field)?.optional;
+      if (optional !== undefined && value === "") delete target[name!];
+      else target[name!] = value;
+    }
     // What no longer is a preset's is nobody's.
     delete scenario.name;
     ask({ ...question, scenario });
@@ -242,6 +263,7 @@ async function main(): Promise<void> {
       whenIdle(() => understand.prepare());
       tell(sentence(of, rows));
       document.body.dataset["finished"] = permalink.written(of.question);
+      edited();
     }
   }
 

@@ -47,9 +47,9 @@ export class QueueFields {
   constructor(
     private readonly language: Language,
     slider: Slider,
-    private readonly changed: (queue: QueueGiven) => void,
+    private readonly changed: (queue: QueueGiven, moving?: boolean) => void,
   ) {
-    this.limit = new Field({ field: "path.queue", ...shown(PLAIN) }, slider, (text) => this.limited(text));
+    this.limit = new Field({ field: "path.queue", ...shown(PLAIN) }, slider, (text, moving) => this.limited(text, moving));
     const label = made("label", "");
     label.htmlFor = this.kind.id = "f-kind";
     label.textContent = "Kind of queue";
@@ -132,15 +132,15 @@ export class QueueFields {
     return field === undefined ? "" : String(this.fields[field] ?? "");
   }
 
-  private limited(text: string): void {
-    if (typeof this.queue === "string") this.changed(text);
-    else this.edit(this.ownLimit, text === "" ? undefined : text);
+  private limited(text: string, moving: boolean): void {
+    if (typeof this.queue === "string") this.changed(text, moving);
+    else this.edit(this.ownLimit, text === "" ? undefined : text, moving);
   }
 
-  private edit(field: string | undefined, value: unknown): void {
+  private edit(field: string | undefined, value: unknown, moving = false): void {
     if (field === undefined || typeof this.queue !== "object") return;
     const { [field]: _, ...others } = this.queue;
-    this.changed({ ...others, kind: this.queue.kind, ...(value === undefined ? {} : { [field]: value }) });
+    this.changed({ ...others, kind: this.queue.kind, ...(value === undefined ? {} : { [field]: value }) }, moving);
   }
 }
 
