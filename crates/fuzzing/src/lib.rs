@@ -1,6 +1,7 @@
-//! What is fuzzed: each target takes any bytes and panics where something is wrong.
+//! Fuzz targets: each takes arbitrary bytes and panics on an error.
 //!
-//! `fuzz/` hands them to libFuzzer, which looks for new code and needs a nightly compiler; [`mutate`] needs nothing.
+//! `fuzz/` runs them with libFuzzer, which searches for inputs that reach new code and needs a nightly compiler.
+//! [`mutate`] needs no other tools.
 
 pub mod mutate;
 mod network;
@@ -13,7 +14,7 @@ use sawtooth_capture::Reader;
 use std::io::Cursor;
 use std::path::PathBuf;
 
-/// A name, which is also that of a directory of `fuzz/corpus`, and what is done with an input.
+/// A target: its name (also its directory in `fuzz/corpus`), and the function that checks an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 pub const TARGETS: [Target; 5] = [
@@ -24,12 +25,12 @@ pub const TARGETS: [Target; 5] = [
     ("simulation", simulation),
 ];
 
-/// Any talk that TCP may have, made out of the bytes, through the analysis: its counts agree.
+/// Makes TCP segments from the bytes and analyses them: the counts must agree.
 pub fn analysis(bytes: &[u8]) {
     talk::check(&talk::capture(bytes));
 }
 
-/// Any bytes as a capture: every packet is counted once.
+/// Reads the bytes as a capture: every packet must be counted once.
 pub fn capture(file: &[u8]) {
     let Ok(mut reader) = Reader::new(Cursor::new(file.to_vec())) else { return };
     let mut segments = 0;
@@ -41,18 +42,19 @@ pub fn capture(file: &[u8]) {
     assert!(counts.first_ns <= counts.last_ns);
 }
 
-/// Any text as a packetdrill script: it is played, or told why not.
+/// Reads the bytes as a packetdrill script: it must run, or give the reason why it cannot.
 pub fn packetdrill(text: &[u8]) {
     sawtooth_packetdrill::run(&String::from_utf8_lossy(text), 250);
 }
 
-/// Data segments made out of the bytes, through every congestion control: each has a window for each segment.
+/// Makes data segments from the bytes and replays them with every congestion control: each must give a window for each
+/// segment.
 pub fn replay(bytes: &[u8]) {
     replay::check(bytes);
 }
 
-/// A compiled scenario, given as JSON or made out of the bytes: what the parser takes runs, time goes on, and where it
-/// pauses changes nothing.
+/// Reads the bytes as a compiled scenario in JSON, or makes one from them. A scenario that the parser accepts must run,
+/// its time must advance, and pauses must not change results.
 pub fn simulation(bytes: &[u8]) {
     match bytes.first() {
         Some(b'{') => simulation::check(&String::from_utf8_lossy(bytes)),
@@ -60,7 +62,7 @@ pub fn simulation(bytes: &[u8]) {
     }
 }
 
-/// Where inputs are kept: of each target in a directory of its name.
+/// The directory of stored inputs, with one directory per target.
 pub fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }

@@ -1,5 +1,5 @@
-//! `mutate [--seconds N] [--seed S] [--only I] [TARGET…]`: mutated inputs for each target, or one of them alone. What fails is
-//! written to `target/fuzz/`; with its mend it goes into the corpus.
+//! `mutate [--seconds N] [--seed S] [--only I] [TARGET…]`: tries mutated inputs on each target, or only input number I.
+//! A failing input is written to `target/fuzz/`; when the error is fixed, move it to the corpus.
 
 use sawtooth_fuzzing::mutate::{Until, corpus, input, run};
 use sawtooth_fuzzing::{TARGETS, Target};

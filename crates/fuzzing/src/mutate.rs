@@ -1,4 +1,4 @@
-//! Mutated inputs without another compiler: bytes of the corpus, changed at random, for a while. Input number I of a seed is
+//! Mutated inputs without another compiler: bytes of the corpus are changed at random. Input number I of a seed is
 //! always the same.
 
 use crate::Target;
@@ -8,24 +8,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Longer inputs only take longer.
+/// Longest input in bytes. Longer inputs only take more time.
 const LONGEST: usize = 4_096;
-/// An input may take so long; with a debugger's patience more.
+/// Time limit per input; more with a debugger attached.
 const MOST: Duration = Duration::from_secs(10);
 
-/// How long to try.
+/// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// The same inputs on every machine.
+    /// After this many inputs: the same on every machine.
     Inputs(u64),
     Elapsed(Duration),
 }
 
-/// What became of a target's inputs.
+/// The result of a target's inputs.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub inputs: u64,
-    /// Number, bytes, and what was wrong.
+    /// The number and bytes of the failing input, and the error.
     pub failure: Option<(u64, Vec<u8>, String)>,
 }
 
@@ -61,7 +61,7 @@ pub fn input(corpus: &[Vec<u8>], seed: u64, number: u64) -> Vec<u8> {
     let mut random = Random(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
     random.next();
     let mut bytes = match corpus {
-        // Every eighth is made of nothing.
+        // Every eighth input is entirely random.
         _ if number % 8 == 7 => (0..random.below(512)).map(|_| random.byte()).collect(),
         [] => Vec::new(),
         _ => corpus[random.below(corpus.len())].clone(),
@@ -112,7 +112,7 @@ fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// Puts another number in the place of the next one in a text.
+/// Replaces the next number in a text with another one.
 fn digits(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|found| at + found) else { return };
     let end = bytes[start..].iter().position(|byte| !byte.is_ascii_digit()).map_or(bytes.len(), |found| start + found);
@@ -121,7 +121,7 @@ fn digits(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     bytes.splice(start..end, text[random.below(text.len())].bytes());
 }
 
-/// Tries mutated inputs, to the first that fails.
+/// Tries mutated inputs until the first failure.
 #[expect(clippy::disallowed_methods, reason = "how long to try is real time; no input depends on it")]
 pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, until: Until) -> Outcome {
     let begun = Instant::now();
@@ -143,7 +143,7 @@ pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, until: Until) -> Outco
     outcome
 }
 
-/// What is wrong with how a target takes an input.
+/// The error of a target for an input, if any.
 pub fn trouble((_, check): Target, bytes: &[u8]) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| check(bytes))).err()?;
     let text = panic.downcast_ref::<String>().cloned();

@@ -1,4 +1,4 @@
-//! Compiled scenarios made out of any bytes: most of them are ones that the core takes, at the edges of what it does.
+//! Makes compiled scenarios from arbitrary bytes. The core accepts most of them, and they use its extreme values.
 
 use sawtooth_tcp::cc::Algorithm;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const SIZES: [u64; 6] = [1_000_000, 1, 1_448, 1_449, 10_000, 1_000_000_000_000_0
 const STARTS: [u64; 6] = [0, 1, 999_999, MS, 10 * MS, HOUR];
 const COUNTS: [u64; 6] = [1, 2, 3, 7, 40, 0];
 
-/// Bytes, one after the other; zeros when they have run out.
+/// Bytes that are read one after the other; zeros after the end.
 struct Draw<'a>(&'a [u8]);
 
 impl Draw<'_> {
@@ -37,14 +37,15 @@ impl Draw<'_> {
     fn of<const N: usize>(&mut self, values: &[u64; N]) -> u64 {
         values[self.byte() % N]
     }
-    /// Mostly nothing.
+    /// None in most cases.
     fn perhaps<const N: usize>(&mut self, values: &[u64; N]) -> Option<u64> {
         let which = self.byte();
         (which >= 192).then(|| values[which % N])
     }
 }
 
-/// A ring of hosts, each joined to the next by a link or two, so that every host reaches every other, and more links.
+/// A ring of hosts, each connected to the next by one or two links, so that every host reaches every other; and
+/// additional links.
 pub fn scenario(bytes: &[u8]) -> Value {
     let mut draw = Draw(bytes);
     let (duration_ns, interval_ns, seed) = (draw.of(&DURATIONS), draw.of(&INTERVALS), draw.byte());
@@ -103,7 +104,7 @@ fn link(draw: &mut Draw, from: usize, to: usize, transmitters: &mut Vec<Value>, 
         "loss_ppb": loss_ppb, "loss_pattern": pattern, "overhead_bytes": draw.perhaps(&OVERHEADS).unwrap_or(0)})
 }
 
-/// Along the ring, at each step by any link that leads on.
+/// A route along the ring, choosing at each step one of the links that lead forward.
 fn route(draw: &mut Draw, links: &[Value], count: usize, from: usize, to: usize) -> Vec<usize> {
     let mut way = Vec::new();
     let mut here = from;
@@ -151,7 +152,7 @@ fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
     flow
 }
 
-/// Transfers that come by themselves, not more than a few thousand in a second.
+/// Transfers that start at random times, at most a few thousand per second.
 fn arrivals(draw: &mut Draw) -> Value {
     let sizes = match draw.byte() % 4 {
         0 => json!({"fixed": draw.of(&SIZES)}),
@@ -162,7 +163,7 @@ fn arrivals(draw: &mut Draw) -> Value {
     json!({"times": {"poisson_ns": MS.max(draw.of(&SPANS))}, "sizes": sizes, "open": 1 + draw.byte()})
 }
 
-/// What the receiving host asks for; mostly nothing.
+/// Requests of the receiving host; none in most cases.
 fn asks(draw: &mut Draw) -> Option<Value> {
     let bytes = draw.perhaps(&SIZES)?;
     let sizes = match draw.byte() % 3 {
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn most_networks_are_ones_that_the_core_takes() {
-        // Every eighth input is made of random bytes alone.
+        // Every eighth input is made of random bytes only.
         let taken = (0..400).filter(|number| {
             let bytes = input(&[], 1, 8 * number + 7);
             Scenario::parse(&scenario(&bytes).to_string()).is_ok()

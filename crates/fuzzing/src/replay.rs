@@ -1,9 +1,10 @@
-//! What a capture may claim of a sender, told to every congestion control.
+//! Makes data segments from arbitrary bytes, and replays them with every congestion control.
 
 use sawtooth_replay::{Sent, Start, replay};
 use sawtooth_tcp::cc::Algorithm;
 
-/// Bytes a segment: a step in time, of the last byte's number and of what is known, and whether it goes back.
+/// Bytes per segment: the step in time, in the last byte's number and in the acknowledged bytes, and whether it is a
+/// retransmission.
 const BYTES: usize = 8;
 
 pub fn check(bytes: &[u8]) {
@@ -24,7 +25,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// Steps are short or, with a high exponent, as long as numbers allow.
+/// Steps are small, or, with a high exponent, as large as the number type allows.
 fn step(before: Sent, chunk: &[u8]) -> Sent {
     let number = |at: usize| u64::from(chunk[at]) << (chunk[at + 1] % 56);
     let t_ns = before.t_ns.saturating_add(number(0));

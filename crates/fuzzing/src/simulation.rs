@@ -1,18 +1,18 @@
-//! A compiled scenario through the simulator, for a bounded number of events.
+//! Runs a compiled scenario in the simulator for a limited number of events.
 
 use sawtooth_net::Simulation;
 use sawtooth_net::scenario::Scenario;
 use sawtooth_net::tables::{Column, Table};
 use sawtooth_units::Time;
 
-/// So many are simulated of each scenario.
+/// Number of events simulated for each scenario.
 const EVENTS: u64 = 3_000;
-/// And so many at a time.
+/// Number of events in each step.
 const STEP: u64 = 150;
-/// More are allowed; here they would only take memory.
+/// Maximum number of connections. The core allows more, but they would only need memory here.
 const CONNECTIONS: usize = 500;
 
-/// A run in small steps, as far as it gets, and two more to the same point in time, with different pauses.
+/// Runs in small steps, and then twice more to the same time with other pauses. The results must be equal.
 pub fn check(json: &str) {
     let Ok(scenario) = Scenario::parse(json) else { return };
     if scenario.flows.iter().map(|flow| flow.count).sum::<usize>() > CONNECTIONS {
@@ -47,13 +47,13 @@ pub fn check(json: &str) {
     }
 }
 
-/// Takes some more events up to `until`; whether that was all.
+/// Runs up to `max_events` more events until `until`. Returns whether it got there.
 fn stands(simulation: &mut Simulation, until: Time, max_events: u64) -> bool {
     let before = (simulation.events(), simulation.now());
     simulation.advance(until, max_events) || (simulation.events(), simulation.now()) == before
 }
 
-/// All cells of each column, as bits: missing values are equal.
+/// All cells of each column as bits, so that missing values (NaN) are equal.
 fn columns(batches: &[Vec<Table>]) -> Vec<(&'static str, &'static str, Vec<u64>)> {
     let bits = |column: &Column| -> Vec<u64> {
         match column {

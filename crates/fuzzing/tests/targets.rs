@@ -1,4 +1,4 @@
-//! The corpus replayed, and mutated inputs for each target, some ten seconds of them: the same on every machine.
+//! Runs the corpus, and mutated inputs for each target, for about ten seconds; the same inputs on every machine.
 
 use sawtooth_fuzzing::mutate::{Until, corpus, run, trouble};
 use sawtooth_fuzzing::{TARGETS, Target, corpus as directory};

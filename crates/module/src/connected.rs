@@ -1,5 +1,6 @@
-//! A connection that has a module: the sender's state is laid out before each hook as the kernel would have it, and what a module may
-//! change is taken back after it. Whatever else it writes there is overwritten before the next.
+//! The connection of a flow that has a module. Before each hook, the sender's state is written into the C structures as
+//! the kernel would have it. After the hook, the fields that a module may change are read back; its other changes are
+//! overwritten before the next hook.
 
 use crate::layout::{self, Operations, TcpSock};
 use crate::library::Library;
@@ -16,9 +17,10 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// The machine has been up for so long when the simulation begins, in seconds: modules take a time of 0 for "never".
+/// The machine's uptime in seconds at the start of the simulation. It is not 0 because modules treat a time of 0 as
+/// "never".
 const UPTIME_S: u64 = 1_000;
-/// The number before that of the first byte of data.
+/// The sequence number before the first byte of data.
 const FIRST_BYTE: u32 = 1;
 /// `sk_gso_max_size`: 64 KiB less one byte and the room for headers.
 const GSO_MAX_SIZE: u32 = 65_536 - 1 - 256;
@@ -37,10 +39,10 @@ pub const NEEDS_ECN: u32 = 2;
 /// `TCP_ECN_OK`.
 const ECN_OK: u8 = 1;
 
-/// What a module did that the guards tell of.
+/// The error for a module that changed a guard word.
 pub const OVERRUN: &str = "wrote beyond its private memory: icsk_ca_priv has 104 bytes";
 
-/// Places in [`crate::watch::HOOKS`].
+/// Numbers of hooks, as positions in [`crate::watch::HOOKS`].
 mod hook {
     pub const INIT: u64 = 2;
     pub const SSTHRESH: u64 = 3;
@@ -58,12 +60,13 @@ mod hook {
 
 pub struct Connection {
     library: Arc<Library>,
-    /// Its own memory, at one address for life: a module may keep pointers into it.
+    /// The C structure. Its address never changes, because a module may keep pointers into it.
     sock: Box<UnsafeCell<TcpSock>>,
     slow_path: bool,
-    /// The acknowledgement echoes a mark.
+    /// The acknowledgement has the ECE flag.
     ece: bool,
-    /// What the peer adds to its timestamps (`secure_tcp_ts_off`); from its own, Linux takes it off before a module sees them.
+    /// The offset in the peer's timestamps (`secure_tcp_ts_off`). Linux removes the offset of its own timestamps before
+    /// a module sees them.
     stamp_offset: u32,
 }
 
@@ -73,11 +76,11 @@ impl fmt::Debug for Connection {
     }
 }
 
-// SAFETY: the pointers within are to the library's own structures (kept with it) and to memory that the module has allocated for
-// this connection; a simulation, with all of its connections, moves between threads as a whole.
+// SAFETY: the pointers inside point to structures of the library (kept alive with it) and to memory that the module has
+// allocated for this connection. A simulation moves between threads as a whole, with all its connections.
 unsafe impl Send for Connection {}
-// SAFETY: whatever is reached through a shared reference is reached by who is alone in the library (`Library::enter`), but for
-// `operations`, which only hooks change.
+// SAFETY: data behind a shared reference is only accessed by the one thread that has entered the library
+// (`Library::enter`). The exception is `operations`, which only hooks change.
 unsafe impl Sync for Connection {}
 
 impl Connection {
@@ -98,18 +101,18 @@ impl Connection {
             // SAFETY: see `call`.
             connection.call(hook::INIT, flight, window, clock, |sock| unsafe { init(sock) });
         }
-        // SAFETY: no hook runs, so nothing else refers to it.
+        // SAFETY: no hook runs, so there is no other reference.
         unsafe { (*connection.sock.get()).connection.ca_initialized = 1 };
         connection
     }
 
-    /// The connection's operations: those of the registration, or others that the module has put there.
+    /// The connection's operations: the registered ones, or others that the module has set.
     fn operations(&self) -> &Operations {
-        // SAFETY: the module registered them, and keeps them as long as it is loaded.
+        // SAFETY: the module registered them, and they stay valid as long as it is loaded.
         unsafe { &*(*self.sock.get()).connection.ops }
     }
 
-    /// Lays out the sender's state, calls, and takes the answer back.
+    /// Writes the sender's state, calls the hook, and reads the result back.
     fn call<T>(
         &self,
         hook: u64,
@@ -120,7 +123,7 @@ impl Connection {
     ) -> T {
         let _alone = self.library.enter(hook);
         let sock = self.sock.get();
-        // SAFETY: alone in the library, and no hook runs: this is the only reference.
+        // SAFETY: this thread is alone in the library and no hook runs, so this is the only reference.
         let jiffies = time_in(unsafe { &mut *sock }, clock);
         // SAFETY: as above.
         state_in(unsafe { &mut *sock }, flight, window);
@@ -130,20 +133,20 @@ impl Connection {
         result
     }
 
-    /// The same where the time is not known, and nothing may be changed.
+    /// The same for a call without a clock that may not change anything.
     fn ask<T>(&self, hook: u64, flight: &Flight, window: &Window, function: impl FnOnce(*mut TcpSock) -> T) -> T {
         let _alone = self.library.enter(hook);
         let sock = self.sock.get();
         // SAFETY: as in `call`.
         state_in(unsafe { &mut *sock }, flight, window);
-        // SAFETY: a variable of the library, which this thread is alone in.
+        // SAFETY: a variable of the library, which only this thread uses now.
         let jiffies = unsafe { *self.library.jiffies };
         self.run(jiffies, sock, function)
     }
 
-    /// To be called by who is alone in the library.
+    /// Only call this after entering the library.
     fn run<T>(&self, jiffies: u64, sock: *mut TcpSock, function: impl FnOnce(*mut TcpSock) -> T) -> T {
-        // SAFETY: variables of the library, which this thread is alone in.
+        // SAFETY: variables of the library, which only this thread uses now.
         unsafe {
             *self.library.jiffies = jiffies;
             *self.library.current = sock;
@@ -151,19 +154,19 @@ impl Connection {
         let result = function(sock);
         // SAFETY: the hook has returned.
         if !unsafe { (*sock).is_whole() } {
-            // Without the words of a panic, which whoever catches it has better ones for.
+            // Without the message of a panic: the caller that catches it prints a better one.
             resume_unwind(Box::new(OVERRUN.to_owned()));
         }
         result
     }
 }
 
-/// As good as random, without a draw from what the module draws from (Fibonacci hashing).
+/// Spread values without using the module's random numbers (Fibonacci hashing).
 fn scattered(seed: u64) -> u32 {
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).low_u32()
 }
 
-/// The time, and in ticks.
+/// Writes the time to the socket. Returns it in ticks.
 fn time_in(sock: &mut TcpSock, clock: Clock) -> u64 {
     sock.tcp_clock_cache = clock.now.nanos() + UPTIME_S * 1_000_000_000;
     sock.tcp_mstamp = micros(clock.micros());
@@ -175,7 +178,7 @@ fn micros(since_start: u64) -> u64 {
     since_start + UPTIME_S * 1_000_000
 }
 
-/// The number of a byte on the wire; wraps.
+/// The sequence number of a byte on the wire; wraps around.
 fn number(byte: u64) -> u32 {
     byte.low_u32().wrapping_add(FIRST_BYTE)
 }
@@ -213,7 +216,7 @@ fn state_in(sock: &mut TcpSock, flight: &Flight, window: &Window) {
     sock.connection.sock.pacing_status = u32::from(window.pacing);
 }
 
-/// What a module may change.
+/// Reads back the fields that a module may change.
 fn state_out(sock: &mut TcpSock, window: &mut Window, delivered: u64) {
     window.cwnd = sock.snd_cwnd;
     window.cwnd_cnt = sock.snd_cwnd_cnt;
@@ -222,7 +225,7 @@ fn state_out(sock: &mut TcpSock, window: &mut Window, delivered: u64) {
     window.pacing_rate = sock.connection.sock.pacing_rate;
     window.pacing = sock.connection.sock.pacing_status != 0;
     if sock.app_limited != window.app_limited.low_u32() {
-        // Counted in 32 bits, from what is delivered.
+        // A 32-bit difference from the delivered count.
         let ahead = i64::from(sock.app_limited.wrapping_sub(delivered.low_u32()).cast_signed());
         window.app_limited = if sock.app_limited == 0 { 0 } else { delivered.saturating_add_signed(ahead).max(1) };
     }
@@ -233,13 +236,13 @@ fn state_out(sock: &mut TcpSock, window: &mut Window, delivered: u64) {
     }
 }
 
-/// The low bits, of which -1 is "none".
+/// The low 32 bits; -1 means "none".
 fn narrow(value: i64) -> i32 {
     value.low_u32().cast_signed()
 }
 
-// SAFETY of each call below: the hook is the module's, and gets a pointer to its connection that is valid until it returns, and to a
-// sample that is, too.
+// SAFETY of each call below: the hook belongs to the module. It gets a pointer to its connection, and sometimes to a
+// sample, both valid until it returns.
 impl Connected for Connection {
     fn has_cong_control(&self) -> bool {
         self.operations().cong_control.is_some()
@@ -290,7 +293,7 @@ impl Connected for Connection {
         let sample = layout::AckSample {
             pkts_acked: sample.pkts_acked,
             rtt_us: narrow(sample.rtt_us),
-            // In bytes, as tcp_clean_rtx_queue tells it.
+            // In bytes, as tcp_clean_rtx_queue passes it.
             in_flight: sample.in_flight.wrapping_mul(flight.mss),
         };
         self.call(hook::PKTS_ACKED, flight, window, clock, |sock| unsafe { function(sock, &raw const sample) });
@@ -312,7 +315,7 @@ impl Connected for Connection {
             Event::CwndRestart => CA_EVENT_CWND_RESTART,
             Event::CompleteCwr => CA_EVENT_COMPLETE_CWR,
             Event::Loss => CA_EVENT_LOSS,
-            // None of Linux without the patch of BBR v3.
+            // These events exist only in Linux with the patch of BBR v3.
             Event::TlpRecovery { .. } => return,
         };
         self.call(hook::CWND_EVENT, flight, window, clock, |sock| unsafe { function(sock, number) });
@@ -322,7 +325,7 @@ impl Connected for Connection {
         let seen = &mut self.sock.get_mut().rx_opt;
         let stamp = if ack.tsval == 0 { 0 } else { ack.tsval.wrapping_add(self.stamp_offset) };
         (seen.rcv_tsval, seen.rcv_tsecr) = (stamp, ack.tsecr);
-        // The kernel's header prediction expects the window, flags and options of the last packet.
+        // The kernel's fast path (header prediction) requires the same window, flags and options as in the last packet.
         self.slow_path = !repeats_window || ack.sack.count > 0 || ack.ece;
         self.ece = ack.ece;
     }
@@ -349,7 +352,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(release) = self.operations().release {
             let _alone = self.library.enter(hook::RELEASE);
-            // SAFETY: a variable of the library, which this thread is alone in. The state is that of the last hook.
+            // SAFETY: a variable of the library, which only this thread uses now. The state is that of the last hook.
             let jiffies = unsafe { *self.library.jiffies };
             self.run(jiffies, self.sock.get(), |sock| unsafe { release(sock) });
         }

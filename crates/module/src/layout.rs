@@ -1,9 +1,10 @@
-//! The structures of `include/sawtooth/tcp.h`, field by field. [`OFFSETS`] is held against what the library was compiled with.
+//! The structures of `include/sawtooth/tcp.h`, field by field. [`OFFSETS`] is compared with the offsets in the compiled
+//! library.
 
 use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use std::mem::offset_of;
 
-/// Stands after what a module may write to, and at the end.
+/// Guard word after the memory that a module may write, and at the end of the structure.
 const GUARD: u64 = 0x6775_6172_6467_7561;
 /// `icsk_ca_priv`, in words of eight bytes.
 const PRIVATE_WORDS: usize = 104 / 8;
@@ -109,7 +110,7 @@ pub struct RateSample {
     pub is_ack_delayed: bool,
 }
 
-/// `struct tcp_congestion_ops`: a hook that is not set is null.
+/// `struct tcp_congestion_ops`. A hook that is not set is null.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Operations {
@@ -132,7 +133,7 @@ pub struct Operations {
     pub flags: u32,
 }
 
-/// `sawtooth_layout` in `runtime.c`, in its order.
+/// `sawtooth_layout` in `runtime.c`, in the same order.
 pub const OFFSETS: [usize; 18] = [
     size_of::<TcpSock>(),
     size_of::<Operations>(),
@@ -155,12 +156,12 @@ pub const OFFSETS: [usize; 18] = [
 ];
 
 impl TcpSock {
-    /// Whether nothing was written beyond the private memory, or the end.
+    /// Whether the guard words are unchanged: nothing was written beyond the private memory or the end.
     pub fn is_whole(&self) -> bool {
         self.connection.guard == GUARD && self.guard == GUARD
     }
 
-    /// A connection of which nothing is known yet.
+    /// A connection with empty state.
     pub fn new(ops: *const Operations) -> Self {
         let sock = Sock { max_pacing_rate: c_ulong::MAX, pacing_shift: 10, state: 1, ..Sock::default() };
         TcpSock {

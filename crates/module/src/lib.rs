@@ -1,20 +1,20 @@
-//! Congestion controls written for Linux's `struct tcp_congestion_ops`, loaded from the shared library that a C compiler made of
-//! their source and of the headers in `src/sawtooth/module/include`.
+//! Congestion controls written for Linux's `struct tcp_congestion_ops`. A C compiler builds a shared library from their
+//! source and the headers in `src/sawtooth/module/include`; this crate loads it.
 //!
-//! # Why there is `unsafe` here, and nowhere else
+//! # Why only this crate has `unsafe`
 //!
-//! A module is machine code of the user's. Nothing can be known of it: it is trusted, as it would be in a kernel, and it runs only
-//! because the user named its source. What this crate itself owes is that its half of the interface is right: structures laid
-//! out as the C compiler laid them out ([`layout`], compared when a library is opened), pointers that are valid during a call, one
-//! thread in a library at a time. What a module breaks beyond that ends the process, so whoever runs one runs it in a process
-//! apart, and [`watch`] leaves word of what it was doing.
+//! A module is machine code of the user. It cannot be checked, so it is trusted, as in a kernel, and it runs only
+//! because the user named its source. This crate must keep its own side of the interface correct: structures have the
+//! layout of the C compiler ([`layout`], compared when a library is opened), pointers are valid during a call, and one
+//! thread at a time is in a library. If a module causes other damage, the process ends. Therefore modules run in a
+//! separate process, and [`watch`] records what the module was doing.
 //!
 //! | file | what |
 //! |---|---|
 //! | `layout` | the C structures |
-//! | `library` | a library opened, its parameters set, its controls listed |
-//! | `connected` | a connection's state there and back, its hooks |
-//! | `watch` | which hook runs, for who finds the process dead |
+//! | `library` | opening a library, setting its parameters, listing its controls |
+//! | `connected` | copying a connection's state to a module and back, calling its hooks |
+//! | `watch` | which hook runs, for the process that finds this one dead |
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,5 @@
-//! A compiled module, opened: a copy of its own, so that what it keeps outside connections begins anew and its parameters are its own.
+//! An opened module. Each has a copy of the library, so its global variables start from their initial values and its
+//! parameters are its own.
 
 use crate::connected::{Connection, NEEDS_ECN};
 use crate::layout::{OFFSETS, Operations, TcpSock};
@@ -16,18 +17,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Why a library was not taken.
+/// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It cannot be read or loaded, or is none of ours.
+    /// It cannot be read or loaded, or it was not built by this project.
     Unloadable(String),
-    /// It has no such parameter; those it has.
+    /// It has no parameter of this name. `known`: the parameters it has.
     NoParameter { name: String, known: Vec<String> },
-    /// A parameter does not take the value; its type and the kernel's number for why.
+    /// A parameter does not accept the value. `kind` is its type and `refused` the kernel's error number.
     BadValue { name: String, value: String, kind: String, refused: i32 },
-    /// What `module_init` named refused, or nothing did; why.
+    /// The function given to `module_init` failed, or there is none. With the reason.
     Refused(String),
-    /// It registers none of that name, or several and none was named; those it registers.
+    /// It registers no control of this name, or several and none was named. `known`: the controls it registers.
     NoControl { wanted: Option<String>, known: Vec<String> },
 }
 
@@ -35,30 +36,32 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Library {
     shared: Shared,
-    /// Its bytes, in memory. The loader knows a library by its path, which is this descriptor's: it stays open as long.
+    /// The library's bytes, as a file in memory. The loader identifies a library by its path, which contains this
+    /// descriptor, so the file stays open.
     _image: File,
-    /// Its number in the page that is shared, and the words there.
+    /// The library's number in the shared page, and the position of its words there.
     pub(crate) number: u64,
     hook: &'static AtomicU64,
     library: &'static AtomicU64,
-    /// Somebody is in it.
+    /// Whether a thread is in the library.
     entered: AtomicBool,
     pub(crate) jiffies: *mut c_ulong,
     pub(crate) current: *mut *mut TcpSock,
 }
 
-// SAFETY: the pointers are to variables of the library, which stays loaded as long as this lives; they are used by who is alone in it.
+// SAFETY: the pointers are to variables of the library, which stays loaded as long as this value exists; only the
+// thread that has entered the library uses them.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
-/// The right to be in a library.
+/// Permission to call into a library.
 pub(crate) struct Alone<'a>(&'a Library);
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Word of it stays.
+            // The record stays in the shared page.
             return;
         }
         self.0.hook.store(0, Ordering::Relaxed);
@@ -66,7 +69,7 @@ impl Drop for Alone<'_> {
     }
 }
 
-/// Its controls, by what it registers.
+/// A library and the control chosen from it.
 #[derive(Debug)]
 pub struct Loaded {
     library: Arc<Library>,
@@ -74,7 +77,7 @@ pub struct Loaded {
     operations: *const Operations,
 }
 
-// SAFETY: what is pointed to belongs to the library, which is kept; and see [`Library`].
+// SAFETY: the pointers are to data of the library, which is kept alive; see also [`Library`].
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
@@ -85,7 +88,7 @@ impl Module for Loaded {
     }
 
     fn needs_ecn(&self) -> bool {
-        // SAFETY: the module registered them, and keeps them as long as it is loaded.
+        // SAFETY: the module registered them, and they stay valid as long as it is loaded.
         unsafe { (*self.operations).flags & NEEDS_ECN != 0 }
     }
 
@@ -95,9 +98,10 @@ impl Module for Loaded {
 }
 
 impl Loaded {
-    /// Opens the library at `path`, sets its parameters, lets it register, and chooses by `name`, where it registers several.
+    /// Opens the library at `path`, sets its parameters, lets it register its controls, and chooses the one called
+    /// `name`, if it registers several.
     ///
-    /// What is in the library runs from here on.
+    /// The library's code runs from here on.
     pub fn open(path: &Path, parameters: &[(String, String)], name: Option<&str>) -> Result<Loaded, Fault> {
         let library = Arc::new(Library::open(path)?);
         for (parameter, value) in parameters {
@@ -122,7 +126,8 @@ impl Library {
         let cannot = |error: &dyn std::fmt::Display| Fault::Unloadable(error.to_string());
         let image = image(path).map_err(|error| cannot(&error))?;
         let own = format!("/proc/self/fd/{}", image.as_raw_fd());
-        // SAFETY: its constructors run here: they add to lists of its own (`runtime.c`), beside whatever the user's source does.
+        // SAFETY: its constructors run here. They add entries to the library's own lists (`runtime.c`); the user's
+        // source may have constructors too.
         let shared = unsafe { Shared::open(Some(own), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| cannot(&error))?;
         // SAFETY: `runtime.c` declares these variables with these types.
         let (layout, jiffies, current) = unsafe {
@@ -146,11 +151,12 @@ impl Library {
         Ok(Library { shared, _image: image, number, hook, library, entered: AtomicBool::new(false), jiffies, current })
     }
 
-    /// Says that `hook` runs (see [`watch::HOOKS`]), and that this thread is alone in the library until the answer is dropped.
+    /// Records that `hook` runs (see [`watch::HOOKS`]) and that this thread is alone in the library until the returned
+    /// value is dropped.
     ///
     /// # Panics
     ///
-    /// When somebody is in it: a library is of one simulation, which runs one hook at a time.
+    /// If another thread is in the library: a library belongs to one simulation, which runs one hook at a time.
     pub(crate) fn enter(&self, hook: u64) -> Alone<'_> {
         assert!(!self.entered.swap(true, Ordering::Acquire), "two hooks of a module at once");
         self.library.store(self.number, Ordering::Relaxed);
@@ -159,18 +165,18 @@ impl Library {
     }
 
     fn function<T: Copy>(&self, name: &[u8]) -> Result<T, Fault> {
-        // SAFETY: `runtime.c` defines the functions that are asked for with the types that they are asked with.
+        // SAFETY: `runtime.c` defines the requested functions with the types used here.
         unsafe { self.shared.get::<T>(name) }.map(|found| *found).map_err(|error| Fault::Unloadable(error.to_string()))
     }
 
-    /// Names and types of its parameters.
+    /// Names and types of the module's parameters.
     fn parameters(&self) -> Result<Vec<(String, String)>, Fault> {
         type Nth = unsafe extern "C" fn(u32, *mut *const c_char) -> *const c_char;
         let nth: Nth = self.function(b"sawtooth_parameter\0")?;
         let mut found = Vec::new();
         for n in 0.. {
             let mut kind = std::ptr::null();
-            // SAFETY: it walks a list that the constructors made, and hands out strings of the library.
+            // SAFETY: the function walks a list that the constructors made, and returns strings of the library.
             let name = unsafe { nth(n, &raw mut kind) };
             if name.is_null() {
                 break;
@@ -192,17 +198,17 @@ impl Library {
         let (Ok(c_name), Ok(c_value)) = (CString::new(name), CString::new(value)) else { return Err(bad(0)) };
         let set: Set = self.function(b"sawtooth_set_parameter\0")?;
         let alone = self.enter(1);
-        // SAFETY: two strings that outlive the call; what becomes of them is the parameter's own `set`.
+        // SAFETY: both strings outlive the call; the parameter's own `set` reads them.
         let refused = unsafe { set(c_name.as_ptr(), c_value.as_ptr()) };
         drop(alone);
         if refused == 0 { Ok(()) } else { Err(bad(refused)) }
     }
 
-    /// Runs what `module_init` named; what it has registered.
+    /// Runs the function given to `module_init`. Returns the controls that it registered.
     fn register(&self) -> Result<Vec<(String, *const Operations)>, Fault> {
         let begin: unsafe extern "C" fn() -> c_int = self.function(b"sawtooth_begin\0")?;
         let alone = self.enter(1);
-        // SAFETY: the module's own beginning, called once.
+        // SAFETY: the module's initialisation, called once.
         let refused = unsafe { begin() };
         drop(alone);
         let refusal: *const c_char = self.function(b"sawtooth_refusal\0")?;
@@ -218,7 +224,7 @@ impl Library {
         }
         let count: *const u32 = self.function(b"sawtooth_count\0")?;
         let registered: *const *const Operations = self.function(b"sawtooth_registered\0")?;
-        // SAFETY: `runtime.c` counts how many of the array it has filled, with structures of the library.
+        // SAFETY: `runtime.c` returns how many entries of the array it has filled, with structures of the library.
         let found: Vec<_> = unsafe {
             (0..*count as usize).map(|n| *registered.add(n)).map(|ops| (text((*ops).name.as_ptr()), ops)).collect()
         };
@@ -229,19 +235,19 @@ impl Library {
     }
 }
 
-/// A string of the library's.
+/// A copy of a string of the library.
 fn text(of: *const c_char) -> String {
     if of.is_null() {
         return String::new();
     }
-    // SAFETY: strings that `runtime.c` hands out end with a zero; names longer than their field it refuses.
+    // SAFETY: strings from `runtime.c` end with a zero byte; it refuses names longer than their field.
     unsafe { CStr::from_ptr(of) }.to_string_lossy().into_owned()
 }
 
-/// A copy of a file in memory, without a name, which nothing is left of when the process ends.
+/// A copy of a file in memory, without a name. Nothing of it remains after the process ends.
 fn image(path: &Path) -> io::Result<File> {
     let bytes = std::fs::read(path)?;
-    // SAFETY: the name is a string, and the descriptor is new and nobody else's.
+    // SAFETY: the name is a valid string; the descriptor is new and only used here.
     let mut image = unsafe {
         let descriptor = libc::memfd_create(c"sawtooth-module".as_ptr(), libc::MFD_CLOEXEC);
         if descriptor < 0 {
@@ -253,9 +259,9 @@ fn image(path: &Path) -> io::Result<File> {
     Ok(image)
 }
 
-/// Where the library that has `symbol` begins.
+/// The load address of the library that contains `symbol`.
 fn base<T>(symbol: *const T) -> u64 {
-    // SAFETY: an all-zero `Dl_info` is a valid one, and `dladdr` only fills it in.
+    // SAFETY: an all-zero `Dl_info` is valid, and `dladdr` only fills it in.
     unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(symbol.cast(), &raw mut found) == 0 { 0 } else { found.dli_fbase as u64 }

@@ -1,6 +1,6 @@
-//! A place in a script's text, with its line.
+//! A position in a script's text, with its line number.
 
-/// What could not be read, and where.
+/// What could not be read, and on which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     pub line: usize,
@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         Unreadable { line: self.line, what: what.into() }
     }
 
-    /// Goes on by `bytes`, which must end at a character's border.
+    /// Advances by `bytes`, which must end at a character boundary.
     fn take(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.line += taken.matches('\n').count();
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
     pub fn take_char(&mut self) -> &'a str {
         self.take(self.peek().map_or(0, char::len_utf8))
     }
-    /// What comes before `end`, which is passed over.
+    /// The text before `end`. Advances beyond `end`.
     pub fn until(&mut self, end: &str) -> Result<&'a str, Unreadable> {
         let Some(bytes) = self.rest.find(end) else { return Err(self.unreadable(format!("`{end}` is missing"))) };
         let taken = self.take(bytes);
@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
     pub fn line_end(&mut self) -> &'a str {
         self.take_while(|c| c != '\n')
     }
-    /// Passes over `text` if it comes next.
+    /// Advances beyond `text` and returns true if it comes next.
     pub fn accept(&mut self, text: &str) -> bool {
         let found = self.rest.starts_with(text);
         if found {
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
     pub fn skip_blanks(&mut self) {
         self.take_while(|c| c == ' ' || c == '\t');
     }
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     pub fn skip_space(&mut self) -> Result<(), Unreadable> {
         loop {
             self.take_while(char::is_whitespace);
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
             }
         }
     }
-    /// What 32 bits hold, as everything in TCP's headers.
+    /// A number that fits into 32 bits, like all fields of TCP headers.
     pub fn number(&mut self) -> Result<u64, Unreadable> {
         let digits = self.take_while(|c| c.is_ascii_digit());
         let number: u32 = digits.parse().map_err(|_| self.unreadable("a number of at most 32 bits expected"))?;

@@ -1,22 +1,22 @@
-//! The statements between `%{` and `}%`: assertions and assignments over integers, in the little of Python that they use.
+//! The statements between `%{` and `}%`: assertions and assignments with integers, in a small subset of Python.
 
 use std::collections::BTreeMap;
 
-/// How one assertion came out.
+/// The result of one assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked {
     Held,
-    /// The condition, and the values of the names in it.
+    /// The condition is false; with the values of its names.
     Broken {
         condition: String,
         values: String,
     },
-    /// It asks what the simulated sender does not tell, or is written in more Python than this knows.
+    /// It uses a value that the simulated sender does not have, or Python beyond the subset.
     Unknown(String),
 }
 
-/// Evaluates the statements of `code`, one result an assertion. `variables` are those of the script, which may change;
-/// `read` answers for all other names.
+/// Evaluates the statements of `code`; one result per assertion. `variables` are the script's and can change; `read`
+/// returns the values of other names.
 pub fn check(
     code: &str,
     variables: &mut BTreeMap<String, i64>,
@@ -101,7 +101,7 @@ fn split_outside_strings(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// Recursive descent, in the order in which operators bind: or, and, not, comparisons, sums, products, signs.
+/// A recursive descent parser with this precedence, lowest first: or, and, not, comparisons, sums, products, signs.
 struct Evaluation<'a> {
     rest: &'a str,
     variables: &'a BTreeMap<String, i64>,

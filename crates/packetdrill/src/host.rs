@@ -1,4 +1,4 @@
-//! The host under test: the simulated sender in virtual time, spoken to in bytes, as scripts do.
+//! The host under test: the simulated sender in virtual time. Its interface counts in bytes, as scripts do.
 
 use crate::script::{Packet, TcpOption};
 use crate::settings::Settings;
@@ -9,20 +9,20 @@ use sawtooth_tcp::sender::{Sender, Start};
 use sawtooth_units::Time;
 use std::collections::VecDeque;
 
-/// Ticks a second of a kernel, where nothing else is said.
+/// The kernel's ticks per second, if not given.
 pub const HZ: u32 = 1_000;
-/// Virtual time of a script's start in microseconds: late enough that no clock reads 0.
+/// Virtual time of a script's start in microseconds: large enough that no clock reads 0.
 const ORIGIN_US: i64 = 10_000_000;
-/// What this host announces: an Ethernet frame's worth, in bytes.
+/// The MSS that this host announces, in bytes: for Ethernet frames.
 const LOCAL_MSS: u64 = 1_460;
 /// RFC 9293 section 3.7.1, in bytes.
 const DEFAULT_MSS: u64 = 536;
-/// Largest SYN window scale that counts (RFC 7323 section 2.3).
+/// Largest window scale in a SYN that is used (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u32 = 14;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u32 = 10;
 
-/// A packet with data that left, in bytes, as offload hands it to the device.
+/// A data packet that was sent, in bytes. With offload it may contain several segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// Microseconds since the script's start.
@@ -31,7 +31,7 @@ pub struct Sent {
     pub length: u64,
 }
 
-/// What both ends agreed on when the connection was opened.
+/// The options that both ends agreed on in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
     pub mss: u64,
@@ -40,10 +40,11 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// What follows from the peer's SYN or SYN-ACK.
+    /// The options that follow from the peer's SYN or SYN-ACK.
     ///
     /// # Errors
-    /// An option that the simulated sender does not know.
+    ///
+    /// An option that the simulated sender does not support.
     pub fn with(peer: &Packet, settings: &Settings) -> Result<Self, String> {
         let mut agreement = Agreement { mss: DEFAULT_MSS, window_scale: 0, sack: false };
         for option in &peer.options {
@@ -71,7 +72,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A connection that was opened at `now_us` by a handshake of `handshake_us`; `window` is the peer's, in bytes.
+    /// A connection opened at `now_us` by a handshake that took `handshake_us`; `window` is the peer's receive window
+    /// in bytes.
     pub fn open(settings: &Settings, agreement: Agreement, window: u64, handshake_us: i64, now_us: i64) -> Self {
         let hz = settings.hz;
         let options = HostOptions {
@@ -82,7 +84,7 @@ impl Host {
             timestamps: false,
             ..HostOptions::default()
         };
-        // No real handshake takes no time at all.
+        // A real handshake always takes some time.
         let start = Start {
             handshake_us: handshake_us.max(1) as u64,
             send_window: window,
@@ -91,7 +93,7 @@ impl Host {
         };
         let clock = Clock { now: time(now_us), hz };
         let mut sender = Sender::new(settings.algorithm, options, agreement.sack, 0, start, clock);
-        // The queue discipline would hold packets back; the sender has only its own pacer for that.
+        // On a real host, the queue discipline paces the packets; here only the sender's own pacer can do it.
         sender.window.pacing |= settings.paced;
         Host { sender, hz, agreement, now_us, sent: VecDeque::new(), written: 0 }
     }
@@ -110,7 +112,8 @@ impl Host {
     /// The peer's acknowledgement arrives.
     ///
     /// # Errors
-    /// What it says of byte 0.
+    ///
+    /// A statement about byte 0.
     pub fn acknowledge(&mut self, packet: &Packet) -> Result<(), String> {
         let ack = Ack {
             next: Self::byte(packet.ack.unwrap_or(1), "acknowledgement")?,
@@ -132,7 +135,7 @@ impl Host {
             *slot = Block { start: Self::byte(start, "SACK")?, end: Self::byte(end, "SACK")? };
             ack.sack.count += 1;
         }
-        // RFC 2883 section 4: below the acknowledgement, or a part of the block after it.
+        // D-SACK by RFC 2883 section 4: the block is below the acknowledgement, or inside the next block.
         if let Some(&(start, end)) = blocks.first() {
             let inside = blocks.get(1).is_some_and(|&(low, high)| low <= start && end <= high);
             ack.sack.duplicate = start < packet.ack.unwrap_or(1) || inside;
@@ -140,12 +143,12 @@ impl Host {
         Ok(ack)
     }
 
-    /// The byte at `edge`: scripts count from the SYN.
+    /// The byte at a sequence number `edge`; scripts count from the SYN.
     fn byte(edge: u64, what: &str) -> Result<u64, String> {
         edge.checked_sub(1).ok_or_else(|| format!("{what} of byte 0"))
     }
 
-    /// Lets timers fire up to and at `until_us`; with `sending`, only until something is sent.
+    /// Runs timers up to and including `until_us`; with `sending`, only until something is sent.
     pub fn run(&mut self, until_us: i64, sending: bool) {
         while !sending || self.sent.is_empty() {
             let (timer, pacing) = (self.sender.timer(), self.sender.next_room(|_| Time::NEVER));
@@ -165,7 +168,7 @@ impl Host {
         }
     }
 
-    /// Lets the sender act, and the device take what it sends at once.
+    /// Lets the sender act. The device takes its packets at once.
     fn step(&mut self, act: impl FnOnce(&mut Sender, Clock, &mut Vec<Burst>)) {
         let mut out = Vec::new();
         let clock = self.clock();
@@ -175,7 +178,7 @@ impl Host {
             self.sender.on_room(clock, &mut out);
             self.sender.host_queue = 0;
         }
-        // A window's probe has no data, and nothing is compared of it.
+        // A window probe has no data; scripts are not compared with it.
         self.sent.extend(out.iter().filter(|burst| !burst.is_window_probe()).map(|burst| Sent {
             at_us: self.now_us,
             start: 1 + burst.start,
@@ -192,7 +195,7 @@ impl Host {
         start < 1 + self.sender.flight.snd_una
     }
 
-    /// A field of `struct tcp_info` by its name, and the names of the values of `tcpi_ca_state`.
+    /// A field of `struct tcp_info`, or a constant for `tcpi_ca_state`, by name.
     pub fn read(&self, name: &str) -> Option<i64> {
         let (flight, window) = (&self.sender.flight, &self.sender.window);
         let stats = &self.sender.stats;

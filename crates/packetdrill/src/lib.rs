@@ -1,7 +1,7 @@
-//! A second witness: plays scripts in the language of packetdrill, which were written against the Linux kernel, to the
-//! simulated TCP sender, and checks what it sends and what it says of itself.
+//! Runs scripts in packetdrill's language, which were written to test the Linux kernel, with the simulated TCP sender.
+//! It checks what the sender sends and its `tcp_info`.
 //!
-//! Reads scripts, never writes any; none is part of this project.
+//! It only reads scripts; none is part of this project.
 
 pub mod cursor;
 pub mod expression;
@@ -14,7 +14,7 @@ pub mod verdict;
 
 use verdict::Outcome;
 
-/// Reads and plays a script's text, as on a kernel of `hz` ticks a second.
+/// Reads and runs a script, as on a kernel with `hz` ticks per second.
 pub fn run(text: &str, hz: u32) -> Outcome {
     match parse::parse(text) {
         Ok(script) => play::play(&script, hz),

@@ -1,7 +1,7 @@
-//! `packetdrill [--hz=N] DIRECTORY…`: plays every script under the directories and prints a table, as Markdown.
+//! `packetdrill [--hz=N] DIRECTORY…`: runs every script under the directories and prints a table in Markdown.
 //!
-//! `--hz` is the kernel's ticks a second, 1000 if not given; the scripts do not say.
-//! Exit status: 0 when none failed, 1 when some did, 2 when there is nothing to play.
+//! `--hz` is the kernel's ticks per second, by default 1000; scripts do not contain it. Exit status: 0 if no script
+//! failed, 1 if some failed, 2 if there is nothing to run.
 
 use sawtooth_packetdrill::{host, run, verdict};
 use std::path::{Path, PathBuf};

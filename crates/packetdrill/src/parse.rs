@@ -1,15 +1,16 @@
-//! Reads the part of packetdrill's language that scripts about a TCP sender use.
+//! Parses the part of packetdrill's language that scripts for a TCP sender use.
 
 use crate::cursor::{Cursor, Unreadable};
 use crate::script::{Action, Call, Event, Packet, Script, TcpOption, When};
 
-/// A day, in microseconds: sums of a script's times stay far from overflow.
+/// One day in microseconds, so that sums of a script's times cannot overflow.
 const LONGEST_US: i64 = 86_400_000_000;
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first thing that is not in the language, or not in the part of it that this reads.
+///
+/// The first text that is not in the language, or not in the supported part.
 pub fn parse(text: &str) -> Result<Script, Unreadable> {
     let mut at = Cursor::new(text);
     let mut script = Script::default();
@@ -61,14 +62,14 @@ fn time(at: &mut Cursor) -> Result<When, Unreadable> {
         at.accept("+");
         end_us = micros(at)?;
     } else if at.accept("...") {
-        // When a call that blocks returns: such calls are not played.
+        // The time at which a blocking call returns. Such calls are not run.
         at.skip_blanks();
         micros(at)?;
     }
     Ok(if relative { When::Relative { start_us, end_us } } else { When::Absolute { start_us, end_us } })
 }
 
-/// Decimal seconds.
+/// Decimal seconds, returned in microseconds.
 fn micros(at: &mut Cursor) -> Result<i64, Unreadable> {
     let whole = at.take_while(|c| c.is_ascii_digit());
     let mut fraction = "";
@@ -84,7 +85,7 @@ fn micros(at: &mut Cursor) -> Result<i64, Unreadable> {
     if us > LONGEST_US { Err(at.unreadable("a time of more than a day")) } else { Ok(us) }
 }
 
-/// The rest of a packet's line, after its direction.
+/// The rest of a packet's line after its direction.
 fn packet(at: &mut Cursor) -> Result<Packet, Unreadable> {
     let mut packet = Packet::default();
     at.skip_blanks();

@@ -1,15 +1,15 @@
-//! Plays a script to the simulated sender, and judges.
+//! Runs a script with the simulated sender and gives a verdict.
 //!
-//! As packetdrill does (gtests/net/packetdrill/run.c and run_packet.c):
+//! As in packetdrill (gtests/net/packetdrill/run.c and run_packet.c):
 //!
-//! - A relative time counts from when the event before it really happened.
-//! - An outbound packet may come within the tolerance, 4 ms or what `--tolerance_usecs` says, or within an eighth of the
-//!   time since the last event, of when it is expected.
-//! - Several packets in sequence make up an expected one, if all but the last are of the same size.
-//! - What is sent and never asked for goes unnoticed at the script's end only.
+//! - A relative time counts from the actual time of the previous event.
+//! - An outbound packet may differ from its expected time by the tolerance: 4 ms, or the value of `--tolerance_usecs`, or
+//!   an eighth of the time since the last event.
+//! - Several consecutive packets count as one expected packet, if all but the last have the same size.
+//! - Packets that the script does not mention are ignored only at its end.
 //!
-//! Not as it does: PSH is not compared (the simulated sender has no writes to mark the ends of), nor IP headers,
-//! checksums and the outbound window. The handshake and what follows `close` are not simulated.
+//! Differences: PSH is not compared (the simulated sender does not know where writes end), nor are IP headers,
+//! checksums and the outbound window. The handshake and everything after `close` are not simulated.
 
 use crate::expression::{self, Checked};
 use crate::host::{Agreement, Host, Sent};
@@ -20,16 +20,16 @@ use std::collections::BTreeMap;
 
 /// packetdrill's tolerance in microseconds.
 const TOLERANCE_US: i64 = 4_000;
-/// packetdrill's tolerance as a part of the time since the last event: one in so many (12.5%).
+/// packetdrill's relative tolerance: this fraction (1/8 = 12.5%) of the time since the last event.
 const TOLERANCE_PART: i64 = 8;
-/// For how long after its time a missing packet is looked for, to tell when it came: microseconds.
+/// Microseconds after its time during which a missing packet is still awaited, to report when it came.
 const LATE_US: i64 = 2_000_000;
-/// Calls that change nothing of what is simulated.
+/// Calls that have no effect on the simulation.
 const NEUTRAL_CALLS: [&str; 6] = ["socket", "bind", "listen", "accept", "connect", "fcntl"];
-/// Socket options that change nothing of what is simulated.
+/// Socket options that have no effect on the simulation.
 const NEUTRAL_OPTIONS: [&str; 2] = ["SO_REUSEADDR", "IP_TOS"];
 
-/// Why playing stopped before the script's end.
+/// Why a run stopped before the script's end.
 enum Stop {
     Differs { expected: String, got: String },
     Beyond(String),
@@ -38,7 +38,7 @@ enum Stop {
 
 enum Stage {
     Closed,
-    /// A SYN was answered, or a SYN sent, at this time in microseconds; the peer's SYN has come when `Some`.
+    /// The time in microseconds at which a SYN was answered or sent; `Some` if the peer's SYN has arrived.
     Opening {
         since_us: i64,
         agreement: Option<Agreement>,
@@ -56,7 +56,7 @@ struct Player {
     outcome: Outcome,
 }
 
-/// Plays `script` as on a kernel of `hz` ticks a second.
+/// Runs `script` as on a kernel with `hz` ticks per second.
 pub fn play(script: &Script, hz: u32) -> Outcome {
     let mut player = Player {
         settings: Settings::new(hz),
@@ -300,8 +300,8 @@ impl Player {
     }
 }
 
-/// Takes what was sent, or will be, until it makes up what is expected; joins packets as packetdrill does. More than one
-/// is left where they do not fit together.
+/// Collects sent packets, also those sent until the deadline, until they make up the expected packet; joins packets as
+/// packetdrill does. If they do not fit together, returns more than one.
 fn gather(host: &mut Host, expected: &Sent, deadline_us: i64) -> Vec<Sent> {
     let mut joined: Vec<Sent> = Vec::new();
     let mut size = 0;

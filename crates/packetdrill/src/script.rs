@@ -1,29 +1,29 @@
-//! A script as it was read: which thing happens when. Times are microseconds, sequence numbers bytes, as written there.
+//! A parsed script: events and their times. Times are in microseconds, sequence numbers in bytes, as in the script.
 
 /// A whole script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// Lines `--name=value` at the top; the value is empty where there is none.
+    /// Lines `--name=value` at the top; the value is empty if missing.
     pub options: Vec<(String, String)>,
     pub events: Vec<Event>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Line of the script, from 1.
+    /// Line number in the script, from 1.
     pub line: usize,
     pub when: When,
     pub action: Action,
 }
 
-/// When something happens or is expected; a single time is a range without length.
+/// The time of an event, or of an expected one. A single time is a range of length zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At once, or whenever it comes (`*`).
+    /// Immediately, or at any time (`*`).
     Any,
-    /// Since the script's start.
+    /// Relative to the script's start.
     Absolute { start_us: i64, end_us: i64 },
-    /// Since the event before it.
+    /// Relative to the previous event.
     Relative { start_us: i64, end_us: i64 },
 }
 
@@ -44,7 +44,7 @@ pub enum Action {
 pub struct Packet {
     /// Letters as written: `S`, `F`, `P`, `R`, `.` for ACK, and others for ECN.
     pub flags: String,
-    /// An ECN codepoint is given in brackets.
+    /// Whether an ECN codepoint is given in brackets.
     pub marked: bool,
     pub start: u64,
     pub length: u64,
@@ -57,7 +57,7 @@ impl Packet {
     pub fn has(&self, flag: char) -> bool {
         self.flags.contains(flag)
     }
-    /// Anything that belongs to Explicit Congestion Notification (RFC 3168).
+    /// Whether the packet uses ECN (RFC 3168).
     pub fn uses_ecn(&self) -> bool {
         self.marked || self.flags.contains(['E', 'W', 'A'])
     }
@@ -72,7 +72,7 @@ pub enum TcpOption {
     Sack(Vec<(u64, u64)>),
     /// Padding (`nop`, `eol`), or `...` for any options.
     Nothing,
-    /// One that the simulated sender does not know, by its name.
+    /// An option that the simulated sender does not support, by name.
     Other(String),
 }
 
@@ -81,6 +81,6 @@ pub enum TcpOption {
 pub struct Call {
     pub name: String,
     pub arguments: Vec<String>,
-    /// The result as written, without the comment after it.
+    /// The result as written, without the comment.
     pub result: String,
 }

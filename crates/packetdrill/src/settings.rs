@@ -1,9 +1,9 @@
-//! What a script's shell commands ask of the kernel, and which of it the simulated sender does.
+//! The kernel settings in a script's shell commands, and which of them the simulated sender supports.
 
 use sawtooth_tcp::cc::Algorithm;
 
-/// Kernel settings that the sender behaves as if were set so (`net.ipv4.…`, defaults of Linux 6.12 or of the suite's
-/// `defaults.sh`), or that do not touch a connection that is open and sends.
+/// Kernel settings (`net.ipv4.…`) that match the sender's behaviour (defaults of Linux 6.12 or of the suite's
+/// `defaults.sh`), or that do not affect an open connection that sends.
 const AS_SET: [(&str, &[&str]); 14] = [
     ("tcp_dsack", &["1"]),
     ("tcp_early_retrans", &["3", "4"]),
@@ -21,7 +21,7 @@ const AS_SET: [(&str, &[&str]); 14] = [
     ("tcp_tso_win_divisor", &["3"]),
 ];
 
-/// Settings that switch on what the sender does not do at all: a script that differs under them shows nothing.
+/// Settings that enable features the sender lacks. If such a script differs, this proves nothing.
 const LACKING: [&str; 1] = ["tcp_slow_start_after_idle=1"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,30 +29,31 @@ pub struct Settings {
     pub algorithm: Algorithm,
     pub sack: bool,
     pub timestamps: bool,
-    /// Ticks a second; no script says, so it is the player's choice.
+    /// Ticks per second. Scripts do not contain it, so the caller chooses it.
     pub hz: u32,
-    /// The queue discipline `fq` paces what is sent.
+    /// Whether the queue discipline `fq` paces packets.
     pub paced: bool,
-    /// Settings that the sender does not have, as `name=value`.
+    /// Settings that the sender does not support, as `name=value`.
     pub not_followed: Vec<String>,
 }
 
 impl Settings {
-    /// Those of the suite's `defaults.sh`, on a kernel of `hz` ticks a second.
+    /// The settings of the suite's `defaults.sh`, on a kernel with `hz` ticks per second.
     pub fn new(hz: u32) -> Self {
         let not_followed = Vec::new();
         Settings { algorithm: Algorithm::Cubic, sack: true, timestamps: true, hz, paced: false, not_followed }
     }
 
-    /// What the script switches on and the sender lacks.
+    /// A feature that the script enables and the sender lacks.
     pub fn lacking(&self) -> Option<&str> {
         self.not_followed.iter().map(String::as_str).find(|setting| LACKING.contains(setting))
     }
 
-    /// Takes over what a script's shell commands set.
+    /// Applies the settings in a script's shell commands.
     ///
     /// # Errors
-    /// What no simulated sender can be told, such as a broken network device.
+    ///
+    /// Commands that cannot be simulated, such as a broken network device.
     pub fn command(&mut self, text: &str) -> Result<(), String> {
         for line in text.replace("\\\n", " ").lines() {
             let words = words(line.split('#').next().unwrap_or_default());
@@ -95,7 +96,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Both of HyStart's signs are on in the sender, as by default.
+    /// The sender always uses both detection methods of HyStart, as is the default.
     fn set_hystart(&mut self, value: &str) {
         if value != "3" {
             self.not_followed.push(format!("hystart_detect={value}"));
@@ -103,7 +104,7 @@ impl Settings {
     }
 }
 
-/// The words of a shell command; double quotes hold one together.
+/// The words of a shell command; text in double quotes is one word.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! What came of a script, and the table of many.
+//! The result of a script, and a table of many results.
 
 use std::fmt::Write;
 
@@ -8,18 +8,18 @@ pub enum Verdict {
     Passed,
     /// The first difference.
     Failed { line: usize, expected: String, got: String },
-    /// It needs what is not simulated.
+    /// The script needs something that is not simulated.
     NotApplicable(String),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub verdict: Verdict,
-    /// Outbound packets that came as expected.
+    /// Number of outbound packets that came as expected.
     pub packets: usize,
-    /// Assertions that held.
+    /// Number of assertions that were true.
     pub assertions: usize,
-    /// What was done otherwise than the script says, or not checked.
+    /// Differences from the script, and parts that were not checked.
     pub notes: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Outcome {
             self.notes.push(note);
         }
     }
-    /// An assertion that could not be judged.
+    /// Notes an assertion that could not be checked.
     pub fn unchecked(&mut self, what: String) {
         self.note(format!("assertions on {what} are not checked"));
     }
@@ -57,7 +57,7 @@ impl Totals {
     }
 }
 
-/// The outcomes as a Markdown table, and their totals.
+/// The results as a Markdown table, and their totals.
 pub fn table(outcomes: &[(String, Outcome)]) -> (String, Totals) {
     let mut text = "| script | verdict | packets | assertions | reason, remarks |\n|---|---|--:|--:|---|\n".to_owned();
     let mut totals = Totals::default();

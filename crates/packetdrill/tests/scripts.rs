@@ -4,7 +4,7 @@ use sawtooth_packetdrill::run;
 use sawtooth_packetdrill::verdict::{Outcome, Verdict};
 
 const HZ: u32 = 1_000;
-/// A connection that the peer opens over a round trip of 50 ms, with segments of 1,000 bytes and a window of 256,000.
+/// A connection that the peer opens with an RTT of 50 ms, segments of 1,000 bytes and a window of 256,000.
 const OPEN: &str = "\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
@@ -93,7 +93,7 @@ fn a_packet_that_does_not_come_a_wrong_one_and_a_late_one_are_told_apart() {
     assert!(differs(&none).1.starts_with("1:1001(1000)"), "the tail loss probe came instead: {none:?}");
     let wrong = played("+0 write(4, ..., 2000) = 2000\n+0 > P. 1:1001(1000) ack 1");
     assert_eq!(differs(&wrong), (9, "1:2001(2000) at 0.05 s"));
-    // A tail loss probe would wait two round trips and 200 ms; the retransmission timeout, 250 ms, is earlier.
+    // A tail loss probe would wait two RTTs and 200 ms. The retransmission timeout of 250 ms comes first.
     let probe = |after: &str| {
         played(&format!("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n{after} > P. 1:1001(1000) ack 1"))
     };

@@ -12,10 +12,10 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Segments between two looks at Python: some tens of milliseconds.
+/// Segments between two checks for signals in Python, some tens of milliseconds.
 const STEP: u64 = 100_000;
 
-/// Reads a capture; see the stub. The GIL is released while it works, and Ctrl-C ends it.
+/// Reads a capture; see the stub. Releases the GIL; Ctrl-C interrupts it.
 #[pyfunction]
 #[pyo3(signature = (path, details=None, progress=None))]
 pub fn read_capture<'py>(
@@ -122,7 +122,7 @@ fn column<'py, T: Element>(table: &Bound<'py, PyDict>, name: &str) -> PyResult<P
     found.extract().map_err(|_| PyValueError::new_err(format!("{name} is no column of its type")))
 }
 
-/// What a signal's handler raised while the core waited for bytes.
+/// The exception of a signal handler that ran while the core waited for input.
 #[derive(Clone, Default)]
 struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -132,8 +132,8 @@ impl Raised {
     }
 }
 
-/// Standard input, whose writer may be silent for ever: a signal that interrupts the wait is Python's to handle, and
-/// where that raises, the input ends.
+/// Standard input. Its writer may stay silent forever, so a signal interrupts the wait and Python handles it. If the
+/// handler raises, the input ends.
 struct Stdin {
     raised: Raised,
 }

@@ -71,7 +71,7 @@ impl Simulation {
         }
     }
 
-    /// From now on each packet's way is recorded, or no more, where it is watched.
+    /// Switches on or off the recording of each packet's path, in a watched simulation.
     fn record(&mut self, on: bool) {
         self.inner.record(on);
     }
@@ -82,13 +82,13 @@ impl Simulation {
         self.inner.now().nanos()
     }
 
-    /// Events handled.
+    /// Number of events handled.
     #[getter]
     fn events(&self) -> u64 {
         self.inner.events()
     }
 
-    /// Data packets that receiving applications have read.
+    /// Number of data packets that receiving applications have read.
     #[getter]
     fn delivered_packets(&self) -> u64 {
         self.inner.delivered_packets()
@@ -111,12 +111,12 @@ impl Simulation {
     }
 }
 
-/// As Python itself raises it: with its number, so that a full disk can be told from other refusals.
+/// The OSError that Python itself would raise, with its error number, so that a full disk can be distinguished.
 fn refused(path: &Path, error: &io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.kind().to_string(), path.to_path_buf()))
 }
 
-/// The transfers of a flow that come by themselves: nanoseconds since the start, and bytes.
+/// The transfers of a flow with random arrivals: start in nanoseconds, and bytes.
 type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
 
 /// See the stub.
@@ -136,7 +136,7 @@ fn transfers<'py>(
     Ok((times.into_pyarray(py), bytes.into_pyarray(py)))
 }
 
-/// Names of the congestion controls that the simulator has.
+/// Names of the simulator's congestion controls.
 #[pyfunction]
 fn congestion_controls() -> Vec<&'static str> {
     Algorithm::names().collect()

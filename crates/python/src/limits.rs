@@ -1,4 +1,4 @@
-//! What limits flows, by the one rule that pages have too.
+//! What limits flows, by the same code that the web pages use.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -16,18 +16,18 @@ impl FlowLimits {
         Limits::new(scenario).map(FlowLimits).map_err(PyValueError::new_err)
     }
 
-    /// The tables that are read, in the order in which they are to be given, and their columns.
+    /// The tables to pass to `add`, in this order, and their columns.
     #[staticmethod]
     fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
         TABLES.iter().map(|&(table, columns)| (table, columns.to_vec())).collect()
     }
 
-    /// Rows of a table: its columns, one after the other.
+    /// Adds rows of a table: its columns, one after the other.
     fn add(&mut self, table: &str, columns: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         self.0.add(table, columns.as_slice()?).map_err(PyValueError::new_err)
     }
 
-    /// What limits each flow of a run that has come to `now_s`, as JSON.
+    /// What limits each flow of a run at time `now_s`, as JSON.
     fn told(&self, now_s: f64) -> PyResult<String> {
         serde_json::to_string(&self.0.told(now_s)).map_err(|error| PyValueError::new_err(error.to_string()))
     }

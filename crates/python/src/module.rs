@@ -1,4 +1,4 @@
-//! Modules of Linux, opened for a simulation.
+//! Linux modules, opened for a simulation.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -6,7 +6,8 @@ use sawtooth_module::{Fault, Loaded};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A compiled module, loaded anew, with its parameters set. What it registers under `name` is a congestion control.
+/// A newly loaded copy of a compiled module, with its parameters set. The control that it registers under `name` can be
+/// used.
 #[pyclass(module = "sawtooth._core", frozen)]
 pub struct Module {
     loaded: Arc<Loaded>,
@@ -28,14 +29,14 @@ impl Module {
         }
     }
 
-    /// As it calls itself.
+    /// The control's own name.
     #[getter]
     fn name(&self) -> String {
         self.loaded().name().to_owned()
     }
 }
 
-/// `ValueError` with which kind of fault, and its words.
+/// A `ValueError` with the kind of fault and its message.
 fn refused(fault: &Fault) -> PyErr {
     let (kind, words): (&str, Vec<String>) = match fault {
         Fault::Unloadable(why) => ("unloadable", vec![why.clone()]),
@@ -52,7 +53,7 @@ fn refused(fault: &Fault) -> PyErr {
     PyValueError::new_err((kind, words))
 }
 
-/// From here on the file `descriptor` says which module's hook runs, and which signal ended the process.
+/// Starts recording in the file `descriptor` which module's hook runs, and which signal ends the process.
 #[pyfunction]
 pub fn share_watch(descriptor: i32) -> PyResult<()> {
     Ok(sawtooth_module::watch::share(descriptor)?)

@@ -1,4 +1,4 @@
-//! `sawtooth._core.replay`: what a congestion control would have allowed a sender that a capture shows.
+//! `sawtooth._core.replay`: what a congestion control would have allowed the sender in a capture.
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use sawtooth_replay::{Sent, Start};
 use sawtooth_tcp::cc::Algorithm;
 
-/// Windows and pacing rates of each segment.
+/// Windows and pacing rates, one per segment.
 type Columns<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
 /// See the stub. Releases the GIL.

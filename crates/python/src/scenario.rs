@@ -18,11 +18,11 @@ type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
 #[pyclass(frozen, module = "sawtooth._core")]
 pub struct Scenario {
     inner: sawtooth_scenario::Scenario,
-    /// Until it is asked for, or forgotten.
+    /// The compiled scenario; none until it is requested, or after it was discarded.
     compiled: Mutex<Option<Compiled>>,
 }
 
-/// An `InputError` of the package.
+/// The package's `InputError` for a problem.
 fn refused(py: Python<'_>, wrong: Problem) -> PyErr {
     let error = || {
         let given = PyDict::new(py);
@@ -172,7 +172,7 @@ pub fn elsewhere(steps: Vec<String>, fields: Vec<String>) -> Option<String> {
     sawtooth_scenario::elsewhere(&steps, &fields.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// What the language has by name: congestion controls, and their variants.
+/// Adds the names in the scenario language: congestion controls and their variants.
 pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let variants = PyDict::new(module.py());
     for (control, known) in VARIANTS {
@@ -190,7 +190,7 @@ pub fn describe_compiled(json: &str) -> PyResult<String> {
     Ok(format!("{compiled:#?}"))
 }
 
-/// Files that Python reads: each method answers with a value, or raises an error that has a code.
+/// Files that Python reads. Each method returns a value or raises an error with a code.
 struct Asked<'a, 'py>(&'a Bound<'py, PyAny>);
 
 impl Asked<'_, '_> {

@@ -4,13 +4,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sawtooth_scenario::{Table, Value, View, Viewed};
 
-/// Python's value as a file's.
+/// Converts a Python value to a scenario file's value.
 pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     if given.is_none() {
         return Ok(Value::Null);
     }
     if let Ok(text) = given.cast::<PyString>() {
-        // Halves of letters, which no file has, are what they look like.
+        // Unpaired surrogates, which no file can contain, are replaced.
         return Ok(Value::Text(text.to_string_lossy().into_owned()));
     }
     if let Ok(flag) = given.cast::<PyBool>() {
@@ -39,7 +39,7 @@ pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         };
         return dict.iter().map(pair).collect::<PyResult<Table>>().map(Value::Table);
     }
-    // A quantity or a table of the package says what a file would.
+    // The package's quantities and tables convert themselves to a file's value.
     if let Ok(told) = given.call_method0("_given") {
         return value(&told);
     }
@@ -49,13 +49,13 @@ pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(Value::Other(given.get_type().name()?.to_string(), shown(given)))
 }
 
-/// What Python shows of it.
+/// Python's text for the value.
 fn shown(given: &Bound<'_, PyAny>) -> String {
-    // Numbers of thousands of digits are not shown, as Python has it: what matters is that they are many.
+    // Python refuses to print numbers of thousands of digits. Any text of many digits does.
     given.str().map_or_else(|_| "9".repeat(5000), |text| text.to_string_lossy().into_owned())
 }
 
-/// A file's value as Python's.
+/// Converts a scenario file's value to a Python value.
 pub fn python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Null => py.None(),
@@ -78,7 +78,7 @@ pub fn python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// What the package has of it: quantities and tables as its classes, lists as tuples.
+/// Converts to the package's types: quantities and tables to its classes, lists to tuples.
 pub fn view(py: Python<'_>, seen: &View) -> PyResult<Py<PyAny>> {
     let quantity = |name: &str| py.import("sawtooth.scenario.units")?.getattr(name);
     Ok(match seen {
@@ -103,7 +103,7 @@ pub fn view(py: Python<'_>, seen: &View) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// A table's fields, and what of it the file gave.
+/// A table's fields, and which of them the file gave.
 pub fn table(py: Python<'_>, told: &Viewed) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
     let fields = PyDict::new(py);
     for (name, one) in &told.fields {

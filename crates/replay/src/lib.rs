@@ -1,11 +1,13 @@
-//! What a congestion control would have allowed, given what a sender was told.
+//! Computes the window that a congestion control would have allowed, from what a capture shows of its sender.
 //!
-//! A capture shows of a sender when each data segment left, what it knew to be acknowledged then, and since when. [`replay`] tells an algorithm
-//! just that, in the same order, and notes its window and pacing rate before each segment. The algorithm is the simulator's own; the
-//! flight is the capture's, so that an algorithm that did not send this is never far from what was sent.
+//! A capture shows when each data segment was sent, which data was acknowledged at that time, and when that
+//! acknowledgement arrived. [`replay`] gives exactly this to an algorithm, in the same order, and notes its window and
+//! pacing rate before each segment. The algorithm is the simulator's. The segments in flight are those of the capture,
+//! so an algorithm other than the sender's own still stays close to what was sent.
 //!
-//! What a capture does not show is filled in: without SACK what arrived out of order counts when it is acknowledged; a loss is noticed
-//! when it is repaired; and where a loss is noticed the window was what was in flight, so that an epoch's mistakes end with it.
+//! Assumptions replace what a capture does not show. Without SACK, data received out of order counts as delivered when
+//! it is acknowledged. A loss is detected when it is retransmitted. At that moment, the window is taken to be the data
+//! in flight, so errors do not carry over to the next epoch.
 
 #![cfg_attr(
     not(test),
@@ -25,47 +27,49 @@ use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::window::INFINITE_SSTHRESH;
 use sender::Sender;
 
-/// A data segment as it left.
+/// A data segment at the time it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Nanoseconds since the first one; never less than before.
+    /// Nanoseconds since the first segment; never decreases.
     pub t_ns: u64,
-    /// The number after its last byte, and what the sender knew to be acknowledged; bytes since the first data. `known` never falls.
+    /// `end`: the sequence number after the segment's last byte. `known`: the acknowledged bytes. Both count from the
+    /// first data byte. `known` never decreases.
     pub end: u64,
     pub known: u64,
-    /// When the sender learned what is `known`, by the same clock; never later than `t_ns`, never less than before.
+    /// When the acknowledgement for `known` arrived, on the same clock; never later than `t_ns`, never decreases.
     pub known_ns: u64,
-    /// Its bytes had been sent before.
+    /// Whether its bytes had been sent before.
     pub again: bool,
 }
 
-/// What an algorithm allowed when a segment left.
+/// What an algorithm allowed when a segment was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// Segments.
     pub cwnd: u32,
-    /// Bytes a second; `u64::MAX` where it does not pace.
+    /// Bytes per second; `u64::MAX` without pacing.
     pub pacing_rate: u64,
 }
 
-/// What a capture does not show of its first segment's sender.
+/// State of the sender at the first segment, which the capture does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Segments.
     pub window: u32,
-    /// Slow start ends there; a capture that begins in the middle may begin behind it.
+    /// Slow start ends at this window, in segments. For a capture that begins in the middle of a connection, slow start
+    /// may already be over.
     pub ssthresh: u32,
 }
 
 impl Start {
-    /// Of a connection seen from its first segment on.
+    /// The state of a connection that was captured from its first segment on.
     pub fn of(window: u32) -> Self {
         Start { window, ssthresh: INFINITE_SSTHRESH }
     }
 }
 
-/// What `algorithm` would have allowed before each of `sent`, with full segments of `mss` bytes, begun as `start` says.
-/// `seed` is the algorithm's randomness.
+/// The window and pacing rate that `algorithm` would have allowed before each of `sent`. `mss`: bytes of a full
+/// segment. `start`: the sender's initial state. `seed`: for the algorithm's random numbers.
 pub fn replay(algorithm: Algorithm, sent: &[Sent], mss: u32, start: Start, seed: u64) -> Vec<Allowed> {
     let mut sender = Sender::new(algorithm, mss.max(1), start, seed);
     sent.iter().map(|one| sender.send(one)).collect()
@@ -78,7 +82,7 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT_NS: u64 = 50_000_000;
 
-    /// Of round n `windows[n]` segments, all of them sent once the round before is acknowledged.
+    /// In round n, sends `windows[n]` segments at once, when the previous round is acknowledged.
     fn rounds(windows: &[u64]) -> Vec<Sent> {
         let (mut sent, mut known) = (Vec::new(), 0);
         for (round, &window) in (0..).zip(windows) {
@@ -114,7 +118,7 @@ mod tests {
     fn a_loss_leaves_reno_a_half_and_cubic_seven_tenths() {
         let mut sent = rounds(&[10, 20, 40]);
         let end = 70 * u64::from(MSS);
-        // The first of the last round is sent again, and then all is acknowledged.
+        // The first segment of the last round is retransmitted, and then everything is acknowledged.
         sent.push(Sent {
             t_ns: 3 * RTT_NS,
             end: 31 * u64::from(MSS),
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn bbr_paces_at_the_rate_that_was_delivered() {
-        // 1000 segments a second: fifty a round trip.
+        // 1000 segments per second, 50 per RTT.
         let sent: Vec<Sent> = (0..5_000)
             .map(|number: u64| Sent {
                 t_ns: number * 1_000_000,

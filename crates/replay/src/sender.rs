@@ -1,4 +1,4 @@
-//! The sender that an algorithm is told of: what is in flight, as the capture shows it.
+//! The sender's state that an algorithm sees. Data in flight is taken from the capture.
 
 use crate::{Allowed, Sent, Start};
 use sawtooth_tcp::cc::{AckSample, Algorithm, Congestion, Event, Loss, RateSample};
@@ -9,17 +9,18 @@ use sawtooth_units::Time;
 use sawtooth_units::width::{Fit, Low};
 use std::collections::VecDeque;
 
-/// Of Debian's and Ubuntu's kernels; what a sender had is not seen.
+/// The tick rate of Debian's and Ubuntu's kernels. A capture does not show the sender's.
 const HZ: u32 = 250;
-/// Segments in flight, at most: what a damaged capture tells beyond is no window.
+/// Maximum number of segments in flight. Larger values only come from damaged captures.
 const MOST: u64 = 1 << 20;
-/// A repair this long after all else, and more than two round trips, is a timeout's (`TCP_RTO_MIN`).
+/// A retransmission this long after everything else, and after more than two RTTs, counts as one by timeout
+/// (`TCP_RTO_MIN`).
 const RTO_MIN_US: u64 = 200_000;
 
-/// Segments in flight that left together, and what was known then.
+/// Segments in flight that were sent together, and what was acknowledged then.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    /// Segments since the first data, its own included.
+    /// Number of segments sent since the first data, including these.
     end: u64,
     sent_us: u64,
     again: bool,
@@ -36,12 +37,13 @@ pub struct Sender {
     mss: u64,
     flight: Flight,
     window: Window,
-    /// From the first round-trip time on: algorithms begin when the connection is established, which measures one.
+    /// Set from the first RTT sample on: algorithms start when the connection is established, and the handshake
+    /// measures the RTT.
     congestion: Option<Congestion>,
     departures: VecDeque<Departure>,
     first_tx_us: u64,
     last_sent_us: u64,
-    /// What has to be acknowledged for recovery to end; segments.
+    /// Recovery ends when this is acknowledged; in segments.
     high_seq: u64,
 }
 
@@ -65,7 +67,7 @@ impl Sender {
         }
     }
 
-    /// Takes what the sender learned before `sent` left, and then its departure.
+    /// Processes the acknowledgements that arrived before `sent`, and then the sending of it.
     pub fn send(&mut self, sent: &Sent) -> Allowed {
         let at = |nanos| Clock { now: Time::from_nanos(nanos), hz: HZ };
         let clock = at(sent.t_ns);
@@ -112,10 +114,10 @@ impl Sender {
         });
     }
 
-    /// All up to `known` is acknowledged.
+    /// Everything up to `known` is acknowledged.
     fn acknowledge(&mut self, known: u64, clock: Clock) {
         let now_us = clock.micros();
-        // Nothing waits for its time to leave: a queue before the point would look like that.
+        // No segment waits for its pacing time: a queue before the capture point would look the same.
         self.flight.wstamp_ns = clock.now.nanos();
         let acked = (known - self.flight.snd_una).low_u32();
         let prior_in_flight = self.flight.in_flight();
@@ -153,7 +155,7 @@ impl Sender {
         (self.flight.delivered - one.delivered).min(MOST).fit_u32()
     }
 
-    /// Of the departures that `known` covers, the latest.
+    /// Removes the sent segments that `known` covers. Returns the latest.
     fn take_out(&mut self, known: u64) -> Option<Departure> {
         let mut newest = None;
         while let Some(one) = self.departures.front().filter(|one| one.end <= known) {
@@ -166,7 +168,7 @@ impl Sender {
         newest
     }
 
-    /// RFC 6298's estimate, in the units of `Flight`; the first sample starts the algorithm.
+    /// RTT estimation by RFC 6298, in the units of `Flight`. The first sample starts the algorithm.
     fn measure(&mut self, rtt_us: u32, clock: Clock) {
         let flight = &mut self.flight;
         flight.min_rtt_us = flight.min_rtt_us.min(rtt_us);
@@ -209,13 +211,13 @@ impl Sender {
             is_retrans: newest.is_some_and(|one| one.again),
             is_ack_delayed: false,
             is_acking_tlp_retrans_seq: false,
-            // Captures are not asked for marks here.
+            // ECN marks in captures are not used here.
             delivered_ce: 0,
             is_ece: false,
         }
     }
 
-    /// Something is sent again: a loss was noticed, or a timeout fired.
+    /// Data is retransmitted: a loss was detected or a timeout fired.
     fn repair(&mut self, clock: Clock) {
         let waited_us = clock.micros().saturating_sub(self.last_sent_us);
         let srtt_us = u64::from(self.flight.srtt_us / 8);
@@ -239,7 +241,7 @@ impl Sender {
         self.congestion = Some(congestion);
     }
 
-    /// A recovery begins, from the window that was in flight.
+    /// Recovery starts, with the data in flight as window.
     fn reduce(&mut self, congestion: &mut Congestion, timeout: bool, clock: Clock) {
         if !congestion.has_cong_control() && self.flight.ca_state == CaState::Open {
             self.window.cwnd = self.flight.packets_out.max(2);

@@ -1,6 +1,6 @@
-//! Quantities as types: a private field each, and only the operators that mean something.
+//! Quantities as types, each with a private field and only the operators that make sense.
 //!
-//! `Time` is a point on the simulated clock, `Span` a distance between two.
+//! `Time` is a point on the simulated clock, `Span` the distance between two.
 
 pub mod width;
 

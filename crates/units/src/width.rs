@@ -1,13 +1,13 @@
-//! Numbers in narrower types, with a word for what is meant: [`Fit`] where the value fits, [`Low`] where its low bits are
-//! wanted, [`Approx`] where a float need not tell all of it.
+//! Conversions to narrower number types, by purpose: [`Fit`] if the value fits, [`Low`] for its low bits, [`Approx`]
+//! for a nearby float.
 
-/// The nearest float: exact up to 2^53, of 32 bits up to 2^24.
+/// The nearest float: exact up to 2^53, or up to 2^24 for 32-bit floats.
 pub trait Approx {
     fn approx(self) -> f64;
     fn approx_f32(self) -> f32;
 }
 
-/// The whole part of a float: 0 of what is negative or no number, the largest number of what is larger.
+/// The integer part of a float: 0 if negative or not a number, the largest integer if too large.
 pub trait Whole {
     fn whole(self) -> u64;
 }
@@ -22,13 +22,13 @@ impl Whole for f64 {
 
 macro_rules! widths {
     ($($fit:ident $low:ident $to:ty),+) => {
-        /// A value that fits another type, by what the program knows. Builds with debug assertions look whether it does; others
-        /// cut it, without a branch.
+        /// Converts a value that must fit. Builds with debug assertions check this; others truncate without a branch.
         pub trait Fit {
             $(fn $fit(self) -> $to;)+
         }
 
-        /// The low bits: counters that wrap, as Linux's of 32 bits, and products that the kernel keeps in fewer bits.
+        /// The low bits, for counters that wrap around, as Linux's 32-bit counters, and for products that the kernel
+        /// keeps in fewer bits.
         pub trait Low {
             $(fn $low(self) -> $to;)+
         }

@@ -1,4 +1,5 @@
-//! The quantities' arithmetic: units convert exactly, order is that of the numbers, nothing is rounded up.
+//! Tests of the quantities' arithmetic: units convert exactly, the order is that of the numbers, and nothing is rounded
+//! up.
 
 use sawtooth_units::{Span, Time};
 

@@ -1,4 +1,5 @@
-//! Captures read from bytes that the page has, as many at a time as it is asked for: memory does not grow with the file.
+//! Reads captures from bytes that the page provides. Only part of a file is in memory at a time, so memory does not
+//! grow with the file.
 
 use crate::columns::{self, Values};
 use crate::handles::{self, Handles};
@@ -20,18 +21,19 @@ thread_local! {
 #[cfg(target_family = "wasm")]
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Writes the next bytes of a file at `place`, at most `most`, and says how many; 0 at its end, less where it cannot be read.
+    /// Writes the next bytes of a file to `place`, at most `most`. Returns their number: 0 at the end, negative on a
+    /// read error.
     fn read(file: u32, place: *mut u8, most: usize) -> i32;
 }
 
-/// A file of the page's, by the number that it has there.
+/// A file of the page, by its number there.
 struct File(u32);
 
 impl Read for File {
     #[cfg(target_family = "wasm")]
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let most = bytes.len().min(i32::MAX as usize);
-        // SAFETY: the page writes within the slice only: it is told where it begins and how long it is.
+        // SAFETY: the page gets the start and length of the slice, and writes only there.
         let count = unsafe { read(self.0, bytes.as_mut_ptr(), most) };
         usize::try_from(count)
             .ok()
@@ -45,8 +47,8 @@ impl Read for File {
     }
 }
 
-/// Begins to read `file`; every segment of the connection `detailed` is wanted, or where it is -1 of the longest that fit
-/// into so many `rows`. 0: it is no capture, and the answer says why.
+/// Starts reading `file`. `detailed`: the connection whose segments are all kept; -1 keeps those of the longest
+/// connections that fit into `rows`. Returns 0 if it is not a capture; the answer then has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn capture_open(file: u32, detailed: u32, rows: usize) -> u32 {
     let wanted = match (detailed, rows) {
@@ -63,20 +65,20 @@ extern "C" fn capture_open(file: u32, detailed: u32, rows: usize) -> u32 {
     }
 }
 
-/// Takes up to so many segments. True at the capture's end.
+/// Reads up to `segments` segments. True at the capture's end.
 #[unsafe(no_mangle)]
 extern "C" fn capture_advance(handle: u32, segments: u64) -> bool {
     handles::with(&ANALYSES, handle, |one| one.advance(segments))
 }
 
-/// Bytes of the file read so far, packed as they are there.
+/// Bytes of the file read so far, before decompression.
 #[unsafe(no_mangle)]
 extern "C" fn capture_bytes(handle: u32) -> u64 {
     handles::with(&ANALYSES, handle, |one| one.bytes_read())
 }
 
-/// Ends it, hands out its tables, and answers with `{"facts": …, "tables": …, "kept": …}`, the last a handle for segments that
-/// are kept. False: it has none, and the answer says why.
+/// Ends reading and hands out its tables. The answer is `{"facts": …, "tables": …, "kept": …}`; `kept` is a handle for
+/// the kept segments. False: it failed, and the answer has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn capture_finish(handle: u32) -> bool {
     let analysis = handles::remove(&ANALYSES, handle);
@@ -95,8 +97,8 @@ extern "C" fn capture_finish(handle: u32) -> bool {
     true
 }
 
-/// Answers with what a connection shows of its path, or why it shows none: `{"Ok": …}` or `{"Err": …}`. The input is the
-/// connection's facts. False: its segments are not kept.
+/// Answers with the path that a connection shows, or the reason why it shows none: `{"Ok": …}` or `{"Err": …}`. The
+/// input is the connection's facts. False: its segments are not kept.
 #[unsafe(no_mangle)]
 extern "C" fn kept_path(handle: u32, connection: u32) -> bool {
     let facts: Facts = match serde_json::from_str(&text::given()) {
@@ -107,14 +109,14 @@ extern "C" fn kept_path(handle: u32, connection: u32) -> bool {
     shown.map(|shown| text::tell(serde_json::json!(shown).to_string())).is_some()
 }
 
-/// Hands out the tables of a connection's segments, once, and answers with where they are. False: they are not kept.
+/// Hands out the tables of a connection's segments, once, and answers with their addresses. False: they are not kept.
 #[unsafe(no_mangle)]
 extern "C" fn kept_segments(handle: u32, connection: u32) -> bool {
     let tables = handles::with(&KEPT, handle, |kept| kept.take(connection));
     tables.map(|tables| text::tell(hand_out(tables))).is_some()
 }
 
-/// Ends it, wherever it is.
+/// Closes a capture, finished or not.
 #[unsafe(no_mangle)]
 extern "C" fn capture_close(handle: u32) {
     drop(handles::remove(&ANALYSES, handle));

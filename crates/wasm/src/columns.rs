@@ -1,8 +1,8 @@
-//! Tables as a page reads them: a description as text, and the columns where it says.
+//! Tables as a page reads them: a description in text, with the columns' addresses in memory.
 
 use std::cell::RefCell;
 
-/// A column of numbers, as it lies in memory.
+/// A column of numbers in its memory layout.
 pub enum Values {
     Float(Vec<f64>),
     Integer(Vec<i64>),
@@ -12,7 +12,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The name that numpy has for the type, where it lies, and its length.
+    /// numpy's name of the type, the address, and the length.
     fn place(&self) -> (&'static str, usize, usize) {
         match self {
             Values::Float(values) => ("f8", values.as_ptr().addr(), values.len()),
@@ -30,7 +30,8 @@ thread_local! {
     static HANDED_OUT: RefCell<Vec<Table>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps tables for the caller until it takes others, and says where they lie: `[[table, [[column, type, address, rows], …]], …]`.
+/// Keeps tables in memory until the next call, and returns their addresses: `[[table, [[column, type, address, rows],
+/// …]], …]`.
 pub fn hand_out(tables: Vec<Table>) -> String {
     let described: Vec<_> = tables
         .iter()

@@ -1,10 +1,10 @@
-//! What is open, by number.
+//! Open objects, by number.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::thread::LocalKey;
 
-/// Handles and what they stand for; none is given twice.
+/// Handles and their objects. A handle is never used twice.
 pub struct Handles<T> {
     latest: u32,
     open: BTreeMap<u32, T>,
@@ -18,7 +18,7 @@ impl<T> Handles<T> {
 
 pub type Place<T> = LocalKey<RefCell<Handles<T>>>;
 
-/// A handle for `one`.
+/// Stores `one` and returns its handle.
 pub fn add<T>(place: &'static Place<T>, one: T) -> u32 {
     place.with_borrow_mut(|handles| {
         handles.latest += 1;
@@ -27,7 +27,7 @@ pub fn add<T>(place: &'static Place<T>, one: T) -> u32 {
     })
 }
 
-/// What `act` says of what is behind the handle; a panic where nothing is.
+/// Calls `act` with the object of a handle. Panics if there is none.
 pub fn with<T, A>(place: &'static Place<T>, handle: u32, act: impl FnOnce(&mut T) -> A) -> A {
     place.with_borrow_mut(|handles| match handles.open.get_mut(&handle) {
         Some(one) => act(one),
@@ -35,7 +35,7 @@ pub fn with<T, A>(place: &'static Place<T>, handle: u32, act: impl FnOnce(&mut T
     })
 }
 
-/// Gives up the handle; what was behind it is the caller's. A panic where nothing is.
+/// Removes a handle and returns its object. Panics if there is none.
 pub fn remove<T>(place: &'static Place<T>, handle: u32) -> T {
     match place.with_borrow_mut(|handles| handles.open.remove(&handle)) {
         Some(one) => one,

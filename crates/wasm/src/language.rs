@@ -1,4 +1,4 @@
-//! The language of scenarios, as the command line has it: what a page asks is read, refused and compiled by the same code.
+//! The scenario language for pages: the same code as for the command line reads, checks and compiles scenarios.
 
 use crate::text;
 use sawtooth_scenario::{
@@ -7,7 +7,7 @@ use sawtooth_scenario::{
 };
 use sawtooth_tcp::cc::Algorithm;
 
-/// Answers with a text and true, or with what is wrong and false.
+/// Answers with a text and returns true, or answers with the problem and returns false.
 fn answered(found: Result<String, Problem>) -> bool {
     let is_fine = found.is_ok();
     text::tell(found.unwrap_or_else(told));
@@ -22,7 +22,7 @@ fn told(Problem { code, message, fix, field, .. }: Problem) -> String {
     Value::Table(parts.into_iter().map(|(name, value)| (name.to_string(), value)).collect()).to_json()
 }
 
-/// Compiles the scenario whose tables were given as JSON, for the engine `sim`: its JSON, as `simulation_open` takes it.
+/// Compiles a scenario, given as JSON tables, for the engine `sim`. Answers with the JSON that `simulation_open` takes.
 #[unsafe(no_mangle)]
 extern "C" fn scenario_compile() -> bool {
     answered(compiled(&text::given()))
@@ -30,7 +30,7 @@ extern "C" fn scenario_compile() -> bool {
 
 fn compiled(json: &str) -> Result<String, Problem> {
     let refused = |error: serde_json::Error| Problem::new("internal", error.to_string(), "report it with the scenario");
-    // Half of a letter is all that a page's JSON can have wrong.
+    // The only possible error in a page's JSON is an unpaired surrogate.
     let broken = |error: serde_json::Error| {
         let message = format!("a text in it is no text: {error}");
         Problem::new("wrong-type", message, "leave out letters of which only a half is there")
@@ -45,13 +45,14 @@ fn compiled(json: &str) -> Result<String, Problem> {
     serde_json::to_string(&compiled.scenario).map_err(refused)
 }
 
-/// Reads the tables of a TOML file, as JSON.
+/// Reads a TOML file. Answers with its tables as JSON.
 #[unsafe(no_mangle)]
 extern "C" fn toml_read() -> bool {
     answered(parse_toml(&text::given()).map(|tables| Value::Table(tables).to_json()))
 }
 
-/// Reads a quantity: a rate, a span, a size, a loss or a queue, by number; its amount in its finest unit, and that of a queue.
+/// Reads a quantity. `kind` is the number of a rate, span, size, loss or queue. Answers with the amount in its smallest
+/// unit, and with a queue's unit.
 #[unsafe(no_mangle)]
 extern "C" fn quantity_read(kind: u32) -> bool {
     let given = Value::Text(text::given());
@@ -67,7 +68,7 @@ extern "C" fn quantity_read(kind: u32) -> bool {
     })
 }
 
-/// Prints a quantity; a queue's amount is in billionths of a bandwidth-delay product.
+/// Formats a quantity. A queue's amount is in billionths of a bandwidth-delay product.
 #[unsafe(no_mangle)]
 extern "C" fn quantity_print(kind: u32, amount: u64) {
     text::tell(match kind {
@@ -79,8 +80,7 @@ extern "C" fn quantity_print(kind: u32, amount: u64) {
     });
 }
 
-/// Answers with the kinds of queues, and what each field of them is where it is absent, as JSON; and with the variants of congestion
-/// controls.
+/// Answers with the kinds of queues and the defaults of their fields, and the variants of congestion controls, as JSON.
 #[unsafe(no_mangle)]
 extern "C" fn language_tables() {
     let pair = |name: &str, value| (name.to_string(), value);

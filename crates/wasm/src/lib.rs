@@ -1,8 +1,8 @@
-//! The door of a page to the simulator and to the reading of captures: what `sawtooth._core` is to Python.
+//! The interface between a page and the simulator and capture reader, as `sawtooth._core` is for Python.
 //!
-//! Plain functions of numbers. What is open has a handle, never 0, for as long as it is not closed. Text and columns lie in
-//! this module's memory: the caller writes text where [`text::input`] says, and reads an answer where [`text::answer`]
-//! and [`text::answer_bytes`] say, before it calls anything else.
+//! Plain functions of numbers. Each open object has a handle, which is never 0, until it is closed. Text and columns
+//! are in this module's memory. The caller writes text at [`text::input`], and reads an answer at [`text::answer`] and
+//! [`text::answer_bytes`] before it makes another call.
 
 mod capture;
 mod columns;

@@ -9,13 +9,13 @@ thread_local! {
     static LIMITS: RefCell<Handles<Limits>> = const { RefCell::new(Handles::new()) };
 }
 
-/// Answers with the tables that are read, in the order in which they are to be given, and their columns, as JSON.
+/// Answers with the tables to pass to `limits_add`, in this order, and their columns, as JSON.
 #[unsafe(no_mangle)]
 extern "C" fn limits_tables() {
     text::tell(serde_json::json!(TABLES).to_string());
 }
 
-/// Begins with the compiled scenario that was given as JSON. 0: it is refused, and the answer says why.
+/// Starts with a compiled scenario, given as JSON. Returns 0 if it is refused; the answer then has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn limits_open() -> u32 {
     match Limits::new(&text::given()) {
@@ -27,8 +27,8 @@ extern "C" fn limits_open() -> u32 {
     }
 }
 
-/// Takes rows of the table of this number: its columns one after the other, each number as eight bytes. False: they are
-/// refused, and the answer says why.
+/// Adds rows of the table with this number: its columns one after the other, each number as eight bytes. False if they
+/// are refused; the answer then has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn limits_add(handle: u32, table: u32) -> bool {
     let bytes = text::bytes();
@@ -40,7 +40,7 @@ extern "C" fn limits_add(handle: u32, table: u32) -> bool {
     added.map_err(text::tell).is_ok()
 }
 
-/// Answers with what limits each flow of a run that has come to `now_s`, as JSON.
+/// Answers with what limits each flow of a run at time `now_s`, as JSON.
 #[unsafe(no_mangle)]
 extern "C" fn limits_told(handle: u32, now_s: f64) {
     let told = handles::with(&LIMITS, handle, |one| one.told(now_s));

@@ -14,8 +14,8 @@ thread_local! {
     static SIMULATIONS: RefCell<Handles<Simulation>> = const { RefCell::new(Handles::new()) };
 }
 
-/// Begins the scenario that was given as JSON. 0: it is refused, and the answer says why. `watched`: it tells what happens to senders and
-/// packets.
+/// Opens a scenario, given as compiled JSON. Returns 0 if it is refused; the answer then has the reason. `watched`:
+/// also report events of senders and packets.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_open(watched: bool) -> u32 {
     let begin = if watched { Simulation::watched } else { Simulation::new };
@@ -34,7 +34,7 @@ extern "C" fn simulation_advance(handle: u32, until_ns: u64, max_events: u64) ->
     handles::with(&SIMULATIONS, handle, |one| one.advance(Time::from_nanos(until_ns), max_events))
 }
 
-/// From now on each packet's way is recorded, or no more, where the simulation is watched.
+/// Switches on or off the recording of each packet's path, in a watched simulation.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_record(handle: u32, on: bool) {
     handles::with(&SIMULATIONS, handle, |one| one.record(on));
@@ -46,19 +46,19 @@ extern "C" fn simulation_now_ns(handle: u32) -> u64 {
     handles::with(&SIMULATIONS, handle, |one| one.now().nanos())
 }
 
-/// Events handled.
+/// Number of events handled.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_events(handle: u32) -> u64 {
     handles::with(&SIMULATIONS, handle, |one| one.events())
 }
 
-/// Data packets that receiving applications have read.
+/// Number of data packets that receiving applications have read.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_delivered_packets(handle: u32) -> u64 {
     handles::with(&SIMULATIONS, handle, |one| one.delivered_packets())
 }
 
-/// Hands out the rows since the last call, and answers with where they are.
+/// Hands out the rows since the last call, and answers with their addresses.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_take(handle: u32) {
     let tables = handles::with(&SIMULATIONS, handle, Simulation::take);
@@ -71,19 +71,19 @@ extern "C" fn simulation_take(handle: u32) {
     text::tell(columns::hand_out(tables.into_iter().map(table).collect()));
 }
 
-/// Ends it, wherever it is.
+/// Closes a simulation, finished or not.
 #[unsafe(no_mangle)]
 extern "C" fn simulation_close(handle: u32) {
     drop(handles::remove(&SIMULATIONS, handle));
 }
 
-/// Answers with the names of the congestion controls that the simulator has, as a JSON list.
+/// Answers with the names of the simulator's congestion controls, as a JSON list.
 #[unsafe(no_mangle)]
 extern "C" fn congestion_controls() {
     text::tell(serde_json::Value::from_iter(Algorithm::names()).to_string());
 }
 
-/// Answers with the names of events by their numbers, as a JSON list.
+/// Answers with the names of events, ordered by number, as a JSON list.
 #[unsafe(no_mangle)]
 extern "C" fn event_names() {
     text::tell(serde_json::Value::from_iter(sawtooth_net::event_names()).to_string());

@@ -7,7 +7,7 @@ thread_local! {
     static ANSWER: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Where the next call's text belongs, of so many bytes.
+/// Address for the next call's input text of `bytes` bytes.
 #[unsafe(no_mangle)]
 extern "C" fn input(bytes: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
@@ -17,34 +17,35 @@ extern "C" fn input(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Takes what was written there.
+/// Takes the input text.
 pub fn given() -> String {
     String::from_utf8_lossy(&bytes()).into_owned()
 }
 
-/// The same, where it is no text.
+/// Takes the input as bytes.
 pub fn bytes() -> Vec<u8> {
     INPUT.with_borrow_mut(std::mem::take)
 }
 
-/// Keeps `text` for the caller.
+/// Keeps `text` as the answer.
 pub fn tell(text: String) {
     ANSWER.with_borrow_mut(|answer| *answer = text);
 }
 
-/// Where the latest answer is, in UTF-8.
+/// Address of the latest answer, in UTF-8.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// And how many bytes it has.
+/// Length of the latest answer in bytes.
 #[unsafe(no_mangle)]
 extern "C" fn answer_bytes() -> usize {
     ANSWER.with_borrow(String::len)
 }
 
-/// What a panic says becomes the answer: the call itself ends in a trap, which says nothing, and the module must not be used again.
+/// Makes a panic's message the answer. The call itself ends in a trap, which has no message; the module must not be
+/// used afterwards.
 #[unsafe(no_mangle)]
 extern "C" fn tell_panics() {
     std::panic::set_hook(Box::new(|panic| tell(panic.to_string())));
