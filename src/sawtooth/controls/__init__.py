@@ -1,4 +1,4 @@
-"""Congestion controls: what each does, who has it, and what it makes of loss."""
+"""Congestion controls: how each works, which engines have it, and how it reacts to loss."""
 
 from sawtooth.controls.distance import Distance, distance
 from sawtooth.controls.facts import FACTS, Facts

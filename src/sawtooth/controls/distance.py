@@ -1,4 +1,4 @@
-"""Distance: how far the simulator's throughput is from the kernel's with one congestion control, as measured."""
+"""Distance: the measured difference between the simulator's throughput and the kernel's for one congestion control."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Distance:
-    """Of ``points`` of a grid under ``fidelity/``: median, 90th percentile and largest of exp |ln(sim/kernel)| - 1 of
-    the mean throughput, the kernel's side from its record. tools/controls.py writes it.
+    """The difference over ``points`` of a grid under ``fidelity/``: median, 90th percentile and maximum of exp
+    |ln(sim/kernel)| - 1 for the mean throughput; the kernel's values are from its record. Written by
+    tools/controls.py.
     """
 
     grid: str
@@ -22,6 +23,6 @@ class Distance:
 
 
 def distance(name: str) -> Distance | None:
-    """None where it was not measured."""
+    """The distance of a congestion control; None if it was not measured."""
     found = json.loads((files("sawtooth") / "data" / "controls.json").read_text(encoding="utf-8"))
     return Distance(**found[name]) if name in found else None

@@ -1,6 +1,6 @@
-"""Facts: what each congestion control of Linux does, in a sentence or two, and where that is written.
+"""Facts: how each congestion control of Linux works, in a sentence or two, with the source.
 
-Of Linux 6.12, whose values are those of its modules' parameters.
+For Linux 6.12, including the defaults of module parameters.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Facts:
-    """``law``: what it does with its window; ``source``: where that is described; ``parameters``: those of Linux's
-    module, with what they are where nobody sets them.
-    """
+    """Facts about one. ``law``: how it changes its window. ``source``: where this is described. ``parameters``: of
+    Linux's module, with their defaults."""
 
     title: str
     law: str
@@ -151,4 +150,4 @@ FACTS: dict[str, Facts] = {
         "Baiocchi, Castellani, Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007",
     ),
 }
-"""By the name that Linux gives it."""
+"""By Linux's name."""

@@ -1,4 +1,4 @@
-"""Having: which engine has which congestion control here, and by what."""
+"""Having: which engines have which congestion control on this machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sawtooth.errors import SawtoothError
 
 @dataclass(frozen=True)
 class Having:
-    """``model`` and ``sim``: whether they have it. ``kernels``: the kernels built here that have it, by what lists call
-    them, with what each calls it. ``host``: whether this host's kernel has it, or would load it.
+    """Who has a congestion control. ``model`` and ``sim``: whether these engines have it. ``kernels``: the kernels
+    built here that have it, by their names in lists, with each kernel's own name for it. ``host``: whether this host's
+    kernel has it or would load it.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Having:
 
 
 def having() -> list[Having]:
-    """All that are known, and those that kernels built here have, by name. Does not fail where an engine is missing."""
+    """All known congestion controls and those of kernels built here, by name. A missing engine is no error."""
     from sawtooth.doctor.host import congestion_control
     from sawtooth.kernel.additions import DEFAULT
     from sawtooth.kernel.kernel import installed

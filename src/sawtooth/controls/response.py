@@ -1,4 +1,4 @@
-"""Response: what one flow of a congestion control gets at each loss, on one path, beside what closed forms say."""
+"""Response: the throughput of one flow against the loss on one path, beside closed-form models."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ _WIDE = 40
 
 @dataclass(frozen=True)
 class Response:
-    """``table`` has a row a loss: ``loss`` (percent, as text), ``mean_mbps`` over seeds, ``least_mbps``, ``most_mbps``,
-    and ``formula_mbps``, NaN where no closed form holds.
-    """
+    """``table`` has one row per loss: ``loss`` (percent, as text), ``mean_mbps`` over seeds, ``least_mbps``,
+    ``most_mbps``, and ``formula_mbps`` (NaN where no closed form applies)."""
 
     name: str
     engine: str
@@ -39,7 +38,7 @@ class Response:
     table: DataFrame
 
     def words(self) -> str:
-        """The table with a bar a row, its length the share of the rate."""
+        """The table, with a bar in each row that shows the share of the rate."""
         rate = Scenario(path={"rate": RATE}).path_table.rate.bps / 1e6
         path = f"{RATE}, {RTT}, queue {QUEUE}, {DURATION}"
         lines = [f"one flow, {path}, {self.seeds} seeds, engine {self.engine}; Mbit/s", ""]
@@ -51,7 +50,7 @@ class Response:
         return "\n".join(lines)
 
     def save(self, directory: Path) -> list[Path]:
-        """Writes ``response-NAME`` as CSV, PNG and SVG. Raises SawtoothError as ``storage.writing`` does."""
+        """Write ``response-NAME`` as CSV, PNG and SVG. Raises SawtoothError as ``storage.writing`` does."""
         from sawtooth.draw.lines import Line, LineFigure, Panel, draw
         from sawtooth.draw.saving import save, styled
 
@@ -77,7 +76,7 @@ class Response:
 def response(
     name: str, *, engine: str = "sim", kernel: str | None = None, seeds: int = 3, jobs: int | None = None
 ) -> Response:
-    """Asks an engine. ``kernel``: the name of the one that the engine ``kernel`` boots.
+    """Measure the response with an engine. ``kernel``: the name of the kernel that the engine ``kernel`` boots.
 
     Raises SawtoothError as the engine's ``check`` and ``run`` do.
     """
@@ -114,7 +113,7 @@ def response(
 
 
 def _formula(name: str, loss: str) -> float:
-    """The one that binds, Mbit/s: the lowest."""
+    """The lowest of the closed forms, which is the binding one, in Mbit/s."""
     if name not in model.CONTROLS:
         return float("nan")
     return float(model.predict(rate=RATE, rtt=RTT, loss=loss, cc=name, queue=QUEUE)["goodput_bps"].min() / 1e6)

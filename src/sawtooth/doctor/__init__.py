@@ -1,4 +1,4 @@
-"""Doctor: which engines work on this machine, and what of it matters to TCP."""
+"""Doctor: which engines work on this machine, and which of its properties matter to TCP."""
 
 from sawtooth.doctor.checks import Check, checks
 from sawtooth.doctor.examination import examine

@@ -1,4 +1,4 @@
-"""Checks: the examination as a list, what works and what does not, with the reasons."""
+"""Checks: the examination as a list of what works and what does not, with reasons."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sawtooth.doctor.examination import MODULE
 
 @dataclass(frozen=True)
 class Check:
-    """``name``: "engine sim", "tool iperf3", "qdiscs fq_codel", "warning". ``reasons`` why it does not work, in
-    sentences; of what works what is to be known of it."""
+    """One check. ``name``: for example "engine sim", "tool iperf3", "qdiscs fq_codel", "warning". ``reasons``: why it
+    does not work, in sentences; if it works, notes about it."""
 
     name: str
     works: bool
@@ -19,7 +19,7 @@ class Check:
 
 
 def checks(found: dict[str, Any]) -> list[Check]:
-    """Of what ``examine`` found: engines, tools, what this host's kernel can, warnings."""
+    """The checks for the result of ``examine``: engines, tools, features of this host's kernel, warnings."""
     listed = [Check(f"engine {name}", one["works"], tuple(one["reasons"])) for name, one in found["engines"].items()]
     for name, tool in found["tools"].items():
         missing = tool["path"] is None

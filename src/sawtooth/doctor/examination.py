@@ -1,4 +1,4 @@
-"""The examination: facts of the host and the engines that they allow. Plain JSON values throughout."""
+"""The examination: facts about the host, and which engines can run. All are plain JSON values."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from sawtooth.errors import SawtoothError
 from sawtooth.temporary import directory
 
 MODULE = "module"
-"""What is not loaded but lies on disk as a module: the kernel loads it at first use. It is not loaded to find out."""
+"""The value for a kernel module that is on disk but not loaded. The kernel loads it at first use; the examination does
+not load it."""
 
 _ENGINE_TOOLS = ("iperf3",)
-"""What the engines kernel and netns call; the rest they ask the kernel over netlink."""
+"""Tools that the engines kernel and netns call. Everything else uses netlink."""
 
 _ENABLE_BBR = (
     "sysctl -w net.core.default_qdisc=fq",
     "sysctl -w net.ipv4.tcp_congestion_control=bbr",
 )
-"""As the published study enabled it: BBR on every connection, fq on every card that is set up afterwards."""
+"""Commands as in the published study: BBR for all connections, and fq for network cards that are set up later."""
 
 
 def examine() -> dict[str, Any]:
-    """Everything that ``sawtooth doctor`` tells, as JSON values. Changes nothing outside a namespace of its own."""
+    """All results of ``sawtooth doctor`` as JSON values. Changes nothing outside a temporary network namespace."""
     tools = host.tools()
     capabilities = _capabilities(tools)
     control = host.congestion_control()
@@ -59,7 +60,7 @@ def _engine(reasons: list[str]) -> dict[str, Any]:
 
 
 def _capabilities(tools: dict[str, dict[str, str | None]]) -> dict[str, dict[str, bool | str]]:
-    """What the host's kernel can do: true, ``module``, or the reason why not."""
+    """Features of the host's kernel: true, ``module``, or the reason why a feature is missing."""
     waiting = host.modules() - host.loaded_modules()
     asleep = [name for name in probe.QDISCS if f"sch_{name}" in waiting]
     awake = [name for name in probe.QDISCS if name not in asleep]
@@ -79,7 +80,7 @@ def _capabilities(tools: dict[str, dict[str, str | None]]) -> dict[str, dict[str
 
 
 def _tracing() -> dict[str, Any]:
-    """What a guest's kernel asks of the host's processor: ptrace, and a state as long as the host's."""
+    """What a guest's kernel needs from the host: ptrace, and a known length of the processor state."""
     command = [sys.executable, "-I", "-S", str(Path(tracing.__file__))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     if done.returncode:
@@ -94,7 +95,7 @@ def _sim() -> list[str]:
 
 
 def _kernel(tools: dict[str, dict[str, str | None]]) -> list[str]:
-    """Boots a guest to find out."""
+    """Boot a guest. Returns the reasons if this fails."""
     from sawtooth.kernel import Guest, find
 
     reasons = _absent(tools) + _source()
@@ -115,7 +116,7 @@ def _absent(tools: dict[str, dict[str, str | None]]) -> list[str]:
 
 
 def _source() -> list[str]:
-    """Whether the testbed's traffic source is compiled, or can be."""
+    """Whether the testbed's traffic source is compiled or can be compiled; the reasons if not."""
     from sawtooth.testbed.compiler import source
 
     try:
@@ -126,7 +127,7 @@ def _source() -> list[str]:
 
 
 def _netns(found: dict[str, Any]) -> tuple[list[str], dict[str, bool]]:
-    """What the engine netns lacks here, and what its own survey of this host's kernel found."""
+    """What the engine netns lacks on this machine, and the features that its own survey of the host's kernel found."""
     may = found["privileges"]
     reasons = _absent(found["tools"])
     if not (may["net_admin"] and may["sys_admin"]):
@@ -146,7 +147,7 @@ def _sentence(error: SawtoothError) -> str:
 
 
 def _enable_bbr(control: dict[str, Any], able: dict[str, dict[str, bool | str]]) -> dict[str, Any]:
-    """The commands, as root, and what stands against them here."""
+    """The commands that enable BBR, to be run as root, and what prevents them on this machine."""
     commands, notes = list(_ENABLE_BBR), []
     if able["qdiscs"]["fq"] == MODULE:
         commands.insert(0, "modprobe sch_fq")

@@ -1,4 +1,4 @@
-"""What the host says of itself: congestion control, buffers, offloads, HZ, clock, privileges, tools. Only read."""
+"""Reads the host's properties: congestion control, buffers, offloads, HZ, clock, privileges, tools. Changes nothing."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TOOLS = {
     "tcpdump": (["tcpdump", "--version"], "tcpdump"),
     "nft": (["nft", "--version"], "nftables"),
 }
-"""Each tool, how it tells its version, and the Debian package that has it."""
+"""Each tool, the command that shows its version, and its Debian package."""
 
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""An ordinary user's PATH often leaves sbin out, where ip and tc lie."""
+"""The PATH of ordinary users often lacks sbin, where ip and tc are."""
 
 _CAP_NET_ADMIN = 12
 _CAP_SYS_ADMIN = 21
@@ -38,7 +38,7 @@ _OFFLOADS = {"TSO": 0x1E, "GSO": 0x23, "GRO": 0x2B}
 
 
 def privileges() -> dict[str, Any]:
-    """Who we are, and whether we may make network namespaces and change what is in them."""
+    """The current user, and whether it may create and change network namespaces."""
     effective = int(re.findall(r"(?m)^CapEff:\s*(\w+)$", _read("/proc/self/status"))[0], 16)
     return {
         "uid": os.geteuid(),
@@ -48,7 +48,7 @@ def privileges() -> dict[str, Any]:
 
 
 def tools() -> dict[str, dict[str, str | None]]:
-    """Path, version and Debian package of each tool; path and version are None where it is missing."""
+    """Path, version and Debian package of each tool; path and version are None if it is missing."""
     return {name: _tool(name, command, package) for name, (command, package) in TOOLS.items()}
 
 
@@ -68,7 +68,7 @@ def _tool(name: str, command: list[str], package: str) -> dict[str, str | None]:
 
 
 def congestion_control() -> dict[str, Any]:
-    """The one in use, those loaded, and those that are modules which are not loaded."""
+    """The congestion control in use, the loaded ones, and those available as modules."""
     loaded = _read("/proc/sys/net/ipv4/tcp_available_congestion_control").split()
     files = {re.sub(r"^tcp_", "", name) for name in modules() if re.fullmatch(r"tcp_[a-z]+", name)}
     return {
@@ -80,14 +80,14 @@ def congestion_control() -> dict[str, Any]:
 
 
 def modules() -> frozenset[str]:
-    """Names of the modules on disk for the kernel that runs."""
+    """Names of the modules on disk for the running kernel."""
     listed = _read(f"/lib/modules/{platform.release()}/modules.dep")
     files = re.findall(r"(?m)^([^:\n]+):", listed)
     return frozenset(Path(file).name.partition(".ko")[0].replace("-", "_") for file in files)
 
 
 def loaded_modules() -> frozenset[str]:
-    """Names of the modules that are loaded."""
+    """Names of the loaded modules."""
     return frozenset(line.partition(" ")[0] for line in _read("/proc/modules").splitlines())
 
 
@@ -102,7 +102,7 @@ def buffers() -> dict[str, list[int] | int | None]:
 
 
 def offloads() -> dict[str, dict[str, bool]]:
-    """Segmentation offloads of each network interface but lo."""
+    """Segmentation offloads of each network interface except lo."""
     found = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
         for _, interface in socket.if_nameindex():
@@ -123,7 +123,7 @@ def _offload(asker: socket.socket, interface: str, command: int) -> bool | None:
 
 
 def clock() -> dict[str, Any]:
-    """HZ, from the grain of the coarse clock, which is one tick; the clock source and its resolution."""
+    """HZ, from the resolution of the coarse clock (one tick); the clock source and its resolution."""
     coarse = getattr(time, "CLOCK_MONOTONIC_COARSE", 6)
     return {
         "hz": round(1 / time.clock_getres(coarse)),

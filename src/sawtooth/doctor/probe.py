@@ -1,7 +1,7 @@
-"""Tries what this host's kernel can do, in a network namespace of its own that ends with this process.
+"""Tests features of this host's kernel in a temporary network namespace, which ends with this process.
 
-Run as a program with a JSON list: the paths of ip, tc and nft (null: missing), the qdiscs to try. Prints JSON: true for
-each feature, or the reason why not. Standard library only.
+Run as a program with a JSON list: the paths of ip, tc and nft (null: missing), and the qdiscs to test. It prints JSON:
+true for each feature, or the reason why it is missing. Standard library only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CLONE_NEWUSER = 0x10000000
 
 
 def enter() -> str:
-    """Moves this process into a new network namespace; the reason why not, or nothing."""
+    """Move this process into a new network namespace. Returns the reason if this fails, otherwise an empty string."""
     libc = ctypes.CDLL(None, use_errno=True)
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     if libc.unshare(flags) == 0:
@@ -57,7 +57,7 @@ def enter() -> str:
 
 
 def attempt(command: list[str], given: str = "") -> bool | str:
-    """True when the command succeeds, else the error that it told."""
+    """True if the command succeeds, otherwise its error message."""
     try:
         done = subprocess.run(command, input=given, capture_output=True, text=True, errors="replace", timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -69,7 +69,7 @@ def attempt(command: list[str], given: str = "") -> bool | str:
 
 
 def main(ip: str | None, tc: str | None, nft: str | None, qdiscs: list[str]) -> dict[str, dict[str, bool | str]]:
-    """Every link, each qdisc named, and nftables' random numbers."""
+    """Test every kind of link, each qdisc, and nftables' random numbers."""
     reason = enter()
     found: dict[str, dict[str, bool | str]] = {"links": {}, "qdiscs": {}, "nftables": {}}
     for name, words in LINKS.items():

@@ -7,11 +7,11 @@ from typing import Any
 from sawtooth.doctor.examination import MODULE
 
 _FIXED = 2696
-"""Bytes of the processor's state that user-mode Linux up to 6.12 sets, unedited."""
+"""Bytes of processor state that user-mode Linux up to 6.12 sets, without our edit."""
 
 
 def words(found: dict[str, Any]) -> str:
-    """One section a topic, what matters most first."""
+    """One section per topic, the most important first."""
     system, may, clock = found["system"], found["privileges"], found["clock"]
     who = "root" if may["uid"] == 0 else f"user {may['uid']}"
     rights = [name for name in ("net_admin", "sys_admin") if may[name]]

@@ -1,7 +1,7 @@
-"""Traces a child of its own, as a guest's kernel does: whether it may, and how long the processor's state is.
+"""Traces a child process as a guest's kernel does, to test whether this is allowed and how long the processor state is.
 
-Run as a program; prints JSON: ``ptrace``, true or the reason why not, and ``xstate_bytes``, the length of the state
-that the host gives and takes (null where it names none). Standard library only: it is run without site packages.
+Run as a program. It prints JSON: ``ptrace``, true or the reason why not, and ``xstate_bytes``, the length of the host's
+processor state (null if unknown). Standard library only: it runs without site packages.
 """
 
 from __future__ import annotations

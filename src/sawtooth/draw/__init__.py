@@ -1,1 +1,2 @@
-"""Draw: colours, fonts, lines, panels and files of all pictures. It knows tables, and nothing of what is in them."""
+"""Draw: colours, fonts, lines, panels and files of all pictures. It works on tables and does not depend on what they
+contain."""

@@ -1,4 +1,4 @@
-"""Where matplotlib keeps its list of fonts: its own directory, or a private one where a user has none to write to."""
+"""Chooses the directory of matplotlib's font cache: its usual one, or a private one if the user cannot write there."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ _VARIABLE = "MPLCONFIGDIR"
 
 @functools.cache
 def settle() -> None:
-    """To be called before matplotlib is imported: without a home it would complain, on the terminal, of each use."""
+    """Call this before matplotlib is imported. Otherwise it prints a warning at each use if there is no home
+    directory."""
     if os.environ.get(_VARIABLE) or all(_writable(directory) for directory in _usual()):
         return
     kept = contextlib.ExitStack()
     os.environ[_VARIABLE] = str(kept.enter_context(temporary.directory()))
     atexit.register(kept.close)
-    # The list is made anew each time: that it takes a moment is no news.
+    # The cache is then built at each use; matplotlib's message about this is suppressed.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 def _usual() -> list[Path]:
-    """The directories that it takes by itself."""
+    """The directories that matplotlib would use."""
     found = []
     for variable, beside in (("XDG_CONFIG_HOME", ".config"), ("XDG_CACHE_HOME", ".cache")):
         try:
             home = Path(os.environ.get(variable) or Path.home() / beside)
         except RuntimeError:
-            # Nobody knows of a home.
+            # There is no home directory.
             home = Path("/nonexistent")
         found.append(home / "matplotlib")
     return found

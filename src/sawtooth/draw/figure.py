@@ -1,4 +1,4 @@
-"""Figure: a table, and the words under which it is drawn."""
+"""Figure: a table with the texts of its picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Figure:
-    """``name`` names its files, ``table`` is all that is drawn."""
+    """``name`` is the name of its files; ``table`` contains all that is drawn."""
 
     name: str
     title: str
@@ -21,15 +21,15 @@ class Figure:
 
     @property
     def words(self) -> str:
-        """All the text that is drawn and not ours."""
+        """All text in the picture that comes from the user."""
         return "".join(sorted({*self.title}))
 
     def canvas(self, rows: int, columns: int, *, height: float, **shared: Any) -> tuple[Canvas, Any]:
-        """For matplotlib: a canvas under the title, and its axes in rows, each ``height`` inches high.
+        """A matplotlib canvas with the title, and its axes in rows, each ``height`` inches high.
 
-        ``shared`` is for ``subplots``. Call it inside ``saving.styled``.
+        ``shared`` is passed to ``subplots``. Call it inside ``saving.styled``.
         """
-        # The object interface: pyplot would keep every figure in memory and ask for a display.
+        # Use the object interface: pyplot would keep every figure in memory and need a display.
         from matplotlib.figure import Figure as Canvas
 
         canvas = Canvas(figsize=(max(7.0, 5.2 * columns), height * rows + 0.7), layout="constrained")

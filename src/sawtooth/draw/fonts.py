@@ -1,4 +1,4 @@
-"""Fonts of the figures: DejaVu Sans, and what this machine has for characters that it lacks."""
+"""Fonts of the figures: DejaVu Sans, and fonts of this machine for characters that it lacks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sawtooth.draw.canvas import settle
 
 OURS = "DejaVu Sans"
 _BOXES = "Last Resort High-Efficiency"
-"""Comes with matplotlib and has a box for every character."""
+"""A font that comes with matplotlib and shows a box for every character."""
 
 
 @functools.lru_cache(maxsize=64)
 def families(text: str) -> tuple[tuple[str, ...], str]:
-    """Font families, best first, that have the characters of ``text``; and the characters that none of them has."""
+    """Font families, best first, that have the characters of ``text``; and the characters that no font has."""
     settle()
     from matplotlib import font_manager
 
@@ -39,7 +39,7 @@ def families(text: str) -> tuple[tuple[str, ...], str]:
 
 @contextlib.contextmanager
 def accepted() -> Iterator[None]:
-    """Leaves matplotlib nothing to say of characters that no font has, nor of a font that has no bold face."""
+    """Suppress matplotlib's warnings about characters that no font has and about missing bold faces."""
     log = logging.getLogger("matplotlib.font_manager")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -58,5 +58,5 @@ def _letters(path: str) -> frozenset[str]:
     try:
         return frozenset(map(chr, FT2Font(path).get_charmap()))
     except (OSError, RuntimeError):
-        # The list of fonts is older than the fonts.
+        # The font cache is out of date: the file is gone.
         return frozenset()

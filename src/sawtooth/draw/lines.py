@@ -1,4 +1,4 @@
-"""Lines: a figure of lines and marks in panels, each with its own scales."""
+"""Lines: a figure with lines and marks in panels, each with its own scales."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 DASHES = ("solid", "dashed", "dotted", "dashdot")
-"""Of matplotlib; a line has one by its number."""
+"""matplotlib's line styles; a line's number selects one."""
 
 
 _UPRIGHT = 40
-"""Characters of names that stand side by side below a panel."""
+"""Maximum total length in characters of x names that stand side by side below a panel. Longer ones are turned."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """``same``: where y would be if estimate and truth were the same, drawn as a thin line. ``names`` of x from 0 on,
-    where it is no scale. ``from_zero``: a y that is linear begins there. ``bend_x`` and ``bend_y``: a logarithmic scale
-    has 0 on it, too, and is linear up to about there.
+    """A panel. ``same``: where y would be if estimate and true value were equal, drawn as a thin line. ``names``: of x
+    = 0, 1, …, if x is not numeric. ``from_zero``: a linear y axis starts at 0. ``bend_x`` and ``bend_y``: a logarithmic
+    scale also shows 0 and is linear up to about this value.
     """
 
     title: str
@@ -42,10 +42,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Line:
-    """``look`` chooses dash and marker. ``joined``: a line through the points, else marks only; ``marked``: marks too.
+    """A line. ``look`` selects dash and marker. ``joined``: a line through the points, otherwise only marks.
+    ``marked``: marks in addition to the line.
 
-    ``low`` and ``high`` are the ends of each point's interval, where it has one; as a ``band`` they are an area. One
-    entry of the legend a ``name``.
+    ``low`` and ``high``: ends of each point's interval, if any; with ``band`` they are drawn as an area. Lines with the
+    same ``name`` share one legend entry.
     """
 
     panel: int
@@ -63,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFigure(Figure):
-    """``across`` panels stand in a row; ``alike``: all have the scales of the first."""
+    """A figure of lines. ``across``: number of panels per row. ``alike``: all panels have the scales of the first."""
 
     panels: tuple[Panel, ...]
     lines: tuple[Line, ...]
@@ -77,20 +78,20 @@ class LineFigure(Figure):
 
     @property
     def rows(self) -> int:
-        """Of panels."""
+        """Number of rows of panels."""
         return -(-len(self.panels) // self.across)
 
     def is_lowest(self, panel: int) -> bool:
-        """Whether a panel, by its number, has an x axis in words: where scales are alike, one without a panel below."""
+        """Whether a panel (by number) has an x axis title. With equal scales, only panels with none below do."""
         return not self.alike or panel + self.across >= len(self.panels)
 
     def is_leftmost(self, panel: int) -> bool:
-        """Whether it has a y axis in words."""
+        """Whether a panel has a y axis title."""
         return not self.alike or panel % self.across == 0
 
 
 def draw(figure: LineFigure) -> Canvas:
-    """By matplotlib; call it inside ``saving.styled``."""
+    """Draw with matplotlib. Call it inside ``saving.styled``."""
     height = 4.2 if figure.rows == 1 else 2.6
     canvas, grid = figure.canvas(figure.rows, figure.across, height=height, sharex=figure.alike, sharey=figure.alike)
     panels = list(grid.flat)
@@ -109,7 +110,7 @@ def draw(figure: LineFigure) -> Canvas:
             axes.fill_between(line.x, line.low, line.high, color=line.tint, alpha=0.25, lw=0)
             axes.plot(line.x, line.y, label=line.name, **style)
         else:
-            # An end may lie on the other side of the mean by a rounding.
+            # Because of rounding, an end may lie on the wrong side of the mean.
             below = [max(y - low, 0.0) for y, low in zip(line.y, line.low, strict=True)]
             above = [max(high - y, 0.0) for y, high in zip(line.y, line.high, strict=True)]
             axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
@@ -150,16 +151,16 @@ def draw(figure: LineFigure) -> Canvas:
         handles, labels = axes.get_legend_handles_labels()
         found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
     if len(found) > 1:
-        # As drawn: matplotlib tells of lines with intervals after those without.
+        # Restore the drawing order: matplotlib lists lines with intervals after the others.
         found = {line.name: found[line.name] for line in figure.lines}
-        # About eleven characters an inch, and the sample of the line.
+        # About eleven characters per inch, including the sample of the line.
         columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
         canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)
     return canvas
 
 
 def asinh_ticks(axis: Any, bend: float) -> None:
-    """0 and whole decades, on a scale that is linear up to about ``bend`` and logarithmic above."""
+    """Ticks at 0 and whole decades, for a scale that is linear up to about ``bend`` and logarithmic above."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     high = axis.get_data_interval()[1]
@@ -170,7 +171,7 @@ def asinh_ticks(axis: Any, bend: float) -> None:
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:
-    """Plain numbers, more of them below a decade."""
+    """Ticks with plain numbers; more of them if the range is less than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if high < 10 * low:

@@ -1,4 +1,5 @@
-"""Colours and names that all figures share. The colours are Okabe and Ito's, told apart with any colour vision."""
+"""Colours and names for all figures. The colours are by Okabe and Ito and can be distinguished with any colour
+vision."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ LIGHT = {
     **{"#0072b2": "#0066a0", "#d55e00": "#a84400", "#e69f00": "#c48700", "#009e73": "#008a64"},
     **{"#cc79a7": "#cc73a6", "#56b4e9": "#309cde"},
 }
-"""What a colour is on a light page: as dark as WCAG 2.2 wants what is drawn on white, 3:1 (1.4.11), and told apart no
-worse. Figures in files stay Okabe and Ito's."""
+"""Replacement colours on light pages, darker so that lines on white have the contrast of 3:1 that WCAG 2.2 requires
+(1.4.11), and as easy to distinguish. Figures in files use the original colours."""
 DARK = {
     **{PAPER: "#14191f", INK: "#e4e9ee", MUTED: "#9aa7b4", GRID: "#2b333c"},
     **{LINE: "#37424d", SOFT: "#1d242c"},
@@ -28,9 +29,9 @@ DARK = {
     **{"#0072b2": "#448fe6", "#d55e00": "#ee6a2c", "#e69f00": "#f0b545", "#009e73": "#1fae86"},
     **{"#cc79a7": "#eaa9cc", "#56b4e9": "#b4ecff"},
 }
-"""What a colour is on a dark page."""
+"""Replacement colours on dark pages."""
 ROLES = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "line": LINE, "soft": SOFT, "accent": ACCENT}
-"""What pages have them for."""
+"""Colours by their purpose on pages."""
 
 _FIXED = {
     "cubic": "#0072b2",
@@ -51,7 +52,7 @@ def colour(value: Any, position: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A key column's value as people write it: CUBIC, 1, 0.5."""
+    """A key column's value in its usual spelling: CUBIC, 1, 0.5."""
     if isinstance(value, float):
         return f"{value:g}"
     return _NAMES.get(str(value), str(value))

@@ -1,4 +1,4 @@
-"""Panels: a figure of series in panels that share their scales, and how the columns of its table are used."""
+"""Panels: a figure of series in panels with equal scales, and how it uses its table's columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 TOGETHER = 6
-"""Series that one panel shows, or one column; of more, several panels stand in a row."""
+"""Maximum number of series in one panel or one column. If there are more, several panels stand in a row."""
 ACROSS = 3
-"""So many."""
+"""Number of panels in a row."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """``x`` runs along the axis, ``series`` has colours, each value of ``panels`` a panel of its own."""
+    """``x`` is the horizontal axis; each value of ``series`` has a colour; each value of ``panels`` has a panel."""
 
     x: str
     x_title: str
@@ -38,12 +38,12 @@ class Layout:
 
     @property
     def numeric(self) -> bool:
-        """Whether ``x`` is a scale, not a list of names."""
+        """Whether ``x`` is numeric, not a list of names."""
         return all(isinstance(value, (int, float)) for value in self.x_values)
 
     @property
     def geometric(self) -> bool:
-        """Whether ``x`` grows by factors, so that a linear scale would crowd its small values."""
+        """Whether ``x`` grows by factors; a linear scale would crowd its small values."""
         if not self.numeric or len(self.x_values) < 3 or min(self.x_values) <= 0:
             return False
         ordered = sorted(self.x_values)
@@ -51,21 +51,21 @@ class Layout:
         return bool(closest < (ordered[-1] - ordered[0]) / 16)
 
     def series_text(self, value: Any) -> str:
-        """A value of ``series`` in words: a number alone would not tell what it is."""
+        """A value of ``series`` in words, because a number alone would be unclear."""
         return value_text(self.series_title, value) if isinstance(value, (int, float)) else shown(value)
 
     def name(self, series: Any, alone: str = "mean") -> str:
-        """A series in a legend or title; ``alone`` where there is none to be told from."""
+        """A series' name in a legend or title; ``alone`` if there is only one."""
         return self.series_text(series) if self.series else alone
 
     @property
     def apart(self) -> tuple[int, int]:
-        """Rows and columns of a figure in which each series has a panel of its own in each panel."""
+        """Rows and columns of a figure that has a separate panel for each series and each panel value."""
         series, panels = len(self.series_values), len(self.panel_values)
         return (-(-series // ACROSS), ACROSS) if panels == 1 and series > TOGETHER else (series, panels)
 
     def place(self, series: int, panel: int) -> tuple[int, int]:
-        """Row and column there, of a series and a panel by their numbers."""
+        """Row and column in that figure of a series and a panel, by number."""
         _, columns = self.apart
         return divmod(series * len(self.panel_values) + panel, columns)
 
@@ -77,7 +77,8 @@ class Layout:
         return kept
 
     def contrast(self, tint: str) -> list[tuple[Any, str]]:
-        """The values of ``x`` drawn over time with their colours: the baseline is grey where there is another one."""
+        """The values of ``x`` that are drawn over time, with their colours. The baseline is grey if there is another
+        value."""
         if self.detail is None:
             return [(self.baseline, tint)]
         return [(self.baseline, BASELINE), (self.detail, tint)]
@@ -108,7 +109,7 @@ class PanelFigure(Figure):
         return "".join(sorted({*self.title, *layout.x_title, *"".join(layout.panel_titles), *"".join(values)}))
 
     def parts(self) -> Iterator[tuple[int, int, Any, DataFrame]]:
-        """Each series in each panel: number of the panel, number of the series, the series itself, its rows."""
+        """Each series in each panel: the panel's number, the series' number, the series, its rows."""
         layout = self.layout
         for column, panel in enumerate(layout.panel_values):
             for row, one in enumerate(layout.series_values):

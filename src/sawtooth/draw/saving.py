@@ -1,4 +1,4 @@
-"""Saving: the look that all pictures share, and their files, PNG and SVG. The same table gives the same bytes."""
+"""Saving: the common look of all pictures, and their PNG and SVG files. Equal tables give equal bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextlib.contextmanager
 def styled(words: str = "") -> Iterator[None]:
-    """The look, and fonts that have the characters of ``words``, while a picture is drawn and saved."""
+    """Within the block, use the common look and fonts that have the characters of ``words``."""
     settle()
     import matplotlib as mpl
 
@@ -57,7 +57,7 @@ def styled(words: str = "") -> Iterator[None]:
 
 
 def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
-    """Writes NAME.png and NAME.svg without date and version; call it inside ``styled``.
+    """Write NAME.png and NAME.svg without date and version. Call it inside ``styled``.
 
     Raises SawtoothError ``unwritable-output`` or ``disk-full``.
     """

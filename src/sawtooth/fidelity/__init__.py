@@ -1,4 +1,4 @@
-"""Fidelity: the simulator beside the real kernel on a grid of scenarios, with the noise of both."""
+"""Fidelity: compares the simulator with the real kernel on a grid of scenarios, with the noise of both."""
 
 from sawtooth.fidelity.differences import outside
 from sawtooth.fidelity.fidelity import Fidelity, compare_on

@@ -1,4 +1,4 @@
-"""Builds: which build of an engine answers here, as a digest and in words, so that what it measured can be kept."""
+"""Identifies the build of an engine, as a digest and in words, so that its measurements can be stored and reused."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def build(engine: str, scenario: Scenario) -> tuple[str, dict[str, Any]]:
-    """12 hexadecimal digits and what they stand for: of ``kernel`` the guest's kernel with the scenario's HZ and the
-    testbed, of ``sim`` the core and the code that compiles scenarios.
+    """12 hexadecimal digits, and what they stand for. For ``kernel``: the guest's kernel with the scenario's HZ, and
+    the testbed. For ``sim``: the core, and the code that compiles scenarios.
 
     Raises SawtoothError ``kernel-missing``, and ValueError for another engine.
     """

@@ -1,6 +1,7 @@
-"""Campaign: runs of one engine over a grid, seed after seed, until the noise of each point is small or its budget used.
+"""Campaign: runs one engine on a grid, with one seed after another, until the noise of each point is small or its
+budget is used up.
 
-Every finished run is kept at once: a campaign that is stopped goes on where it was.
+Each finished run is saved at once, so a stopped campaign can be continued.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from sawtooth.stats.interval import Mean
 from sawtooth.work import Workers, fan_out, told_to_stop
 
 WANTED_NOISE = 0.01
-"""Standard error of the mean throughput; half of the 95% interval's half-width, so that few runs must agree better."""
+"""Wanted standard error of the mean throughput, relative. The 95% interval's half-width is twice that with many runs;
+with few runs it is larger, so they must agree better."""
 _PATIENCE = 20.0
-"""A run that takes so many times the point's budget of processor time in wall time hangs."""
+"""A run hangs if its wall time exceeds the point's budget of processor time by this factor."""
 
 
 def enough(rows: Sequence[Row], budget: Budget) -> bool:
-    """Whether more runs would not help, or are not allowed: two at least, even where the processor time is used up."""
+    """Whether to stop: more runs would not help or are not allowed. At least two runs are made, even if the processor
+    time is used up."""
     n = len(rows)
     spent_s = math.fsum(row["cpu_s"] for row in rows)
     if n >= budget.runs or (n >= 2 and budget.cpu is not None and spent_s * (n + 1) / n > budget.cpu.seconds):
@@ -45,10 +48,10 @@ def enough(rows: Sequence[Row], budget: Budget) -> bool:
 
 @dataclass
 class Campaign:
-    """``jobs`` points at a time, or as many as ``executor`` takes; ``done`` gets each one's rows, on the caller's
-    thread, in no order of meaning.
+    """``jobs`` points run in parallel, or as many as ``executor`` takes. ``done`` is called in the caller's thread with
+    each point's rows, in any order.
 
-    Runs that this user's cache has of the same build are taken from there.
+    Runs of the same build in this user's cache are reused.
     """
 
     engine: str
@@ -63,9 +66,8 @@ class Campaign:
     _running: dict[str, float] = field(default_factory=dict)
 
     def run(self, points: Sequence[Point]) -> None:
-        """A point that fails does not end the others. Raises SawtoothError: the first failure, after all are through;
-        as the engine's ``check``, before any starts; ``interrupted`` after Ctrl-C.
-        """
+        """Run all points. If one fails, the others continue. Raises SawtoothError: the first failure, at the end; as
+        the engine's ``check``, before the start; ``interrupted`` after Ctrl-C."""
         engine = get(self.engine)
         for point in points:
             try:
@@ -73,7 +75,8 @@ class Campaign:
             except SawtoothError as error:
                 raise error.at(field=f"point {point.name}") from error
         finished = 0
-        # In no order of meaning, so that the time left can be guessed, and a part of it is a sample of the whole.
+        # In the order of digests, which is random but fixed: the remaining time can be estimated, and every part of the
+        # work is a sample of the grid.
         order = sorted(points, key=lambda point: point.question)
 
         def done(number: int, answer: list[Row] | SawtoothError) -> None:
@@ -93,7 +96,8 @@ class Campaign:
         with Bar(self.engine, len(points), quiet=self.quiet) as bar:
             try:
                 if self.executor is None:
-                    # Engines leave Python's lock for the work: the core releases it, a guest is another process.
+                    # Threads are enough, because engines do not hold Python's lock: the core releases it, and a guest
+                    # is another process.
                     fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, jobs=self.jobs, threads=True)
                 else:
                     self._elsewhere(self.executor, order, done, poll)
@@ -135,7 +139,7 @@ class Campaign:
                 self._running.pop(point.name, None)
 
     def _known(self, point: Point) -> tuple[Ledger, str, list[Row]]:
-        """Where a point's runs are kept, the build that makes them here, and those that are there."""
+        """The file for a point's runs, the build that makes them on this machine, and the existing runs."""
         digest, about = build(self.engine, point.scenario)
         if digest not in self._books:
             self._books[digest] = Ledger.load(ledgers.cache(self.engine, digest))
@@ -150,7 +154,7 @@ class Campaign:
         done: Callable[[int, list[Row] | SawtoothError], None],
         poll: Callable[[], None],
     ) -> None:
-        """A point's further runs come back together: where a worker dies, another one makes them all."""
+        """All further runs of a point are returned together. If a worker dies, another repeats them all."""
         known = [self._known(point) for point in order]
         tasks = [(point, digest, rows) for point, (_, digest, rows) in zip(order, known, strict=True)]
 
@@ -171,7 +175,7 @@ class Campaign:
 
 
 def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | SawtoothError:
-    """In a worker. Its build is the one that who asks has, or the runs would be another's."""
+    """Runs in a worker. The worker must have the same build as the caller."""
     point, digest, rows = asked
     try:
         here, _ = build(engine, point.scenario)
@@ -184,7 +188,7 @@ def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | Sawto
 
 
 def _further(engine: str, point: Point, digest: str, there: Sequence[Row], told: Callable[[], bool]) -> Iterator[Row]:
-    """Runs after those that are there, until they are enough."""
+    """Make runs in addition to the existing ones, until there are enough."""
     rows = list(there)
     while not enough(rows, point.budget.of(engine)):
         seed = 1 + max((int(row["seed"]) for row in rows), default=0)
@@ -218,7 +222,7 @@ def _run(engine: str, point: Point, seed: int, told: Callable[[], bool]) -> Row:
 
 
 def _share(rows: Sequence[Row], budget: Budget) -> float:
-    """A guess at how much of a point's work is done, for the progress bar."""
+    """Estimated fraction of a point's work that is done, for the progress bar."""
     if len(rows) < 2:
         return len(rows) / (budget.least + 1)
     means = [row["mean_mbps"] for row in rows]

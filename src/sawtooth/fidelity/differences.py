@@ -1,4 +1,4 @@
-"""Differences: what the simulator says of each point beside what the kernel says, with the noise of both."""
+"""Compares the simulator's result at each point with the kernel's, with the noise of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REFERENCE, TRIED = "kernel", "sim"
 
 @dataclass(frozen=True)
 class Estimate:
-    """The mean over runs, its standard error, and half of its 95% interval (NaN of fewer than two runs)."""
+    """The mean over runs, its standard error, and half of its 95% interval (NaN for fewer than two runs)."""
 
     mean: float
     error: float
@@ -48,7 +48,7 @@ class Answer:
         return Estimate.of([row[measure.name] for row in self.rows])
 
     def shares(self) -> dict[str, Estimate]:
-        """Of the throughput, by congestion control; where there is only one, nothing."""
+        """Each congestion control's share of the throughput; empty if there is only one."""
         ccs = [flow.cc for flow in self.point.scenario.compile().flows]
         by_run = [[float(part) for part in row["shares"].split()] for row in self.rows]
         if len(set(ccs)) == 1:
@@ -60,13 +60,14 @@ class Answer:
 
 
 def answers(points: Sequence[Point], engine: str, rows: dict[str, list[Row]]) -> dict[str, Answer]:
-    """By the point's name, for the points that ``rows`` (by question) has runs of."""
+    """Answers by point name, for the points that have runs in ``rows`` (by question)."""
     found = ((point, rows.get(point.question)) for point in points)
     return {point.name: Answer(point, engine, tuple(runs)) for point, runs in found if runs}
 
 
 def by_engine(sides: Sequence[dict[str, Answer]]) -> DataFrame:
-    """One row a point and engine: build, runs, virtual seconds of each, and each measure with its standard error."""
+    """One row per point and engine: build, number of runs, simulated seconds of each, and each measure with its
+    standard error."""
     import pandas as pd
 
     rows = []
@@ -90,10 +91,11 @@ def by_engine(sides: Sequence[dict[str, Answer]]) -> DataFrame:
 
 
 def compare(reference: dict[str, Answer], tried: dict[str, Answer]) -> DataFrame:
-    """One row a point and measure: both sides, ``ln_ratio`` of the tried to the reference, ``ln_noise``, and verdicts.
+    """One row per point and measure: both values, ``ln_ratio`` of tried to reference, ``ln_noise``, and verdicts.
 
-    ``ln_noise`` is the 95% intervals' half-widths, relative, added in squares: twice the standard errors where runs are
-    many. ``enough``: the reference has events enough for a ratio. ``in_noise``: the ratio is within the noise of 1.
+    ``ln_noise``: root of the sum of squares of the relative half-widths of the 95% intervals (twice the standard errors
+    if there are many runs). ``enough``: the reference has enough events for a ratio. ``in_noise``: the ratio differs
+    from 1 by no more than the noise.
     """
     import pandas as pd
 
@@ -129,9 +131,10 @@ def compare(reference: dict[str, Answer], tried: dict[str, Answer]) -> DataFrame
 
 
 def summary(differences: DataFrame) -> DataFrame:
-    """One row a measure, of the points with events enough: median, 90th percentile and worst difference.
+    """One row per measure, over the points with enough events: median, 90th percentile and largest difference.
 
-    A difference is exp |ln(sim/kernel)| - 1: 0.25 when one is 25% above the other. ``met``: the goals, None without.
+    A difference is exp |ln(sim/kernel)| - 1: 0.25 if one value is 25% above the other. ``met``: whether the goals are
+    met; None without goals.
     """
     import numpy as np
     import pandas as pd
@@ -142,7 +145,7 @@ def summary(differences: DataFrame) -> DataFrame:
         if kept.empty:
             continue
         sizes = np.expm1(kept["ln_ratio"].abs())
-        # Not interpolated, because a point that never happens in the simulator is infinitely far.
+        # Without interpolation: if something never happens in the simulator, the difference is infinite.
         found = {word: float(np.quantile(sizes, at, method="higher")) for word, at in (("median", 0.5), ("p90", 0.9))}
         found["worst"] = float(sizes.max())
         asked = {word: goal for word in found if (goal := getattr(measure.goal, word)) is not None}
@@ -163,7 +166,8 @@ def summary(differences: DataFrame) -> DataFrame:
 
 
 def outside(differences: DataFrame, within: float) -> DataFrame:
-    """Points whose mean throughput differs from the kernel's by more than ``within`` of it; 0.1 is 10%."""
+    """Points whose mean throughput differs from the kernel's by more than ``within``, as a fraction of the kernel's:
+    0.1 is 10%."""
     import numpy as np
 
     throughput = differences[differences["measure"] == MEASURES[0].name]

@@ -1,4 +1,4 @@
-"""Fidelity: a grid answered by the simulator now, beside the kernel's record of it."""
+"""Fidelity: runs the simulator on a grid now and compares it with the kernel's record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What was found. ``unmeasured``: points that the record does not have; ``builds``: what each digest stands for."""
+    """The result of a comparison. ``unmeasured``: points missing in the record. ``builds``: what each digest stands
+    for."""
 
     grid: Path
     points: tuple[Point, ...]
@@ -34,7 +35,7 @@ class Fidelity:
     builds: dict[str, Any]
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what is not known, or infinite, is null."""
+        """The result as JSON values. Unknown and infinite values are null."""
         return {
             "grid": str(self.grid),
             "points": [point.name for point in self.points],
@@ -45,7 +46,7 @@ class Fidelity:
         }
 
     def save(self, directory: Path) -> None:
-        """Writes engines.csv (a row a point and engine), differences.csv, fidelity.json, .md, .png and .svg.
+        """Write engines.csv (one row per point and engine), differences.csv, fidelity.json, .md, .png and .svg.
 
         Raises SawtoothError ``unwritable-output`` or ``disk-full``.
         """
@@ -69,11 +70,12 @@ def compare_on(
     executor: Executor | Workers | None = None,
     quiet: bool = False,
 ) -> Fidelity:
-    """Runs the simulator on the points of a grid file, or on those with ``tag``, and compares it with the record.
+    """Run the simulator on the points of a grid file, or those with ``tag``, and compare it with the record.
 
-    ``measure`` first measures points on the real kernel, see ``record.measure``. ``jobs`` points go on side by side,
-    one a core by default; or as many as ``executor`` takes, a ``sawtooth.cluster.Cluster``. Raises SawtoothError: as
-    ``Grid.load``, ``Campaign.run``; ``not-a-result`` for a damaged record or one that has none of the points.
+    ``measure``: first measure points on the real kernel, see ``record.measure``. ``jobs``: number of points in
+    parallel, by default one per core; or as many as ``executor`` (a ``sawtooth.cluster.Cluster``) takes. Raises
+    SawtoothError: as ``Grid.load`` and ``Campaign.run``; ``not-a-result`` for a damaged record or one without any of
+    the points.
     """
     grid = Grid.load(grid_file)
     points = grid.points(tag)

@@ -1,4 +1,4 @@
-"""The figure: sim/kernel at each point, sorted and along the axes of the grid."""
+"""The figure: the ratio sim/kernel at each point, sorted, and along the axes of the grid."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _AXES: dict[str, tuple[str, dict[float, str]]] = {
     "rate_mbps": ("rate, Mbit/s", {10: "10", 50: "50", 100: "100", 1000: "1000", 2500: "  2500"}),
     "queue_bdp": ("queue, bdp", {0.3: "0.3", 1: "1", 3: "3", 8: "8", 30: "30"}),
 }
-"""No loss is drawn at 0.004%: the axes are logarithmic."""
+"""Axes are logarithmic, so a loss of 0 is drawn at 0.004%."""
 _LEAST_LOSS = 0.004
 _BESIDE = {"dctcp": 0.84, "reno": 0.92, "cubic": 1.0, "bbr": 1.08, "bbr3": 1.16, "prague": 1.24}
-"""Points of the same place are drawn beside each other."""
+"""Small shifts, so that points with equal x do not cover each other."""
 _MIXED = "several"
 _FRAME_BITS = FULL_FRAME * 8
 _EDGE = math.log(2)
@@ -37,7 +37,7 @@ _EDGE = math.log(2)
 
 
 def draw(found: Fidelity, directory: Path) -> list[Path]:
-    """Writes fidelity.png and .svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    """Write fidelity.png and .svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
     import pandas as pd
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -105,7 +105,7 @@ def _colour(cc: str) -> str:
 
 
 def _place(point: Point) -> dict[str, Any]:
-    """Where a point lies on the axes, by its first flow's way out."""
+    """A point's position on the axes, from the path of its first flow."""
     compiled = point.scenario.compile()
     flow = compiled.flows[0]
     rtt_s = sum(link.delay_ns for link in compiled.way((*flow.forward, *flow.backward))) / 1e9

@@ -1,8 +1,8 @@
-"""Grid: the scenarios on which two engines are compared, read from a TOML file of blocks.
+"""Grid: the scenarios on which two engines are compared, read from a TOML file with blocks.
 
-A block is a base scenario, rows that set some of its fields, and fields that vary over lists: its points are every row
-with every combination. A point is named by its block and by what distinguishes it there, so that its name stays when
-others come and go.
+A block is a base scenario, rows that set some of its fields, and fields that vary over lists. Its points are all
+combinations of these. A point's name consists of the block's name and the values that differ within the block, so
+adding or removing other points does not change it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sawtooth.scenario.toml import read_toml
 from sawtooth.study.axis import expand
 
 _UNNAMED = ("duration", "warmup", "interval")
-"""How long a point is watched says nothing of what it is."""
+"""Fields that are not part of a point's name."""
 
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
 
@@ -35,7 +35,7 @@ class _Table(BaseModel):
 
 
 class Budget(_Table):
-    """What a point may cost an engine before its noise is taken as it is."""
+    """What a point may cost an engine. After that, its noise is accepted."""
 
     runs: int = Field(12, ge=2, le=1000, description="seeds 1 … at most this")
     least: int = Field(3, ge=2, le=1000, description="and at least this, where the processor time allows")
@@ -43,18 +43,19 @@ class Budget(_Table):
 
 
 class Budgets(_Table):
-    """By engine. A limit of time makes the number of runs depend on the machine: ``sim`` has none by default."""
+    """Budgets by engine. A time limit makes the number of runs depend on the machine, so ``sim`` has none by
+    default."""
 
     kernel: Budget = Field(default_factory=lambda: Budget(cpu=Span.parse("30 s")))
     sim: Budget = Field(default_factory=Budget)
 
     def of(self, engine: str) -> Budget:
-        """Of one of the engines."""
+        """The budget of an engine."""
         return {"kernel": self.kernel, "sim": self.sim}[engine]
 
 
 class Block(_Table):
-    """Points that differ in ``columns`` (one value each in every row) and in all combinations of ``vary``."""
+    """Points that differ in ``columns`` (each row has one value for each) and in all combinations of ``vary``."""
 
     name: Word = Field(description="begins the names of its points, and is one of their tags")
     about: str = Field("", description="what it covers, a sentence")
@@ -68,7 +69,7 @@ class Block(_Table):
 
 @dataclass(frozen=True)
 class Point:
-    """One question of the grid. Its scenario's seed means nothing: each run has its own."""
+    """One question of the grid: a scenario to run on both engines. Its seed is ignored; each run has its own."""
 
     name: str
     block: str
@@ -78,9 +79,11 @@ class Point:
 
     @property
     def question(self) -> str:
-        """16 hexadecimal digits: what the grid asks, without name and seed; equal for what is written differently.
+        """A digest of the scenario without name and seed, 16 hexadecimal digits. Equal scenarios have the same digest,
+        however they are written.
 
-        Of the fields that the grid sets, not of the defaults: a new field of scenarios leaves what was measured valid.
+        It covers only the fields that the grid sets. If a new version adds fields with defaults, old measurements stay
+        valid.
         """
         asked = self.scenario.given()
         kept = {key: value for key, value in asked.items() if key not in ("name", "seed")}
@@ -89,7 +92,7 @@ class Point:
 
 
 class Grid(_Table):
-    """A validated grid file. Raises SawtoothError from ``load``, naming file, field and fix."""
+    """A validated grid file. ``load`` raises SawtoothError with file, field and fix."""
 
     record: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.csv$")] = Field(
         "kernel.csv", description="the file of the kernel's record, beside this one"
@@ -102,9 +105,8 @@ class Grid(_Table):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Grid:
-        """Reads and checks every point. Raises SawtoothError as the scenarios do, and ``duplicate-name``,
-        ``unknown-name`` (a tag's point, a budget's tag), ``wrong-type`` (a row that does not fit the columns).
-        """
+        """Read the file and check every point. Raises SawtoothError as scenarios do, and ``duplicate-name``,
+        ``unknown-name`` (of a tag's point or a budget's tag), ``wrong-type`` (a row that does not fit the columns)."""
         try:
             grid = cls(**read_toml(path))
             grid.points()

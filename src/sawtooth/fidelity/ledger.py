@@ -1,7 +1,7 @@
-"""Ledger: what engines measured, one row a run, as CSV; in the cache, and as the record that is kept with the grid.
+"""Ledger: measurements of engines, one row per run, as CSV. Used in the cache and for the record beside a grid.
 
-Each row names its engine by a digest of its build, and ``about`` tells what that is. Rows are only ever read by the
-question's digest, so that points may be renamed and moved.
+Each row identifies its engine by the build's digest, which ``about`` explains. Rows are found by the question's digest,
+so points can be renamed and moved.
 """
 
 from __future__ import annotations
@@ -26,32 +26,33 @@ _LATER = (
     *("delay_ms", "probe_ms", "p95_probe_ms", "drops", "marks", "fct_ms", "p90_fct_ms"),
     *("response_ms", "page_ms", "stalled_s"),
 )
-"""Measures that older records do not have."""
+"""Measures that older records lack."""
 _WORDS = ("point", "question", "engine", "date", "shares")
 
 Row = dict[str, Any]
-"""One run: ``COLUMNS``, numbers as numbers."""
+"""One run: the values of ``COLUMNS``, numbers as numbers."""
 
 
 @dataclass
 class Ledger:
-    """Rows by question, and what is known of each engine by its digest. Not safe for several threads."""
+    """Rows by question, and facts about each engine build by digest. Not thread-safe."""
 
     path: Path
     rows: dict[str, list[Row]] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
     torn: bool = False
-    """Whether the file ends with half a line."""
+    """Whether the file ends with an incomplete line."""
 
     @classmethod
     def load(cls, path: Path) -> Ledger:
-        """Empty when the file is absent. Raises SawtoothError ``not-a-result`` when it is no ledger."""
+        """Read a ledger; empty if the file does not exist. Raises SawtoothError ``not-a-result`` if it is not a
+        ledger."""
         ledger = cls(path)
         if not path.exists():
             return ledger
         try:
             text = path.read_text(encoding="utf-8")
-            # A line that a killed process left half-written is a run that was not finished.
+            # A killed process may leave an incomplete line. That run does not count.
             whole = text[: text.rfind("\n") + 1]
             ledger.torn = whole != text
             for given in csv.DictReader(io.StringIO(whole)):
@@ -65,18 +66,18 @@ class Ledger:
         return ledger
 
     def of(self, question: str, engine: str | None = None) -> list[Row]:
-        """The runs that answer a question, by seed; of one engine's build, or of any."""
+        """The runs for a question, by seed, of one engine build or of all."""
         found = [row for row in self.rows.get(question, []) if engine in (None, row["engine"])]
         return sorted(found, key=lambda row: int(row["seed"]))
 
     def add(self, row: Row) -> None:
-        """In memory only. A run that is there already stays."""
+        """Add a run in memory. An existing run is kept."""
         known = self.rows.setdefault(row["question"], [])
         if all((row["engine"], row["seed"]) != (one["engine"], one["seed"]) for one in known):
             known.append(row)
 
     def append(self, row: Row) -> None:
-        """Also at the end of the file, at once. Raises SawtoothError as ``storage.writing`` does."""
+        """Add a run and append it to the file at once. Raises SawtoothError as ``storage.writing`` does."""
         self.add(row)
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,11 +90,12 @@ class Ledger:
                 file.write(text)
 
     def replace(self, question: str, rows: Sequence[Row]) -> None:
-        """These runs answer the question from now on."""
+        """Replace all runs of a question."""
         self.rows[question] = list(rows)
 
     def write(self, order: Sequence[str]) -> None:
-        """Replaces the file: questions in ``order``, others left out; and ``about``, of the engines that are left."""
+        """Replace the file: the questions in ``order`` (others are dropped), and ``about`` for the remaining engine
+        builds."""
         kept = [row for question in order for row in self.of(question)]
         write_bytes(self.path, _csv(kept).encode())
         engines = {row["engine"] for row in kept}
@@ -102,7 +104,7 @@ class Ledger:
 
 
 def cache(engine: str, digest: str) -> Path:
-    """The file for what this build of an engine measured: ``$XDG_CACHE_HOME/sawtooth/fidelity/ENGINE-DIGEST.csv``."""
+    """The cache file of an engine build: ``$XDG_CACHE_HOME/sawtooth/fidelity/ENGINE-DIGEST.csv``."""
     return temporary.cache() / "fidelity" / f"{engine}-{digest}.csv"
 
 
@@ -133,7 +135,7 @@ def _value(name: str, text: str | None) -> Any:
 
 
 def unmeasured(path: Path, points: Sequence[str]) -> SawtoothError:
-    """The error for points that nobody has measured yet."""
+    """The error for points that have not been measured."""
     shown = ", ".join(points[:3]) + (" …" if len(points) > 3 else "")
     fix = "measure them on the real kernel, which takes a while: the same command with --measure missing"
     return SawtoothError("not-a-result", f"{len(points)} points are not measured: {shown}", file=path, fix=fix)

@@ -1,4 +1,4 @@
-"""Measures: what is read from a run for the comparison of engines, and what of it must agree how well."""
+"""Measures: the values taken from a run to compare engines, and how well they must agree."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from sawtooth.run import Run
 
 EDITION = 2
-"""Of the definitions below; what was measured by another edition is measured again."""
+"""Version of the definitions below. Values measured with another version are measured again."""
 ENOUGH_EVENTS = 50
-"""Counts up to this, over all runs of the kernel, are too few for a ratio."""
+"""A ratio needs more events than this, over all runs of the kernel."""
 LEAST_DELAY_MS = 1.0
-"""Of shorter delays in a queue a ratio would be of single packets."""
+"""For shorter queue delays, a ratio would depend on single packets."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Largest difference of the median point, of nine in ten, and of the worst; 0.03 is 3%. None: not set."""
+    """Allowed difference for the median point, for nine in ten points, and for the worst; 0.03 is 3%. None: not set."""
 
     median: float | None = None
     p90: float | None = None
@@ -33,9 +33,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Measure:
-    """A column. Where the kernel has less than ``least`` of it, or not more than ``events`` in all its runs, or less
-    than the share ``of_mean`` of the mean throughput, a ratio says nothing.
-    """
+    """A measured value. A ratio is not meaningful if the kernel's value is less than ``least``, if there are at most
+    ``events`` in all its runs, or if it is less than the fraction ``of_mean`` of the mean throughput."""
 
     name: str
     title: str
@@ -45,7 +44,8 @@ class Measure:
     of_mean: float = 0.0
 
     def says_something(self, value: float, runs: int, throughput: float) -> bool:
-        """Of the kernel's mean over ``runs``; ``throughput`` is its mean throughput in Mbit/s."""
+        """Whether a ratio is meaningful. ``value``: the kernel's mean over ``runs``; ``throughput``: its mean
+        throughput in Mbit/s."""
         if self.events is not None:
             return value * runs > self.events
         return value >= max(self.least, self.of_mean * throughput) and value > 0
@@ -73,18 +73,18 @@ MEASURES = (
     Measure("stalled_s", "stalls of videos", least=1.0),
 )
 SHARE = Measure("share", "share of a congestion control", least=0.01)
-"""Where several meet: each one's part of the throughput."""
+"""With several congestion controls: each one's share of the throughput."""
 NAMES = tuple(measure.name for measure in MEASURES)
 
 
 def measure(run: Run) -> dict[str, float | str]:
-    """``MEASURES`` of one run after its warm-up, and ``shares``: of each flow of the scenario, in its order.
+    """``MEASURES`` of one run after its warm-up, and ``shares`` of each flow in the scenario's order.
 
-    Throughput is the receiving application's, summed over flows, in whole intervals; RTT is of tcp_info's smoothed
-    samples; the queue, its delay, drops and marks are those of the first flow's bottleneck; a probe's delay, of the
-    first one, is its round trip less the empty path's; completion times are of all connections that ended by
-    themselves, those of pages among them; medians are over all rows of ``responses`` and ``pages``, stalls the sum over
-    all videos without their startup. NaN: nothing to read it from.
+    Throughput: of the receiving application, summed over flows, in whole intervals. RTT: from tcp_info's smoothed
+    samples. Queue, its delay, drops and marks: at the first flow's bottleneck. Probe delay: RTT of the first probe
+    flow, minus the empty path's RTT. Completion times: all connections that ended by themselves, including those of
+    pages. Medians: over all rows of ``responses`` and ``pages``. Stalls: the sum over all videos, without their
+    startup. NaN if there is no data.
     """
     import numpy as np
 
@@ -142,7 +142,8 @@ def _stalled_s(run: Run) -> float:
 
 
 def _tail_probes(run: Run, intervals: Any) -> float:
-    """A kernel counts them by host; where several flows share one, only the whole run's number is known."""
+    """Tail loss probes. The kernel counts them per host, so if several flows share a host, only the run's total is
+    known."""
     if intervals["tail_probes"].notna().all() or run.scenario.warmup.ns:
         return float(intervals["tail_probes"].sum(min_count=len(intervals)))
     return float(sum(host["tail_probes"] for host in run.meta["hosts"].values()))

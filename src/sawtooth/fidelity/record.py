@@ -1,4 +1,5 @@
-"""Record: the kernel's side of a grid, kept in a file beside it, so that only the simulator must run to be compared."""
+"""Record: the kernel's measurements on a grid, stored beside it, so that only the simulator must run for a
+comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ Measuring = Literal["missing", "all"]
 
 
 def beside(grid: Path) -> Path:
-    """Where the record of a grid file is by default: ``kernel.csv`` in its directory."""
+    """Default path of a grid file's record: ``kernel.csv`` in the same directory."""
     return grid.with_name(f"{ENGINE}.csv")
 
 
@@ -32,10 +33,10 @@ def measure(
     executor: Executor | Workers | None = None,
     quiet: bool = False,
 ) -> Ledger:
-    """Measures on the real kernel and rewrites the record after each point; returns it.
+    """Measure on the real kernel and save the record after each point. Returns the record.
 
-    ``which``: "missing", the points of which the record has no or too few runs; "all", also those that another kernel
-    or testbed measured. What this user's cache has of the present ones is taken. Raises SawtoothError as ``Campaign``.
+    ``which``: "missing" measures points with too few runs in the record; "all" also those measured with another kernel
+    or testbed. Runs of the present ones in this user's cache are reused. Raises SawtoothError as ``Campaign``.
     """
     record = Ledger.load(path)
     order = [point.question for point in grid.points()]

@@ -1,4 +1,4 @@
-"""What was found, in words: for a terminal, and as a page of Markdown."""
+"""The result in words, for a terminal and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def words(found: Fidelity, shown: int = SHOWN) -> str:
 
 
 def page(found: Fidelity) -> str:
-    """The same as Markdown, with every point and the builds that answered."""
+    """The same as Markdown, with every point and the builds used."""
     lines = [
         "# The simulator beside the real kernel",
         "",
@@ -94,7 +94,7 @@ def page(found: Fidelity) -> str:
 
 
 def percent(size: float) -> str:
-    """0.0312 as 3.1%."""
+    """A fraction as percent: 0.0312 as 3.1%."""
     return "∞" if math.isinf(size) else f"{100 * size:.1f}%" if size < 1 else f"{100 * size:.0f}%"
 
 

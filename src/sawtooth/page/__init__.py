@@ -1,4 +1,4 @@
-"""Pages: figures that a browser draws, and the shell that all pages share. Nothing here knows what is drawn."""
+"""Pages: figures drawn by the browser, and the frame that all pages share. Independent of what is drawn."""
 
 from sawtooth.page.figure import Axis, Figure, Mark, Panel, Series, Span
 from sawtooth.page.shell import embedded_figures, render

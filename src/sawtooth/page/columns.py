@@ -1,4 +1,5 @@
-"""Columns of a figure as JSON, in few characters: seven digits, and evenly spaced ones by their ends."""
+"""Writes a figure's columns as compact JSON: seven digits, and evenly spaced columns by their start, step and
+length."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ else:
     Column = Any
 
 _DIGITS = 7
-"""More than a screen shows, also after zooming in a thousandfold."""
+"""More digits than a screen shows, even after zooming in a thousandfold."""
 _FEW = 4
-"""Numbers that are as short as their rule."""
+"""Up to this many numbers, the list is as short as start, step and length."""
 
 
 def column(values: Column) -> list[float | None] | dict[str, float]:
-    """The numbers, or ``{"from", "step", "count"}`` where they lie evenly to their last digit."""
+    """The numbers, or ``{"from", "step", "count"}`` if they are evenly spaced to the last digit."""
     import numpy as np
 
     numbers = np.asarray(values, dtype=float)
@@ -39,7 +40,7 @@ def _short(value: float, digits: int = _DIGITS) -> float:
 
 
 def plain(value: Any) -> float | int | str | None:
-    """A table's value."""
+    """A table's value as a JSON value."""
     found = value.item() if hasattr(value, "item") else value
     if found is None or (isinstance(found, float) and not math.isfinite(found)):
         return None

@@ -1,6 +1,6 @@
-"""Figure: what a page draws, as JSON for ``web/draw``, whose ``form.ts`` says the same.
+"""Figure: what a page draws, as JSON for ``web/draw``. Its ``form.ts`` has the same definition.
 
-A column is numbers; what is not known is NaN here, null in the JSON, and a gap on the page.
+A column is numbers. An unknown value is NaN here, null in JSON, and a gap on the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sawtooth.page.columns import Column, column, plain
 
 Symbol = Literal["none", "circle", "square", "diamond", "up", "down", "plus", "cross", "tick"]
 SYMBOLS: tuple[Symbol, ...] = ("circle", "square", "diamond", "up", "down", "plus")
-"""In this order series have them that have no reason for another one."""
+"""The order in which symbols are given to series."""
 DASHES = ("solid", "dashed", "dotted", "dashdot")
 
 _COLOUR = re.compile(r"#[0-9a-f]{6}", re.IGNORECASE)
@@ -24,10 +24,10 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class Axis:
-    """``label`` is without ``unit``. On a ``category`` scale values are 0, 1, … and have ``names``. ``ticks`` say where
-    labels stand; ``zero``: a linear scale begins there; ``low`` and ``high`` are ends that do not follow from the data;
-    ``switch``: the page has a button that makes y logarithmic. An ``asinh`` scale is linear up to about ``bend`` and
-    logarithmic above: it has a place for 0.
+    """An axis. ``label`` does not include the ``unit``. On a ``category`` scale, values are 0, 1, … and have ``names``.
+    ``ticks``: positions of labels. ``zero``: a linear scale starts at 0. ``low`` and ``high``: ends that do not follow
+    from the data. ``switch``: the page has a button for a logarithmic y. An ``asinh`` scale is linear up to about
+    ``bend`` and logarithmic above, so it can show 0.
     """
 
     label: str
@@ -43,7 +43,8 @@ class Axis:
 
     @classmethod
     def of(cls, title: str, **more: Any) -> Axis:
-        """Of "throughput, Mbit/s": the unit is what stands behind the last comma, where that is a single word."""
+        """An axis from a title like "throughput, Mbit/s". The unit is the text after the last comma, if it is a single
+        word."""
         label, comma, unit = title.rpartition(", ")
         return cls(label, unit, **more) if comma and " " not in unit else cls(title, **more)
 
@@ -67,12 +68,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """Columns of equal length. One entry of the legend a ``name``; ``quiet``: none.
+    """A series: columns of equal length. Series with the same ``name`` share one legend entry; ``quiet``: no entry.
 
-    ``low`` and ``high`` are the ends of each point's interval: bars, or a ``band``. ``points`` with the symbol ``none``
-    that have them are upright strokes. ``bars`` and ``boxes`` stand in the ``slot`` of so many ``slots``. A box has
-    its median in ``y``, its edges in ``lower`` and ``upper``, its whiskers' ends in ``low`` and ``high``. ``width``
-    is in CSS pixels.
+    ``low`` and ``high`` are the ends of each point's interval, drawn as bars or as a ``band``. ``points`` with
+    intervals and the symbol ``none`` are vertical lines. ``bars`` and ``boxes`` are at position ``slot`` of ``slots``.
+    A box has its median in ``y``, its edges in ``lower`` and ``upper``, and its whiskers' ends in ``low`` and ``high``.
+    ``width`` is in CSS pixels.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded stretch of x."""
+    """A shaded range of x."""
 
     start: float
     end: float
@@ -127,7 +128,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line at a value of x or of y, with words."""
+    """A line at a value of x or y, with a text."""
 
     along: Literal["x", "y"]
     at: float
@@ -162,11 +163,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """``name`` names its element and its files; ``sentence`` says what is to be seen, to those who do not see it.
+    """A figure. ``name``: of its element and its files. ``sentence``: describes the picture for people who do not see
+    it.
 
-    ``across`` panels stand in a row where there is room; ``alike``: all have the same scales. Figures of a ``group``
-    show the same stretch of x. ``height`` is a panel's, in CSS pixels. ``table`` has the columns of the CSV that the
-    page saves; without it that has what is drawn.
+    ``across``: panels per row, if there is room. ``alike``: all panels have the same scales. Figures of the same
+    ``group`` show the same range of x when zoomed. ``height``: of a panel, in CSS pixels. ``table``: the columns of the
+    CSV that the page saves; without it, the CSV has the drawn data.
     """
 
     name: str
@@ -180,7 +182,7 @@ class Figure:
     table: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """Plain values, for ``json.dumps(…, allow_nan=False)``. Raises ValueError where a figure contradicts itself."""
+        """Plain values for ``json.dumps(…, allow_nan=False)``. Raises ValueError if the figure is inconsistent."""
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"a figure's name is of letters, digits, - and .: {self.name!r}")
         if not self.panels:
@@ -197,7 +199,7 @@ class Figure:
 
 
 def _set(**fields: Any) -> dict[str, Any]:
-    """Those that say something."""
+    """The fields that are set: not None, False or empty."""
     return {
         name: value
         for name, value in fields.items()

@@ -1,4 +1,5 @@
-"""Shell: what all pages share: the look, figures with the script that draws them, and the policy."""
+"""Shell: the common parts of all pages: the look, figures with the script that draws them, and the content security
+policy."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from sawtooth.page.figure import Figure
 from sawtooth.pages import sealed
 
 _FIGURES = '<script type="application/json" class="figures">'
-"""As the shell has it."""
+"""The element with the figures, as in the shell's template."""
 
 
 def render(
@@ -23,10 +24,10 @@ def render(
     figures: Sequence[Figure] = (),
     filters: Mapping[str, Callable[..., str]] | None = None,
 ) -> str:
-    """The page of ``template``, a file in the templates of ``package`` that extends ``shell.html.j2``.
+    """Render the page of ``template``, a file in the templates of ``package`` that extends ``shell.html.j2``.
 
-    The template has ``content``; ``parts.html.j2``, which it may import, has the place of a figure, ``drawn(NAME)``,
-    and tables. Raises ValueError where a figure contradicts itself.
+    The template gets ``content``. It may import ``parts.html.j2``, which has the place of a figure, ``drawn(NAME)``,
+    and tables. Raises ValueError if a figure is inconsistent.
     """
     from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
@@ -62,17 +63,18 @@ def styles() -> str:
 
 
 def script() -> str:
-    """What draws figures, to be put into a page: ``web/draw`` and uPlot in one file."""
+    """The script that draws figures, for inclusion in a page: ``web/draw`` and uPlot in one file."""
     return _read("built", "draw.js").replace("</script", "<\\/script")
 
 
 def embedded(content: Any) -> str:
-    """JSON that may stand in a script element: "<" would be able to end that."""
+    """JSON that is safe in a script element: "<" is escaped, because it could end the element."""
     return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def embedded_figures(page: str) -> list[Any]:
-    """The figures of a page that ``render`` made, as JSON values. Raises ValueError where it has none to be read."""
+    """The figures of a page made by ``render``, as JSON values. Raises ValueError if there are none that can be
+    read."""
     _, mark, rest = page.rpartition(_FIGURES)
     content, end, _ = rest.partition("</script>")
     if not mark or not end:

@@ -1,4 +1,4 @@
-"""Figures of applications: how the times of answers and pages are distributed."""
+"""Figures of applications: the distributions of response times and page load times."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from sawtooth.study.result import StudyResult
 
 _QUANTILES = 200
 _WORDS = {"requests": ("response", "answers", "Response times"), "pages": ("page", "pages", "Page times")}
-"""Of a kind: one of its times, what has them, and the figure's title."""
+"""For each kind of application: a column of times, what the times belong to, and the figure's title."""
 
 
 def distribution(kind: str, result: StudyResult, layout: Layout) -> LineFigure:
-    """Distributions of times, of the first flow of a kind. ``table``: the key columns, ``share`` (of those that came
-    whole) and ``response_ms`` or ``page_ms``.
-    """
+    """Distributions of times of the first flow of a kind. ``table``: the key columns, ``share`` (of the completed
+    responses or pages), and ``response_ms`` or ``page_ms``."""
     import numpy as np
     import pandas as pd
 

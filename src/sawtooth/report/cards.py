@@ -1,4 +1,4 @@
-"""Cards: the answers at the top of the page, each against what."""
+"""Cards: the main results at the top of the page, each with what it is compared with."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 
 _MOST = 12
-"""Flows that have a card."""
+"""Maximum number of flows with a card."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """Who it is of, the number, and lines below it."""
+    """A card: whom it is about, the number, and the lines below it."""
 
     who: str
     number: str
@@ -29,14 +29,15 @@ class Card:
 
 
 def cards(result: StudyResult) -> list[Card]:
-    """Of a study of probes how well estimates fit; of several points the change; of a single one what each flow got."""
+    """The cards of a study: how well estimates fit (studies of probes), the changes (several points), or the throughput
+    of each flow (one point)."""
     if result.study.is_of_probes:
         return _fits(result)
     return _changes(result) or (_flows(result) if len(result.records) == 1 else [])
 
 
 def ends(result: StudyResult) -> bool:
-    """Whether all flows of a single point end by themselves: over the whole run they have no rate."""
+    """Whether all flows of a single point end by themselves. Then they have no throughput over the whole run."""
     if len(result.records) > 1:
         return False
     flows = result.study.points()[0].scenario.flows
@@ -44,7 +45,7 @@ def ends(result: StudyResult) -> bool:
 
 
 def who(result: StudyResult, row: dict[str, Any]) -> str:
-    """A row of the study's table by its series and panels; without any by what sends."""
+    """A row of the study's table, named by its series and panels; without these, by its congestion controls."""
     roles = result.study.roles()
     names = [roles.series] if roles.series else []
     told = ", ".join(_said(result, name, row[name]) for name in [*names, *roles.panels])
@@ -60,7 +61,7 @@ def _compiled(result: StudyResult) -> Any:
 
 
 def _changes(result: StudyResult) -> list[Card]:
-    """From the baseline to the first value that stands out, for each series and panel."""
+    """The change from the baseline to the first highlighted value, for each series and panel."""
     column = result.study.headline
     name, unit = headline.name_and_unit(column)
     at, to = headline.places(result)
@@ -87,7 +88,7 @@ def _got(row: dict[str, Any]) -> str:
 
 
 def _flows(result: StudyResult) -> list[Card]:
-    """Of a single point."""
+    """The cards of a study with a single point."""
     (row,) = result.records
     finite = _completed(result)
     shares = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
@@ -128,7 +129,7 @@ def _told_of_flow(row: dict[Any, Any]) -> tuple[str, ...]:
 
 
 def _completed(result: StudyResult) -> list[Card]:
-    """Of flows whose transfers end by themselves, by size where that differs."""
+    """Cards of flows whose transfers end by themselves; per size if sizes differ."""
     if result.completions.empty:
         return []
     found = []
@@ -150,7 +151,7 @@ def _completed(result: StudyResult) -> list[Card]:
 
 
 def _fits(result: StudyResult) -> list[Card]:
-    """How well estimates fit the truth, for each series and panel of a study of probes."""
+    """How well estimates fit the true throughput, for each series and panel of a study of probes."""
     roles = result.study.roles()
     names = [*([roles.series] if roles.series else []), *roles.panels]
     table = result.probed[result.probed["true_mbps"] > 0]

@@ -1,4 +1,4 @@
-"""The figures for the browser: the same tables as figures of a page, which ``sawtooth.page`` draws."""
+"""Converts a report's figures to figures for the browser, with the same tables. ``sawtooth.page`` draws them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sawtooth.page.figure import DASHES, SYMBOLS
 from sawtooth.report.figures import SHARE, THROUGHPUT
 
 _BUDGET = 16_000
-"""Points of a figure's lines over time, all together."""
+"""Maximum number of points of all lines over time in a figure."""
 _LEAST = 200
-"""Of a line."""
+"""Least number of points per line."""
 _TIME = "time"
-"""The group of what has time along x."""
+"""The group of figures that have time as x."""
 
 
 def drawn(figure: PanelFigure | LineFigure) -> page.Figure:
-    """What a page draws of a figure."""
+    """The page's figure for a report's figure."""
     return _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
 
 
 def _places(layout: Layout) -> tuple[Axis, dict[Any, float]]:
-    """The axis of x, and where its values stand."""
+    """The x axis, and the positions of its values."""
     if not layout.numeric:
         names = tuple(shown(value) for value in layout.x_values)
         return Axis(layout.x_title, scale="category", names=names), {
@@ -40,7 +40,7 @@ def _places(layout: Layout) -> tuple[Axis, dict[Any, float]]:
 
 
 def _slots(layout: Layout) -> tuple[Axis, dict[Any, float]]:
-    """As ``_places``, for what needs width: values that grow by factors stand at equal distances, like names."""
+    """As ``_places``, for items with a width. Values that grow by factors are at equal distances, as names are."""
     if not layout.geometric:
         return _places(layout)
     title = Axis.of(layout.x_title)
@@ -54,7 +54,7 @@ def _throughput(zero: bool = True, **more: Any) -> Axis:
 
 
 def _figure(figure: PanelFigure, panels: Sequence[Panel], **more: Any) -> page.Figure:
-    """A panel for each value of the layout's panels; all have the same scales."""
+    """One page panel per value of the layout's panels, all with the same scales."""
     return page.Figure(figure.name, figure.title, _sentence(figure), panels, alike=len(panels) > 1, **more)
 
 
@@ -87,7 +87,7 @@ def _time(figure: PanelFigure) -> page.Figure:
 
 
 def _seconds(columns: Sequence[Any], label: str = "time") -> Axis:
-    """From the beginning of the run, where that is not far before what is drawn."""
+    """A time axis. It starts at the run's start, unless that is far before the data."""
     firsts = [column[0] for column in columns if len(column)]
     lasts = [column[-1] for column in columns if len(column)]
     early = bool(firsts) and 0 <= min(firsts) <= 0.1 * max(lasts)
@@ -99,7 +99,7 @@ def _most(lines: int) -> int:
 
 
 def extremes(x: Any, y: Any, most: int) -> tuple[Any, Any]:
-    """At most so many points of a line that look as all do: of each stretch the least and the most."""
+    """Reduce a line to at most ``most`` points that look the same: the minimum and the maximum of each section."""
     import numpy as np
 
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
@@ -133,7 +133,7 @@ def _distribution(figure: PanelFigure) -> page.Figure:
 
 
 def _by_panel(figure: PanelFigure, x: Axis, y: Axis, made: Callable[[int, Any, Any], list[Series]]) -> list[Panel]:
-    """A panel for each value of the layout's panels, with what is made of each series in it."""
+    """One panel per value of the layout's panels; ``made`` makes the content for each series."""
     layout = figure.layout
     series: list[list[Series]] = [[] for _ in layout.panel_values]
     for column, row, one, part in figure.parts():
@@ -171,7 +171,7 @@ def _mean(figure: PanelFigure) -> page.Figure:
 def _measured(
     name: str, tint: str, x: list[float], part: Any, columns: tuple[str, str, str], symbol: Any, layout: Layout
 ) -> Series:
-    """Marks with intervals, joined where x is a scale."""
+    """Marks with intervals, connected if x is numeric."""
     low, middle, high = (part[column].to_numpy(dtype=float) for column in columns)
     kind = "line" if layout.numeric else "points"
     return Series(name, tint, x, middle, kind, low, high, symbol=symbol, width=2)  # type: ignore[arg-type]
@@ -218,7 +218,7 @@ def _lines(figure: LineFigure) -> page.Figure:
             same = [panel.same(value) for value in (min(ends), max(ends))]
             series.append(Series("the same", MUTED, [min(ends), max(ends)], same, width=1))
         if of_time:
-            # Its title stands below the lowest one.
+            # The axis title is below the lowest panel.
             last = at + figure.across >= len(figure.panels)
             x = _seconds([line.x for line in own], "time" if last else "")
         panels.append(Panel(x, y, series, panel.title))

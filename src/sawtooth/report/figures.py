@@ -1,4 +1,4 @@
-"""What each figure of a report draws: a table, a title and a sentence. Drawing is for ``plots`` and ``drawn``."""
+"""Determines what each figure of a report shows: a table, a title and a sentence. ``plots`` and ``drawn`` draw it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 THROUGHPUT = "goodput, Mbit/s"
 SHARE = "share of the total goodput, %"
 MOST_POINTS = 20_000
-"""Of a line over time: more than any screen shows apart, and few enough for a page to draw."""
+"""Maximum number of points of a line over time: more than a screen can show, and few enough to draw quickly."""
 
 
 def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
     """The figures that the study asks for, in its order."""
     layout = _layout_of(result, result.pooled, result.study.roles())
-    # Against a single value nothing can be drawn, and one box is five numbers.
+    # With a single value of x there is nothing to plot against, and a single box is only five numbers.
     asked = result.study.report.plots
     alone = ["time", "window", *probes.MAKERS, "latency", "latency-cdf", "completion", *applied.MAKERS]
     alone += ["distribution"] * (len(result.pooled) > 1)
@@ -38,7 +38,7 @@ def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
 
 
 def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
-    """How ``table`` is drawn: its columns have the ``roles``."""
+    """The layout for ``table``, whose columns have the ``roles``."""
 
     def values(name: str | None) -> tuple[Any, ...]:
         return (None,) if name is None else tuple(table[name].drop_duplicates().tolist())
@@ -90,9 +90,10 @@ def _time(result: StudyResult, layout: Layout) -> PanelFigure:
 
 
 def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
-    """``samples`` with as many neighbours averaged as leave each line ``MOST_POINTS`` at most, and how many those are.
+    """Average groups of neighbouring samples, so that no line has more than ``MOST_POINTS`` points. Returns the table
+    and the group size.
 
-    An average stands at the end of its last interval.
+    An average is at the end of its last interval.
     """
     place = samples.groupby(keys, sort=False).cumcount()
     together = int(place.max()) // MOST_POINTS + 1 if len(place) else 1
@@ -126,7 +127,7 @@ def _means(result: StudyResult, layout: Layout) -> DataFrame:
 
 
 def _bars(result: StudyResult) -> str:
-    """What marks and bars of a figure of means are."""
+    """What the marks and bars in a figure of means are, in words."""
     of = intervals(result.records)
     bars = f" Bars: {of}." if of else ""
     return f"Mean over all seeds, {means(result.records)}.{bars}"
@@ -164,7 +165,7 @@ def _compare(result: StudyResult, layout: Layout) -> PanelFigure:
 
 
 def _share(result: StudyResult, layout: Layout) -> PanelFigure:
-    """A line for each flow; what else varies gets a panel each."""
+    """One line per flow; one panel for each combination of the other varied fields."""
     shares = result.shares
     if shares.empty:
         return PanelFigure("share", "", "", shares, layout)

@@ -1,4 +1,4 @@
-"""Headline: the measure that a study is about. The report's first sentence and its cards compare it."""
+"""Headline: the main measure of a study. The first sentence of the report and its cards compare it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sawtooth.study.result import StudyResult
 from sawtooth.study.study import SHARE, THROUGHPUT
 
 _SENTENCE = 3
-"""Comparisons of the first sentence."""
+"""Number of comparisons in the first sentence."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A series and panel: what the headline is at the baseline and at the value that stands out. ``before`` and
-    ``after`` are those rows of the study's table."""
+    """The headline of one series and panel at the baseline and at the highlighted value. ``before`` and ``after`` are
+    these rows of the study's table."""
 
     who: str
     low: float
@@ -32,25 +32,25 @@ class Compared:
 
     @property
     def change(self) -> float:
-        """In percent; NaN from 0."""
+        """Change in percent; NaN if the baseline is 0."""
         return change_percent(self.high, self.low)
 
 
 def name_and_unit(column: str) -> tuple[str, str]:
-    """ "latency under load, median" and "ms"."""
+    """Split a column's title, for example into "latency under load, median" and "ms"."""
     title = "share of the first flow, %" if column == SHARE else TITLES[column]
     name, _, unit = title.rpartition(", ")
     return (name, unit) if name and " " not in unit and unit not in ("median", "mean") else (title, "")
 
 
 def amount(value: float, unit: str) -> str:
-    """32.1 ms, 45%."""
+    """A value with its unit: 32.1 ms, 45%."""
     digits = number(value, 1) if unit in ("Mbit/s", "%") else short(float(f"{value:.3g}"))
     return f"{digits}{unit}" if unit == "%" else f"{digits} {unit}".strip()
 
 
 def compared(result: StudyResult, who: Any) -> list[Compared]:
-    """From the baseline to the first value that stands out, for each series and panel that has the headline at both.
+    """Compare the baseline with the first highlighted value, for each series and panel that has the headline at both.
     ``who`` names a row."""
     roles = result.study.roles()
     keys = [name for name in result.places[0].key if name != roles.x]
@@ -75,7 +75,7 @@ def _value(result: StudyResult, row: dict[str, Any], column: str) -> float:
 
 
 def places(result: StudyResult) -> tuple[str, str]:
-    """The baseline and the value that stands out, in words."""
+    """The baseline and the highlighted value, in words."""
     roles = result.study.roles()
     if isinstance(roles.baseline, (int, float)):
         title = result.study.title_of(roles.x)
@@ -84,7 +84,7 @@ def places(result: StudyResult) -> tuple[str, str]:
 
 
 def sentence(result: StudyResult, found: list[Compared]) -> str:
-    """What the study found, in one sentence; empty where nothing is compared."""
+    """The study's result in one sentence; empty if nothing is compared."""
     if not found:
         return ""
     name, unit = name_and_unit(result.study.headline)
@@ -99,7 +99,8 @@ def sentence(result: StudyResult, found: list[Compared]) -> str:
 
 
 def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What it costs in throughput. Flows that go opposite ways are told apart: no line carries their sum."""
+    """The cost in throughput, in words. Flows in opposite directions are listed separately, because no link carries
+    their sum."""
     ways = opposite(result)
     if not ways:
         ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))

@@ -1,6 +1,5 @@
-"""Figures of measures beside throughput: latency over time and as a distribution, completion times by size, any columns
-of a study's table along x, or one against another.
-"""
+"""Figures of measures other than throughput: latency over time and as a distribution, completion times by size, columns
+of a study's table against x, or one column against another."""
 
 from __future__ import annotations
 
@@ -23,23 +22,22 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _BINS = 60
-"""Of a line over time, where that leaves ``_PROBES`` in each."""
+"""Maximum number of time bins of a line. There are fewer if bins would have less than ``_PROBES`` probes."""
 _PROBES = 20
-"""That a band from the 5th to the 95th percentile is of, at least."""
+"""Least number of probes in a bin, for a band from the 5th to the 95th percentile."""
 _QUANTILES = 200
 MOST_LINES = 7
-"""That one panel shows, told from each other."""
+"""Maximum number of lines that can be distinguished in one panel."""
 
 
 def _probed(result: StudyResult, layout: Layout) -> list[Point[Latency]]:
-    """The first probe of the points that are drawn."""
+    """The first probe flow of each point that is drawn."""
     return points(result, layout, ("probes",), lambda run: latencies(run)[:1])
 
 
 def over_time(result: StudyResult, layout: Layout) -> LineFigure:
-    """Bands of latency over time, a panel a point. ``table``: the key columns, ``t_s`` (middle of a span of time),
-    ``latency_p5_ms``, ``latency_p50_ms``, ``latency_p95_ms``, ``latency_idle_ms``.
-    """
+    """Bands of latency over time, one panel per point. ``table``: the key columns, ``t_s`` (middle of a time bin),
+    ``latency_p5_ms``, ``latency_p50_ms``, ``latency_p95_ms``, ``latency_idle_ms``."""
     import numpy as np
     import pandas as pd
 
@@ -104,9 +102,8 @@ def distribution(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def completion(result: StudyResult, layout: Layout) -> LineFigure:
-    """Completion times and slowdowns of transfers by size. ``table``: rows of ``StudyResult.completions``, seeds
-    together.
-    """
+    """Completion times and slowdowns of transfers by size. ``table``: rows of ``StudyResult.completions``, over all
+    seeds."""
     table = result.completions
     if not table.empty:
         table = table[table["seed"] == ALL]
@@ -132,9 +129,8 @@ def completion(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def harmed(result: StudyResult, layout: Layout) -> LineFigure:
-    """What flows lose in company, a panel for each company. ``table``: the key columns, ``flow``, ``harm``,
-    ``mean_mbps``.
-    """
+    """The throughput that flows lose when other flows share the link, with one panel per combination of flows.
+    ``table``: the key columns, ``flow``, ``harm``, ``mean_mbps``."""
     import pandas as pd
 
     keys = list(result.places[0].key)
@@ -162,21 +158,20 @@ def harmed(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def _scale(layout: Layout) -> tuple[dict[Any, float], tuple[str, ...]]:
-    """Where values of x stand, and their names where that is no scale."""
+    """Positions of the values of x, and their names if x is not numeric."""
     scale = {value: float(value) if layout.numeric else float(at) for at, value in enumerate(layout.x_values)}
     return scale, () if layout.numeric else tuple(shown(value) for value in layout.x_values)
 
 
 def along(result: StudyResult, layout: Layout) -> LineFigure:
-    """Columns of the study's table against x, a panel each. ``table``: the key columns and those, with ``_low`` and
-    ``_high`` over the seeds.
-    """
-    # The study's headline first.
+    """Columns of the study's table against x, one panel each. ``table``: the key columns and the drawn ones, with
+    ``_low`` and ``_high`` over the seeds."""
+    # The study's headline comes first.
     wanted = sorted(result.study.report.measures, key=lambda one: one != result.study.headline)
     table = _with_ends(result, wanted)
     titles = dict(TITLES)
     if THROUGHPUT in wanted and len(ways := _by_way(result)) > 1:
-        # No line carries the sum of both.
+        # Show the directions separately: no link carries their sum.
         at = wanted.index(THROUGHPUT)
         wanted[at : at + 1] = [f"{THROUGHPUT}_{whose}" for whose in ways]
         for whose, sums in ways.items():
@@ -213,8 +208,8 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def _by_way(result: StudyResult) -> dict[str, DataFrame]:
-    """The throughput of all flows that go one way, and of those that go back, by their names: the key columns, ``mean``
-    over the seeds, ``min`` and ``max``. One, where all go the same way."""
+    """Total throughput of the flows in each direction, by the direction's name: the key columns, ``mean`` over the
+    seeds, ``min`` and ``max``. One entry if all flows have the same direction."""
     if result.shares.empty:
         return {}
     keys = list(result.places[0].key)
@@ -227,15 +222,16 @@ def _by_way(result: StudyResult) -> dict[str, DataFrame]:
 
 
 def _facets(layout: Layout) -> list[tuple[str, tuple[Any, ...]]]:
-    """Title and values of the panels' columns for each row of panels: one row, unless that had more lines in a panel
-    than are told from each other; then one for each value."""
+    """Title and panel values for each row of panels. One row; if a panel would have too many lines to distinguish, one
+    row per value."""
     if len(layout.series_values) * len(layout.panel_values) <= MOST_LINES:
         return [("", ())]
     return list(zip(layout.panel_titles, layout.panel_values, strict=True))
 
 
 def trade(result: StudyResult, layout: Layout) -> LineFigure:
-    """One column of the study's table against another, a mark a point, a panel each value of the panels' columns."""
+    """One column of the study's table against another: one mark per point, one panel per value of the panels'
+    columns."""
     across, up = result.study.report.trade
     table = _with_ends(result, (across, up))
     panels, lines = [], []
@@ -270,7 +266,7 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def _one(result: StudyResult, layout: Layout, table: DataFrame, at: int, columns: tuple[str, str]) -> Line:
-    """A mark of its own for each value of x, where there is nothing else to tell points apart."""
+    """A separate mark for each value of x, if nothing else distinguishes points."""
     value = layout.x_values[at]
     part = table[table[layout.x] == value]
     x, y = (part[name].tolist() for name in columns)
@@ -283,7 +279,7 @@ def _is_steep(values: Any) -> bool:
 
 
 def _with_ends(result: StudyResult, columns: Sequence[str]) -> DataFrame:
-    """The key columns and ``columns``, seeds together, and the least and the most of the seeds."""
+    """The key columns and ``columns`` over all seeds, with the minimum and maximum over seeds."""
     keys = list(result.places[0].key)
     table = result.pooled[[*keys, *columns]].copy()
     seeds = result.details[result.details["seed"] != ALL].groupby(keys, sort=False)
@@ -296,7 +292,7 @@ def _with_ends(result: StudyResult, columns: Sequence[str]) -> DataFrame:
 
 
 def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[tuple[str, str, int, DataFrame]]:
-    """Rows that differ in x only, with name, colour and look."""
+    """Groups of rows that differ only in x, each with name, colour and look."""
     keys = [*([layout.series] if layout.series else []), *layout.panels]
     if not keys:
         yield layout.x_title, colour(None, 3), 0, table

@@ -1,4 +1,4 @@
-"""report.html: one page that needs no network, with every figure, its table, the comparison and the provenance."""
+"""report.html: one page that needs no network, with all figures, their tables, the comparison and the provenance."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 _SPREAD = ("std", "min", "25%", "50%", "75%", "max")
 MOST_ROWS = 200
-"""Of a figure's table in the page; the CSV beside it has them all."""
+"""Maximum number of rows of a figure's table in the page. The CSV file has all rows."""
 _ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
-"""Figures of which the first one that is there is the answer."""
+"""Figures that can answer the study's question. The first one that exists is shown as the answer."""
 _AGAIN = ("mean-log", "side-by-side")
-"""They show the same as the figure of means, and stay files."""
+"""Figures that show the same as the figure of means. They are only saved as files."""
 
 
 def write_report(result: StudyResult) -> Path:
-    """Writes plots/NAME.png, .svg and .csv for each figure, and report.html; returns the latter's path.
+    """Write plots/NAME.png, .svg and .csv for each figure, and report.html. Returns the path of report.html.
 
-    What is there already is replaced: all of it follows from the saved runs. Raises SawtoothError
+    Existing files are replaced, because everything is derived from the saved runs. Raises SawtoothError
     ``unwritable-output``, ``disk-full`` or ``not-a-result``.
     """
     plots = result.directory / "plots"
@@ -79,7 +79,7 @@ def write_report(result: StudyResult) -> Path:
 
 
 def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
-    """What the template has, and the figures of the page."""
+    """The values for the page's template, and the page's figures."""
     description = result.description
     first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=())
     scenario = first.scenario
@@ -141,7 +141,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
 
 
 def _best(figures: list[PanelFigure | LineFigure], column: str) -> PanelFigure | LineFigure | None:
-    """The one that answers what is asked, which shows the headline; of a single point there is none."""
+    """The figure that answers the study's question and shows the headline; None for a single point."""
     first = () if column == headline.THROUGHPUT else ("share",) if column == headline.SHARE else ("measures", "trade")
     order = list(dict.fromkeys([*first, *_ANSWERS]))
     found = [figure for figure in figures if figure.name in order]
@@ -156,7 +156,7 @@ def _caption(figure: Figure) -> str:
 
 
 def _estimates(result: StudyResult) -> list[dict[str, Any]]:
-    """A row a point: what a flow got and the estimate of it; of a study of probes only."""
+    """One row per point with a flow's throughput and its estimate. Only for studies of probes."""
     if not result.study.is_of_probes:
         return []
     rows = estimates.summary(result.probed, list(result.places[0].key))
@@ -168,7 +168,7 @@ def _at(result: StudyResult, value: Any) -> str:
 
 
 def _rows(result: StudyResult) -> list[dict[str, Any]]:
-    """The study's table, with misprints named and a gap between groups."""
+    """The study's table, with notes on misprints and a gap between groups."""
     x = result.study.roles().x
     keys = list(result.places[0].key)
     rows: list[dict[str, Any]] = []
@@ -193,7 +193,7 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
 
 
 def _shares(result: StudyResult) -> list[dict[str, Any]]:
-    """A row a flow over all seeds, with a gap between points; empty where no scenario has several flows."""
+    """One row per flow over all seeds, with a gap between points. Empty if no scenario has several flows."""
     if result.shares.empty:
         return []
     keys = list(result.places[0].key)
@@ -215,8 +215,8 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
 
 
 def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
-    """Rows over all seeds, with a gap between points; empty where there is nothing of the kind, or where the study is
-    of probes, whose waiting is not the question."""
+    """Rows over all seeds, with a gap between points. Empty if there are no such measures, or if the study is of
+    probes, whose delays are not its subject."""
     if table.empty or result.study.is_of_probes:
         return []
     keys = list(result.places[0].key)
@@ -234,7 +234,7 @@ def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
 
 
 def _applications(result: StudyResult) -> list[tuple[application.Told, list[dict[str, Any]]]]:
-    """A table for each kind of application, with a gap between points; empty where there is none."""
+    """One table per kind of application, with a gap between points. Empty if there are none."""
     keys = list(result.places[0].key)
     found = list(application.tables(result.applications))
     for _, rows in found:

@@ -1,4 +1,4 @@
-"""The path of a study in a few words: rate, round-trip time, queue, loss, flows; what varies as from and to."""
+"""The path of a study in a few words: rate, RTT, queue, loss, flows. Varied values are given as a range."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sawtooth.stats.path import slowest, trip_s
 from sawtooth.study.result import StudyResult
 
 _MOST = 200
-"""Points that are looked at; of more, some that lie evenly among them."""
+"""Maximum number of points that are examined. If there are more, an evenly spaced sample."""
 _NAMED = 4
-"""Different words that are listed."""
+"""Maximum number of different values that are listed by name."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A thing of the path, what it is, and whether it differs between points."""
+    """A property of the path, its value in words, and whether it differs between points."""
 
     name: str
     text: str
@@ -27,7 +27,7 @@ class Part:
 
 
 def parts(result: StudyResult) -> list[Part]:
-    """In the order in which data meets them; what a path has not got is left out."""
+    """The properties in the order in which data passes them. Missing ones are omitted."""
     points = result.study.points(seeds=[result.places[0].seed], overrides=result.description["overrides"])
     points = points[:: -(-len(points) // _MOST)]
     each = [point.scenario.compile() for point in points]
@@ -78,7 +78,7 @@ def _rate(compiled: Compiled) -> float | None:
 
 
 def _queue(compiled: Compiled) -> float | str | None:
-    """Packets; bytes as full frames; a kind of its own by its name."""
+    """The queue's size: packets; bytes are converted to full frames; a queue of another kind by its name."""
     found = slowest(compiled, compiled.flows[0].forward)
     if found is None:
         return None
@@ -91,13 +91,13 @@ def _queue(compiled: Compiled) -> float | str | None:
 
 
 def _round_trip(compiled: Compiled) -> float:
-    """Of an empty frame on an empty path, seconds."""
+    """RTT of an empty frame on an idle path, in seconds."""
     flow = compiled.flows[0]
     return float(trip_s(compiled, flow.forward, 0) + trip_s(compiled, flow.backward, 0))
 
 
 def _loss(compiled: Compiled) -> float:
-    """In the data's direction."""
+    """Loss in the direction of data."""
     kept = 1.0
     for link in compiled.way(compiled.flows[0].forward):
         kept *= 1 - link.loss_ppb / 1e9

@@ -1,4 +1,4 @@
-"""The figures as files: PNG and SVG by matplotlib. The same table gives the same bytes."""
+"""Writes the figures as PNG and SVG files with matplotlib. Equal tables give equal bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw(figure: PanelFigure | LineFigure, directory: Path) -> list[Path]:
 
 
 def on_canvas(figure: PanelFigure | LineFigure) -> Canvas:
-    """As Matplotlib's."""
+    """Draw a figure on a Matplotlib canvas."""
     with styled(figure.words):
         return _drawn(figure)
 
@@ -37,13 +37,13 @@ def _drawn(figure: PanelFigure | LineFigure) -> Canvas:
 
 
 def _panels(figure: PanelFigure) -> tuple[Canvas, Any]:
-    """A canvas with one row of axes, one for each panel."""
+    """A canvas with one row of axes, one per panel."""
     canvas, grid = figure.canvas(1, len(figure.layout.panel_values), height=4.2, sharey=True)
     return canvas, grid[0]
 
 
 def _finish(canvas: Canvas, panels: Any, layout: Layout, label: str) -> Canvas:
-    """What all panels get when everything is drawn."""
+    """Final steps for all panels, after everything is drawn."""
     for axes, title in zip(panels, layout.panel_titles, strict=True):
         axes.set_title(title)
         _x_axis(axes, layout)
@@ -53,12 +53,13 @@ def _finish(canvas: Canvas, panels: Any, layout: Layout, label: str) -> Canvas:
 
 
 def _from_zero(axes: Axes) -> None:
-    """The scale that all axes share. When everything is drawn: it keeps the upper end that it finds."""
+    """Let the shared scale of all axes start at 0. Call it after everything is drawn, because it fixes the upper
+    end."""
     axes.set_ylim(bottom=0)
 
 
 def _error(part: Any) -> list[Any]:
-    """How far the interval of the mean reaches below and above it."""
+    """Distances from the mean down and up to the ends of its interval."""
     low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
     high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
     return [low, high]
@@ -71,7 +72,7 @@ def _rank(label: str) -> int:
 def _legend(canvas: Canvas, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        # Ours first, then what is set beside it.
+        # Our series first, then the comparison values.
         ranked = sorted(zip(labels, handles, strict=True), key=lambda one: _rank(one[0]))
         labels, handles = [label for label, _ in ranked], [handle for _, handle in ranked]
         canvas.legend(handles, labels, loc="outside lower left", ncols=6, fontsize=9.5)

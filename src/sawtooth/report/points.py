@@ -1,4 +1,4 @@
-"""Which points a figure of samples draws, and what they are called there."""
+"""Selects the points that a figure of samples shows, and names them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 Seen = TypeVar("Seen")
 
 LEGIBLE = 12
-"""Points that are all drawn over time, or as a distribution; of more, those at the baseline and at what stands out."""
+"""Up to this many points are all shown over time or as a distribution. If there are more, only those at the baseline
+and at the highlighted values."""
 
 
 @dataclass(frozen=True)
 class Point(Generic[Seen]):
-    """One point: its key, its name among those drawn, its colour and the look of its line, and what each seed saw."""
+    """One point: its key, its name among the points shown, its colour, the look of its line, and the data of each
+    seed."""
 
     key: dict[str, Any]
     name: str
@@ -35,7 +37,8 @@ class Point(Generic[Seen]):
 def points(
     result: StudyResult, layout: Layout, tables: Sequence[str], seen: Callable[[Run], list[Seen]]
 ) -> list[Point[Seen]]:
-    """The points that are drawn, with what ``seen`` finds in these tables of each run; those without it left out."""
+    """The points shown, with the data that ``seen`` gets from these tables of each run. Points without data are
+    omitted."""
     found: dict[tuple[Any, ...], tuple[dict[str, Any], list[Seen]]] = {}
     for place in result.places:
         if is_drawn(layout, place.key):
@@ -46,13 +49,14 @@ def points(
 
 
 def is_drawn(layout: Layout, key: dict[str, Any]) -> bool:
-    """Whether a point is among those that a figure has room for."""
+    """Whether a figure has room for this point."""
     count = len(layout.x_values) * len(layout.series_values) * len(layout.panel_values)
     return count <= LEGIBLE or key[layout.x] in (layout.baseline, layout.detail)
 
 
 def named(result: StudyResult, layout: Layout, keys: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, int]]:
-    """A name of what varies among ``keys``, a colour by series (by x without one) and a look by the rest, for each."""
+    """For each of ``keys``: a name from the fields that vary, a colour by series (by x if there is none), and a look by
+    the remaining fields."""
     varied = [name for name in (keys[0] if keys else {}) if len({key[name] for key in keys}) > 1]
     by = layout.series if layout.series in varied else next(iter(varied), None)
     tints: dict[Any, int] = {}
@@ -71,6 +75,6 @@ def said(result: StudyResult, name: str, value: Any) -> str:
 
 
 def keys_of(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
-    """The points of a table's rows."""
+    """The points in a table's rows."""
     names = list(result.places[0].key)
     return [{str(name): value for name, value in row.items()} for row in table[names].to_dict("records")]

@@ -1,6 +1,6 @@
-"""Figures of studies with probes: what RTTs through a link say of its TCP flows, beside what those flows got.
+"""Figures of studies with probes: RTTs of probes through a link, beside the throughput of the link's TCP flows.
 
-They are drawn from ``StudyResult.probed``, a row for each window of probes and flow that ``report.flows`` names.
+They use ``StudyResult.probed``, which has one row per window of probes and flow named in ``report.flows``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CURVES = {
     "probe_increasing_percent": "increasing, %",
 }
 _OPEN = 4.0
-"""Factor from an estimate to where the open end of its interval is drawn."""
+"""An open end of an interval is drawn at this factor from the estimate."""
 _LEGIBLE = 6
-"""Panels of RTTs over time."""
+"""Maximum number of panels of RTTs over time."""
 
 
 def _itself(x: float) -> float:
@@ -39,7 +39,7 @@ def _one(_: float) -> float:
 
 
 def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, LineFigure]:
-    """Those of ``names`` that are of probes."""
+    """The figures of probes among ``names``."""
     asked = [name for name in names if name in MAKERS]
     if not asked:
         return {}
@@ -49,7 +49,7 @@ def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[s
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows that are drawn alike: the same values of all columns but ``x`` and the seed."""
+    """Rows that are drawn in the same way: equal values in all columns except ``x`` and the seed."""
 
     name: str
     tint: str
@@ -58,7 +58,8 @@ class _Group:
 
 
 def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[_Group]:
-    """Colours by what is compared: flows, or series of probes, or the study's series; the rest by marker and dash."""
+    """Groups of rows. Colours show what is compared (flows, series of probes, or the study's series); markers and
+    dashes show the rest."""
     several = [name for name in ("flow", "probe") if table[name].nunique() > 1]
     keys = [*several, *([layout.series] if layout.series else []), *layout.panels]
     if not keys:
@@ -83,7 +84,7 @@ def _plain(table: DataFrame) -> DataFrame:
 
 
 def curves(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
-    """The source's curves: mean, deviation and percent increasing against throughput."""
+    """The curves of the published source: mean, deviation and percent increasing, against throughput."""
     lines = []
     for group in _groups(result, layout, table):
         for panel, name in enumerate(_CURVES):
@@ -108,7 +109,7 @@ def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str
 
 
 def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
-    """What ``congestion estimate`` says against what flows got."""
+    """Estimates of ``congestion estimate`` against the flows' throughput."""
     import numpy as np
 
     lines = []
@@ -119,7 +120,7 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
             truth = rows["true_mbps"].to_numpy(float)
             found, low, high = (rows[name].to_numpy(float) for name in ("estimate_mbps", "low_mbps", "high_mbps"))
             lines.append(Line(0, group.name, group.tint, truth.tolist(), found.tolist(), **marks))
-            # A logarithmic axis has no place for an open end.
+            # A logarithmic axis cannot show an open end.
             low, high = np.where(low == 0, found / _OPEN, low), np.where(np.isnan(high), found * _OPEN, high)
             ends = {"low": (low / truth).tolist(), "high": (high / truth).tolist()}
             lines.append(Line(1, group.name, group.tint, truth.tolist(), (found / truth).tolist(), **ends, **marks))
@@ -146,7 +147,8 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
 
 
 def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
-    """How wrong the model is when the RTT that it assumes is; also where the command would refuse to assume it."""
+    """The model's error as a function of the error in the assumed RTT, including values that the command would
+    refuse."""
     import pandas as pd
 
     from sawtooth.congestion.assumed import assumed_rtts
@@ -190,7 +192,7 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFi
 
 
 def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
-    """RTTs of the last series of probes, first seed, at the baseline and at the value of ``x`` that stands out."""
+    """RTTs of the last series of probes, for the first seed, at the baseline and at the highlighted value of ``x``."""
     import pandas as pd
 
     from sawtooth.congestion.inputs.run import read

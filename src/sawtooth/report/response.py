@@ -1,4 +1,4 @@
-"""The figure of a response: throughput against loss on logarithmic scales, with what closed forms say."""
+"""The response figure: throughput against loss on logarithmic scales, with closed-form models."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def figure(result: StudyResult, layout: Layout) -> LineFigure:
-    """``table`` has a row a point, seeds together: the key columns, mean_mbps, ci_low_mbps, ci_high_mbps, and
-    formula_mbps, NaN where no closed form holds. An x of 0 has no place on a logarithmic scale and is left out.
+    """``table`` has one row per point, over all seeds: the key columns, mean_mbps, ci_low_mbps, ci_high_mbps, and
+    formula_mbps (NaN where no closed form applies). x = 0 is omitted, because a logarithmic scale has no place for it.
 
-    Of more than TOGETHER series each has a panel of its own, before the means of the others.
+    If there are more than TOGETHER series, each has its own panel, with the means of the others in the background.
     """
     keys = [*([layout.series] if layout.series else []), *layout.panels, layout.x]
     table = result.pooled[[*keys, "mean_mbps", "ci_low_mbps", "ci_high_mbps"]].copy()
@@ -48,7 +48,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def _behind(panel: int, layout: Layout, others: Sequence[DataFrame]) -> Line:
-    """The means of other series, one line with gaps between them."""
+    """The means of the other series, as one line with gaps."""
     x, y = [], []
     for part in others:
         x += [*part[layout.x], float("nan")]
@@ -71,14 +71,14 @@ def _lines(panel: int, layout: Layout, series: Any, number: int, part: DataFrame
 
 
 def _formulas(result: StudyResult, wanted: DataFrame) -> list[float]:
-    """Of each row of key columns, in Mbit/s."""
+    """The closed form's throughput for each row of key columns, in Mbit/s."""
     closed = get("model")
     found: dict[tuple[Any, ...], float] = {}
     for point in result.study.points(seeds=[1], overrides=result.description["overrides"]):
         try:
             mean = float(throughput(closed.run(point.scenario)).mean())
         except SawtoothError:
-            # No closed form covers it.
+            # No closed form applies.
             mean = float("nan")
         found[tuple(point.key[name] for name in wanted.columns)] = mean
     return [found.get(row, float("nan")) for row in wanted.itertuples(index=False, name=None)]

@@ -1,6 +1,7 @@
-"""The figure of what happens within runs: goodput, congestion window, round-trip time and queue over time.
+"""The figure of values inside runs: goodput, congestion window, RTT and queue over time.
 
-Of scenarios with one flow a line is a point of the study; of those with several it is a flow, and a point is a column.
+In scenarios with one flow, each line is a point of the study. With several flows, each line is a flow and each column a
+point.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LINES = 8
-"""Points, or flows, that are drawn together."""
+"""Maximum number of points, or flows, shown together."""
 MOST = 2000
-"""Times of a line; of more, every n-th is taken."""
+"""Maximum number of times per line. If there are more, every n-th is used."""
 _PANELS = {
     "goodput_mbps": "goodput, Mbit/s",
     "cwnd_segments": "congestion window, segments",
@@ -36,7 +37,7 @@ _TABLES = ("intervals", "tcp_info", "queues")
 
 @dataclass(frozen=True)
 class _Seen:
-    """A flow of a run over time: columns ``t_s`` and those of ``_PANELS`` that the engine has."""
+    """A flow of a run over time: columns ``t_s`` and those of ``_PANELS`` that the engine provides."""
 
     flow: str
     cc: str
@@ -45,7 +46,7 @@ class _Seen:
 
 @dataclass(frozen=True)
 class _Run:
-    """``count``: flows of the scenario, of which ``flows`` are the first."""
+    """One run. ``count``: number of flows in the scenario; ``flows`` has the first of them."""
 
     place: Place
     count: int
@@ -58,9 +59,8 @@ class _Run:
 
 
 def figure(result: StudyResult, layout: Layout) -> LineFigure:
-    """``table``: the key columns, ``flow``, ``t_s`` and, where the engine has them, ``goodput_mbps``, ``cwnd_segments``
-    and ``srtt_ms`` (of the flow's first connection), ``queue_packets`` (of the bottleneck).
-    """
+    """``table``: the key columns, ``flow``, ``t_s``, and, if the engine provides them, ``goodput_mbps``,
+    ``cwnd_segments`` and ``srtt_ms`` (of the flow's first connection), and ``queue_packets`` (of the bottleneck)."""
     import pandas as pd
 
     several = not result.shares.empty
@@ -71,7 +71,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
         return LineFigure("window-over-time", "", "", pd.DataFrame(), (), ())
     table = pd.concat(frames, ignore_index=True)
     columns = [name for name in _PANELS if name in table and table[name].notna().any()]
-    # Where points differ, the throughput of lone flows has a figure of its own.
+    # If points differ, another figure already shows the throughput of single flows.
     drawn = columns if several or len(runs) == 1 else [name for name in columns if name != "goodput_mbps"]
     names = [name for name, _, _ in named(result, layout, [run.place.key for run in runs])]
     if several:
@@ -90,7 +90,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
 
 
 def _places(result: StudyResult, layout: Layout, most: int) -> list[Place]:
-    """The first seed's points that there is room for: all, or those that stand out."""
+    """The points of the first seed that are shown: all if there is room, otherwise the highlighted ones."""
     first = [place for place in result.places if place.seed == result.places[0].seed]
     if len(first) <= most:
         return first
@@ -127,14 +127,14 @@ def _flows(run: Run) -> list[_Seen]:
 
 
 def _of(run: Run, name: str, flow: int) -> DataFrame:
-    """Rows of one flow, of a table that need not fit into memory."""
+    """The rows of one flow, from a table that may be larger than memory."""
     import pandas as pd
 
     return pd.concat([part[part["flow"] == flow] for part in groups(run.tables, name)], ignore_index=True)
 
 
 def _by_flow(runs: list[_Run], drawn: list[str]) -> list[Line]:
-    """Rows of panels are quantities, columns are points."""
+    """Panels: one row per quantity, one column per point."""
     lines = []
     for row, name in enumerate(drawn):
         for column, run in enumerate(runs):
