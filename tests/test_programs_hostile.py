@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from sawtooth.errors import SawtoothError
-from sawtooth.programs import Execution, Program, execute
+from sawtooth.programs import Execution, Program, execute, value_of
 from sawtooth.scenario import Scenario
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: an ordinary user's guest is that user")
@@ -299,6 +299,17 @@ def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         execute(scenario(), [Program("client", "true")], memory=memory)
     assert (caught.value.code, caught.value.field) == ("bad-usage", "memory")
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["[" * 100_000, '{"a": 1e999}', '{"a": NaN}', '{"a": ' + "9" * 5000 + "}", "nan", "inf", "-Infinity", "1e400"],
+)
+@pytest.mark.parametrize("place", ["stdout:/a", "stdout:(.+)"])
+def test_what_a_program_prints_is_a_finite_number_or_refused(printed: str, place: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        value_of(place, printed, "")
+    assert caught.value.code == "bad-measure"
 
 
 def test_what_outlives_its_program_ends_with_the_run(kernel: object) -> None:

@@ -25,6 +25,7 @@ HOSTILE = [
     "EXPLAIN/**/ANALYZE/**/COPY (SELECT 42) TO '{run}'",
     "EXPLAIN ANALYZE -- SELECT 1\n COPY (SELECT 42) TO '{run}'",
     "EXPLAIN (FORMAT json) COPY (SELECT 42) TO '{run}'",
+    "SELECT '\udc9b' AS a",
     "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 42) TO '{run}'",
     "EXPLAIN ANALYZE (FORMAT json) COPY (SELECT 42) TO '{run}'",
     "WITH x AS (COPY (SELECT 42) TO '{run}') SELECT * FROM x",

@@ -19,6 +19,7 @@ from tools.trials.forms import forms
 from tools.trials.links import links
 from tools.trials.modules import modules
 from tools.trials.phases import phases
+from tools.trials.recordings import recordings
 from tools.trials.sameness import at_once, clocks, determinism, elsewhere
 from tools.trials.stops import cluster_kills, kills, suspensions
 
@@ -33,6 +34,7 @@ TRIALS = {
     "modules": modules,
     "full-disk": full_disk,
     "damage": damage,
+    "recordings": recordings,
     "determinism": determinism,
     "elsewhere": elsewhere,
     "clocks": clocks,

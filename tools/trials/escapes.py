@@ -134,7 +134,7 @@ def _recorded(home: Path, column: str, text: str) -> list[str]:
     )
     path = home / "given.parquet"
     pq.write_table(pa.Table.from_pylist([row], schema()), path)
-    return ["watch", "--replay", str(path), "--once"]
+    return ["watch", "--replay", str(path), "--count", "1"]
 
 
 def _module(home: Path, text: str, where: str) -> list[str]:
@@ -259,7 +259,7 @@ PLACES: dict[str, Callable[[Path, str], list[str]]] = {
     ),
     "a scenario's file name": _named(["show", "FILE"]),
     "a capture's file name": _named(["capture", "FILE"]),
-    "a recording's file name": _named(["watch", "--replay", "FILE", "--once"]),
+    "a recording's file name": _named(["watch", "--replay", "FILE", "--count", "1"]),
     "a directory's name": _named(["run", "one-percent-loss", "--engine", "model", "--quiet", "--out", "FILE"]),
     "a query's column": lambda home, text: ["query", f'SELECT 1 AS "{text}"'.replace("\0", ""), "--in", str(home)],
     "a query's value": lambda home, text: ["query", f"SELECT '{text}' AS a".replace("\0", ""), "--in", str(home)],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 
 from sawtooth.errors import InputError
+from sawtooth.foreign import json_value
 
 _STREAMS = ("stdout", "stderr")
 _FIX = 'write "stdout:/time_total", a JSON pointer, or "stdout:([0-9.]+) Mbits", a regular expression with one group'
@@ -22,7 +23,9 @@ def value_of(wanted: str, stdout: str, stderr: str, *, field: str = "measure") -
     text = stdout if stream == "stdout" else stderr
     found = _pointed(text, place) if place.startswith("/") else _matched(text, place, field)
     try:
-        return float(found)  # type: ignore[arg-type]
+        if math.isfinite(number := float(found)):  # type: ignore[arg-type]
+            return number
+        raise ValueError
     except (TypeError, ValueError):
         said = "has nothing there" if found is None else f"has {str(found)[:60]!r} there, which is no number"
         raise InputError(
@@ -32,7 +35,7 @@ def value_of(wanted: str, stdout: str, stderr: str, *, field: str = "measure") -
 
 def _pointed(text: str, pointer: str) -> object:
     try:
-        value = json.loads(text)
+        value = json_value(text)
         for part in pointer[1:].split("/"):
             key = part.replace("~1", "/").replace("~0", "~")
             value = value[int(key)] if isinstance(value, list) else value[key]

@@ -55,6 +55,11 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
     duckdb = _duckdb()
     if len(sql) > LONGEST:
         raise InputError("bad-query", f"{len(sql)} characters; at most {LONGEST}", fix="write a shorter one")
+    try:
+        sql.encode()
+    except UnicodeEncodeError:
+        fix = "type it anew, without bytes of another encoding"
+        raise InputError("bad-query", "it is not UTF-8", field="SQL", fix=fix) from None
     found = Views(listing(directory, names=tuple(names), latest=latest))
     try:
         statements = duckdb.extract_statements(sql)
