@@ -1,4 +1,4 @@
-"""The simulator and the reading of captures, in Rust."""
+"""The part of the package written in Rust: the simulator, the scenario language, and the analysis of captures."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self, final
@@ -38,32 +38,32 @@ __all__ = [
 __version__: str
 
 MODULE_HOOKS: list[str]
-"""What of a module may run, by its number in the page of ``share_watch``; 0: nothing."""
+"""Names of a module's functions. ``share_watch`` records the running one by its position; 0: none."""
 OVERRUN: str
-"""What a panic says where a module wrote beyond its private memory."""
+"""Message of the panic if a module wrote beyond its private memory."""
 
 def capture_path(facts: str, segments: dict[str, NDArray[Any]], sacks: dict[str, NDArray[Any]]) -> str:
-    """The path behind a connection, as JSON: ``{"Ok": {"seen": …, "path": {"Ok": …}}}``; in the place of what there is
-    not is ``{"Err": {"code", "message", "fix"}}``.
+    """The estimated path of a connection, as JSON: ``{"Ok": {"seen": …, "path": {"Ok": …}}}``. A part that cannot be
+    estimated is ``{"Err": {"code", "message", "fix"}}``.
 
-    ``facts`` are the connection's own, as JSON, of ``read_capture``; ``segments`` and ``sacks`` its tables, each column
-    contiguous and of the type that it had. Other Python threads run meanwhile. Raises ValueError on anything else.
+    ``facts``: the connection's facts from ``read_capture``, as JSON. ``segments`` and ``sacks``: its tables, with
+    contiguous columns of unchanged types. Releases the GIL. Raises ValueError for other input.
     """
 
 CONGESTION_CONTROLS: list[str]
-"""Those that a scenario may name without a kernel of its own."""
+"""Congestion controls that a scenario can name without naming a kernel."""
 VARIANTS: dict[str, tuple[str, ...]]
-"""What else than Linux's behaviour the engine ``sim`` has under a control's name."""
+"""Variants that the engine ``sim`` has in addition to Linux's behaviour, by the congestion control's name."""
 
 @final
 class Scenario:
-    """A scenario that was read, checked and compiled. ``files`` answers for the files that it names, with the methods
-    of ``sawtooth.scenario.files``. What is wrong is an InputError with code, field and fix.
+    """A scenario that was read, checked and compiled. ``files`` reads the files that it names; it has the methods of
+    ``sawtooth.scenario.files``. Methods raise InputError with code, field and fix.
     """
 
     @staticmethod
     def read(tables: Mapping[str, Any], files: object) -> Scenario:
-        """From the tables of a file."""
+        """Read, check and compile the tables of a file."""
 
     @staticmethod
     def schema() -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Scenario:
         """The scenario with fields changed by dotted path."""
 
     def with_seed(self, seed: int) -> Scenario:
-        """The same with another seed, of which nothing that is checked depends. Raises InputError."""
+        """The same scenario with another seed. Raises InputError."""
 
     def as_custom(self, files: object) -> Scenario:
         """The same network and flows as a ``custom`` scenario."""
@@ -88,63 +88,67 @@ class Scenario:
         """The fields that were given, quantities as text."""
 
     def digest(self, files: object) -> str:
-        """SHA-256 of the canonical JSON of ``told``, files by what they say."""
+        """SHA-256 of the canonical JSON of ``told``, with files replaced by digests of their contents."""
 
     def flow_names(self) -> list[str]:
-        """The name of each flow: its own, or the one it gets."""
+        """The name of each flow: the given one, or a generated one."""
 
     def compile(
         self, files: object
     ) -> tuple[str, str | None, list[tuple[list[str], list[tuple[str, str]], str | None] | None]]:
-        """What ``Simulation`` takes; the kernel's name; of each flow the files, parameters and name of its module."""
+        """JSON for ``Simulation``; the kernel's name; the files, parameters and name of each flow's module."""
 
     def forget(self) -> None:
-        """Leaves what was compiled when it was read: ``compile`` does so again."""
+        """Discard the result of compiling, to save memory. ``compile`` then compiles again."""
 
 def read_part(name: str, given: Mapping[str, Any], files: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One table by the name of its class: its fields, and what of them was given. Raises InputError."""
+    """Read one table. ``name``: of its class. Returns its fields, and those that were given. Raises InputError."""
 
 def usual_fields(name: str) -> dict[str, Any]:
-    """What fields of a table are where they are absent."""
+    """The defaults of a table's fields."""
 
 def read_quantity(kind: str, given: object) -> tuple[int, str | None]:
-    """A quantity, by the name of its class, in its finest unit, and a queue's unit. Raises InputError."""
+    """Read a quantity. ``kind``: the name of its class. Returns its amount in its smallest unit, and a queue's unit.
+    Raises InputError.
+    """
 
 def write_quantity(kind: str, amount: int, unit: str | None = None) -> str:
-    """The one spelling of a quantity."""
+    """A quantity as text, in its canonical spelling."""
 
 def elsewhere(steps: list[str], fields: list[str]) -> str | None:
-    """A fix for an unknown field at ``steps``, where another one does what it says; ``fields``: those of its table."""
+    """A fix for an unknown field at ``steps``, if another field has its meaning. ``fields``: those of its table."""
 
 def describe_compiled(json: str) -> str:
-    """The same text of a compiled scenario that is given as JSON. Raises ValueError for what is none."""
+    """Text with all fields of a compiled scenario given as JSON. It is equal for equal scenarios, however the JSON is
+    written. Raises ValueError if it is not a compiled scenario.
+    """
 
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
 
 def event_names() -> list[str]:
-    """Names of what a watched simulation tells, by their numbers in its table ``events``."""
+    """Names of the events of a watched simulation. The table ``events`` has their positions in this list."""
 
 def host_limit(bytes: float, share: float, limit: str, host: str, how: str) -> tuple[str, str] | None:
-    """What a window or a buffer of ``bytes`` let be in flight, as JSON, and what that leaves open, in a sentence; None
-    where it was the ``limit`` for too small a ``share`` of the time to matter.
+    """The data in flight that a window or buffer of ``bytes`` allows, as JSON, and what cannot be known therefore, in a
+    sentence. None if it was the ``limit`` for too small a ``share`` of the time.
     """
 
 def largest_shares(shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Of each row the column of the largest share, the first of equal ones; -1 where all are 0 or NaN."""
+    """The column of the largest share in each row, the first of equal ones; -1 if all are 0 or NaN."""
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
+    """A 90% interval for the mean of a Poisson count: Jeffreys' gamma(count + 1/2). For a count of 0 it starts at 0."""
 
 def read_capture(
     path: str, details: int | None = None, progress: Callable[[int, int], object] | None = None
 ) -> tuple[str, dict[str, dict[str, NDArray[Any]]]]:
     """Facts of a pcap or pcapng file as JSON, and tables by name and column; see docs/reference/capture.md.
 
-    ``path`` may be ``-``, standard input. ``details`` is the index of the connection whose every segment is wanted
-    (tables ``segments`` and ``sacks``). ``progress`` is called with the bytes read and the bytes of the file (0: not
-    known). Other Python threads run meanwhile. Raises ValueError, ``CODE: text``, where the file is no capture at all,
-    and whatever ``progress`` raises.
+    ``path`` may be ``-``, standard input. ``details``: index of a connection whose segments are all returned (tables
+    ``segments`` and ``sacks``). ``progress`` is called with the bytes read and the file's size in bytes (0: unknown).
+    Releases the GIL. Raises ValueError, ``CODE: text``, if the file is not a capture, and any error that ``progress``
+    raises.
     """
 
 def refused_transfer(
@@ -154,9 +158,9 @@ def refused_transfer(
     rtt_mean_s: float | None,
     application: float,
 ) -> tuple[str, str, str] | None:
-    """Why a transfer says too little of its path: a code, what is wrong, what to do. None where it says enough.
+    """Why a transfer is not enough to estimate its path: a code, a message, a fix. None if it is enough.
 
-    ``application`` is the share of the time that the sender's application had nothing to send.
+    ``application``: share of the time in which the sender's application had nothing to send.
     """
 
 def replay(
@@ -171,69 +175,69 @@ def replay(
     ssthresh: int | None = None,
     seed: int = 1,
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-    """What ``control`` would have allowed when each data segment left: windows in segments, pacing rates in bytes a
-    second (inf: it does not pace).
+    """What the congestion control ``control`` would have allowed when each data segment was sent: windows in segments,
+    and pacing rates in bytes per second (inf: no pacing).
 
-    One entry a segment, in order of time: ``t_ns`` since the first, ``end`` the number after its last byte, ``known``
-    what its sender knew to be acknowledged, which never falls, both in bytes since the first data; ``known_ns`` when
-    it learned that, never after ``t_ns``; ``again``: it had been sent before. ``initial_window`` and ``ssthresh``, in
-    segments, are what it began with; None: slow start has no end yet. Raises ValueError for an unknown control and for
-    arrays that are not of one length.
+    Arrays have one entry per segment, in order of time. ``t_ns``: time since the first segment. ``end``: sequence
+    number after the last byte. ``known``: acknowledged bytes, never decreasing. Both count bytes since the first data.
+    ``known_ns``: when that acknowledgement arrived, at most ``t_ns``. ``again``: whether the segment is a
+    retransmission. ``initial_window`` and ``ssthresh``: the state at the start, in segments; None: no threshold yet.
+    Raises ValueError for an unknown control and for arrays of different lengths.
     """
 
 def share_watch(descriptor: int) -> None:
-    """From here on the file ``descriptor`` says which module's hook runs, and which signal ended this process, which
-    ends with its parent. Raises OSError.
+    """Start recording in the file ``descriptor`` which module function runs, and which signal ends this process. The
+    process also ends when its parent ends. Raises OSError.
     """
 
 def transfers(
     arrivals: str, seed: int, flow: int, start_ns: int, until_ns: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Transfers that come by themselves, as a simulation has them: ns since t = 0, in order, and bytes.
+    """The transfers of a source of kind ``arrivals``, as in a simulation: times in ns since t = 0, in order, and bytes.
 
-    ``arrivals`` is JSON as ``sawtooth.compiled.Arrivals`` makes it; ``flow`` the number of its flow. Raises ValueError
-    on JSON that is not that.
+    ``arrivals``: JSON as ``sawtooth.compiled.Arrivals`` makes it. ``flow``: the flow's number. Raises ValueError for
+    other JSON.
     """
 
 @final
 class Module:
-    """A module that a C compiler made of a source for Linux, opened anew: what it registers under ``name``.
+    """A newly loaded copy of a compiled Linux module, and the congestion control that it registers under ``name``.
 
-    Its code runs from here on. Raises ValueError (a kind, and words) where it is not taken.
+    Creating it runs the module's code. Raises ValueError (a kind and a message) if the module cannot be used.
     """
 
     def __new__(cls, library: str, parameters: list[tuple[str, str]], name: str | None) -> Self: ...
     @property
     def name(self) -> str:
-        """As it calls itself."""
+        """The control's own name."""
 
 @final
 class FlowLimits:
-    """What limits the flows of one run: of a compiled scenario, which is JSON as ``Scenario.compile`` makes it, and of
-    rows of its tables. Raises ValueError on JSON that is not that.
+    """Determines what limits the flows of one run, from the compiled scenario (JSON as ``Scenario.compile`` makes it)
+    and the rows of its tables. Raises ValueError for other JSON.
     """
 
     def __new__(cls, scenario: str) -> Self: ...
     @staticmethod
     def tables() -> list[tuple[str, list[str]]]:
-        """The tables that are read, in the order in which they are to be given, and their columns."""
+        """The tables to pass to ``add``, in this order, and their columns."""
 
     def add(self, table: str, columns: NDArray[np.float64]) -> None:
-        """More rows of a table: its columns, one after the other. Raises ValueError for a flow, transmitter or link
+        """Add rows of a table: its columns, one after the other. Raises ValueError for a flow, transmitter or link
         that the scenario does not have.
         """
 
     def told(self, now_s: float) -> str:
-        """What limits each flow of a run that has come to ``now_s``, as JSON: see ``Run.limits``."""
+        """What limits each flow of the run at time ``now_s``, as JSON; see ``Run.limits``."""
 
 @final
 class Simulation:
-    """One simulation of a compiled scenario, which is JSON as ``Scenario.compile`` makes it.
+    """One simulation of a compiled scenario (JSON as ``Scenario.compile`` makes it).
 
-    ``captures``: pcap files to be written, by the index of the host that sees the packets; ``modules``: what flows have
-    instead of a congestion control of the core, by their index; ``watched``: a table ``events`` tells what happens to
-    the first 16 connections of each flow and to their packets. Raises ValueError on JSON that is not that, or where it
-    is captured and watched; OSError for a file.
+    ``captures``: pcap files to write, by the index of the host that captures. ``modules``: modules that replace the
+    flows' congestion controls, by flow index. ``watched``: also produce the table ``events``, about the first 16
+    connections of each flow and their packets. Raises ValueError for other JSON, or for ``captures`` together with
+    ``watched``; OSError for a file.
     """
 
     def __new__(
@@ -246,12 +250,12 @@ class Simulation:
     def advance(self, until_ns: int, max_events: int) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
 
-        Other Python threads run meanwhile. Raises OSError where a capture cannot be written.
+        Releases the GIL. Raises OSError if a capture cannot be written.
         """
 
     def record(self, on: bool) -> None:
-        """From now on ``packets`` and ``hops`` have each packet's way from host to host, or no more, where it is
-        watched: of what is sent while it is on, at most a million hops between two calls of ``take``.
+        """Switch on or off, in a watched simulation, the tables ``packets`` and ``hops`` with each packet's path from
+        host to host. They cover packets sent while it is on, at most a million hops between two calls of ``take``.
         """
 
     def take(self) -> dict[str, dict[str, NDArray[Any]]]:
@@ -263,8 +267,8 @@ class Simulation:
 
     @property
     def events(self) -> int:
-        """Events so far."""
+        """Number of events processed so far."""
 
     @property
     def delivered_packets(self) -> int:
-        """Data packets delivered to receivers so far."""
+        """Number of data packets delivered to receivers so far."""

@@ -15,7 +15,7 @@ pub const ADDRESS: usize = 3;
 pub const BASES: usize = 16;
 pub const WORDS: usize = 512;
 
-/// Names of hooks. The number in the page is the position here plus 1.
+/// Names of hooks. The number in the page is the position here; 0 means that none runs.
 pub const HOOKS: [&str; 14] = [
     "",
     "module_init",

@@ -1,4 +1,4 @@
-//! Transfers that come by themselves: a flow's `source` of kind `arrivals`.
+//! Transfers that start at random times: a flow's `source` of kind `arrivals`.
 
 use crate::files::Files;
 use crate::kinds::Kind;
@@ -16,7 +16,7 @@ use std::fmt;
 const SHORTEST_NS: u64 = 1_000;
 const LONGEST_NS: u64 = 30 * 86_400 * PPB;
 
-/// What transfers offer on average: a rate, or a share of the slowest transmitter on their way.
+/// The mean load that transfers offer: a rate, or a share of the rate of the slowest transmitter on their path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     Rate(Rate),
@@ -111,7 +111,7 @@ fn agrees(arrivals: &Arrivals, files: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Arrivals {
-    /// As the core has them. `bottleneck_bps`: of the slowest transmitter on the way.
+    /// Converts to the core's form. `bottleneck_bps`: rate of the slowest transmitter on the path.
     pub fn compile(&self, bottleneck_bps: Option<u64>, files: &dyn Files) -> Result<net::Arrivals, Problem> {
         let open = self.open as usize;
         let sizes = self.sizes.as_ref().map_or(Ok(net::Sizes::Fixed(0)), |sizes| sizes.compile(files))?;
@@ -130,7 +130,7 @@ impl Arrivals {
         let (Some(load), Some(sizes)) = (self.load, &self.sizes) else {
             unreachable!("what says neither when nor how much was refused")
         };
-        // Bits in a second, in billionths.
+        // Bits per second, times 10^9.
         let load_ppb = match (load, bottleneck_bps) {
             (Load::Rate(rate), _) => u128::from(rate.bps) * u128::from(PPB),
             (Load::Share(share), Some(bps)) => u128::from(bps) * u128::from(share.ppb),
@@ -153,9 +153,10 @@ impl Arrivals {
     }
 }
 
-/// Nanoseconds in which so many bytes are offered, exactly, halves to the even one. None: too many.
+/// The nanoseconds in which this load offers so many bytes, exact, with halves rounded to even. None if too large.
 fn quotient(bytes: f64, load_ppb: u128) -> Option<u64> {
-    // 53 bits and a power of two: a mean is at least 1 byte, and at most 10^15, so all fit 128 bits.
+    // A float is a 53-bit number times a power of two. A mean is at least 1 byte and at most 10^15 bytes, so everything
+    // fits in 128 bits.
     let (mantissa, exponent) = libm::frexp(bytes);
     let over = (mantissa * 9_007_199_254_740_992.0) as u128 * 8 * u128::from(PPB) * u128::from(PPB);
     let under = load_ppb << u32::try_from(53 - exponent).ok()?;

@@ -1,7 +1,7 @@
-//! Applications at the receiving host that ask for what they get: `requests`, `pages` and `video` of a `source`.
+//! Applications at the receiving host that request their data: `requests`, `pages` and `video` of a `source`.
 //!
-//! `from` is the host that has the data, `to` the one that reads: it opens the connections, and its requests take the way
-//! back.
+//! `from` is the host that has the data, `to` the one that reads it. `to` opens the connections, and its requests
+//! travel on the reverse path.
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
@@ -15,7 +15,8 @@ use crate::view::View;
 use sawtooth_net::scenario as net;
 
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
-/// Netflix's, before each title had its own ("Per-Title Encode Optimization", Netflix Technology Blog, 2015).
+/// Netflix's fixed bitrates, used before each title had its own ("Per-Title Encode Optimization", Netflix Technology
+/// Blog, 2015).
 const LADDER: &[&str] = &[
     "235 kbit/s",
     "375 kbit/s",
@@ -44,7 +45,7 @@ kinds! {
     }
 }
 
-/// How long a reader waits before it asks again.
+/// How long a reader waits before its next request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Think {
     Fixed(Span),

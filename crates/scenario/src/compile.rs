@@ -1,4 +1,4 @@
-//! From a scenario to what engines take: names resolved, ways found, queues and counts as numbers.
+//! Converts a scenario to the engines' form: names are resolved, routes found, queues and counts converted to numbers.
 
 use crate::control::{Control, Module};
 use crate::files::{Files, Steps, Traced};
@@ -21,36 +21,36 @@ use crate::varying::steps_of;
 use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
-/// Ethernet's, IPv4's and TCP's headers; the option of timestamps; what IPv6's header has more.
+/// Header sizes in bytes: Ethernet, IPv4 and TCP; the timestamp option; the difference of an IPv6 header.
 pub(crate) const HEADERS: u64 = 14 + 20 + 20;
 pub(crate) const TIMESTAMPS: u64 = 12;
 const IPV6_MORE: u64 = 20;
 const MOST_QUEUE_PACKETS: i128 = 1_000_000_000;
-/// Bytes of kernel memory that a received segment takes beyond its payload.
+/// Bytes of kernel memory that a received segment uses in addition to its payload.
 const SEGMENT_OVERHEAD: u64 = 936;
 
-/// A scenario as engines take it.
+/// A scenario in the form that engines take.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// What the core runs. Flows with a module have none yet.
+    /// What the core runs. Flows with a module have no congestion control here.
     pub scenario: net::Scenario,
-    /// Which kernel the engine `kernel` boots, by name.
+    /// The name of the kernel that the engine `kernel` boots.
     pub kernel: Option<String>,
-    /// Of each flow: the sources of its congestion control.
+    /// For each flow, the sources of its module, if it has one.
     pub modules: Vec<Option<Sources>>,
 }
 
-/// A congestion control from its C sources.
+/// A congestion control given as C sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sources {
     pub files: Vec<String>,
-    /// By name, as text.
+    /// Parameters by name, as text.
     pub parameters: Vec<(String, String)>,
-    /// Which one, where they register several.
+    /// Which control to use if the sources register several.
     pub name: Option<String>,
 }
 
-/// Compiles a scenario. Problems are what only the whole can tell: names, routes, queues, totals.
+/// Compiles a scenario. Reports the problems that only show in the whole scenario: names, routes, queues, totals.
 pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled, Problem> {
     let network = build(scenario, files)?;
     let mut router = Router::new(&network);
@@ -90,7 +90,7 @@ pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled
     })
 }
 
-/// What of a wire changes when: by its trace, or by its changes.
+/// The changes of a link over time, from its trace or its `changes`.
 fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
     let mut found = steps_of(&wire.changes, scenario.duration.ns, scenario.seed, &wire.name, &wire.place)?;
     let of_trace = match &wire.trace {
@@ -118,7 +118,7 @@ fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
     Ok(found)
 }
 
-/// What holds at the beginning, and what comes later.
+/// The value at the start, and the later changes.
 fn first(mut steps: Vec<(u64, u64)>, otherwise: u64) -> (u64, Vec<(u64, u64)>) {
     match steps.first() {
         Some((0, value)) => {
@@ -130,7 +130,7 @@ fn first(mut steps: Vec<(u64, u64)>, otherwise: u64) -> (u64, Vec<(u64, u64)>) {
     }
 }
 
-/// Of the transmitters whose rate is not constant.
+/// Transmitters with a rate that is not constant.
 fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pace>, Problem> {
     let mut found = BTreeMap::new();
     for (wire, steps) in network.wires.iter().zip(varying) {
@@ -171,7 +171,7 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pa
     Ok(found)
 }
 
-/// The name of the one that all hosts run.
+/// The name of the kernel that all hosts run.
 fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Problem> {
     let all: Vec<&Option<String>> = settings.iter().map(|host| &host.kernel).collect();
     let Some(place) = all.iter().position(|one| *one != all[0]) else { return Ok(all[0].clone()) };
@@ -188,7 +188,8 @@ fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Proble
     Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
 }
 
-/// The first flow of the file through each transmitter, data or acknowledgements: bdp queues go by its base RTT.
+/// For each transmitter, the first flow in the file whose data or acknowledgements pass it. Queues in bdp use this
+/// flow's base RTT.
 fn first_crossing(network: &Network, flows: &[Placed]) -> BTreeMap<usize, usize> {
     let mut first = BTreeMap::new();
     for (place, placed) in flows.iter().enumerate() {
@@ -201,9 +202,9 @@ fn first_crossing(network: &Network, flows: &[Placed]) -> BTreeMap<usize, usize>
     first
 }
 
-/// A host as the core has it.
+/// A host in the core's form.
 fn compiled_host(name: &str, host: &Host) -> Result<net::Host, Problem> {
-    // With less than two segments of window the sender could wait for ever: the simulator has no window probes.
+    // With a window below two segments the sender could wait forever: the simulator has no window probes.
     let least = 2 * (host.mss + SEGMENT_OVERHEAD);
     if host.receive_buffer.bytes < least {
         let message =
@@ -329,7 +330,7 @@ impl Whole<'_> {
         })
     }
 
-    /// A limit in packets, or in bytes.
+    /// A queue's limit in packets or in bytes.
     fn bounds(
         &self,
         limit: Queue,
@@ -431,7 +432,7 @@ impl Whole<'_> {
     }
 }
 
-/// Full frames in billionths of a bandwidth-delay product, a half rounded up.
+/// Converts billionths of a bandwidth-delay product to full frames, with halves rounded up.
 fn frames(parts: u64, rate_bps: u64, rtt_ns: u64, frame: u64) -> i128 {
     let mut found = Natural::new(2 * u128::from(parts) * u128::from(rate_bps));
     found.multiply(rtt_ns);

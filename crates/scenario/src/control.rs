@@ -1,4 +1,4 @@
-//! Which congestion control a flow has: by name, as a variant, or as a module from its C sources.
+//! The congestion control of a flow: a name, a variant, or a module given as C sources.
 
 use crate::problem::{Problem, Wrong, below, first, one};
 use crate::schema::{self, Definitions};
@@ -7,8 +7,8 @@ use crate::value::{Table, Value};
 use crate::view::View;
 use crate::words::{shown, suggestion};
 
-/// All of Linux, as it names them, and BBR version 3 and Prague, which only patched kernels have; which of them an engine has is the
-/// engine's to say. A kernel that is named may have others.
+/// All congestion controls of Linux, by Linux's names, and BBR version 3 and Prague, which only patched kernels have.
+/// An engine may have only some of them. A kernel given by name may have others.
 pub const CONGESTION_CONTROLS: &[&str] = &[
     "bbr",
     "bbr3",
@@ -30,9 +30,9 @@ pub const CONGESTION_CONTROLS: &[&str] = &[
     "westwood",
     "yeah",
 ];
-/// What else than Linux's behaviour the simulator has under a control's name.
+/// Variants that the simulator has in addition to Linux's behaviour, by the control's name.
 pub const VARIANTS: &[(&str, &[&str])] = &[("bbr3", &["draft", "ecn"]), ("reno", &["abe"]), ("cubic", &["abe"])];
-/// As long as Linux lets names of congestion controls be.
+/// Linux's limit for names of congestion controls.
 const CONTROL: Rule = Rule::Letters("_-", 15);
 
 table! {
@@ -72,7 +72,7 @@ pub struct Sources(pub Vec<String>);
 pub struct Parameters(pub Vec<(String, Value)>);
 
 impl Control {
-    /// What it is called here.
+    /// Its name in tables and figures.
     pub fn label(&self) -> String {
         match self {
             Control::Named(name) => name.clone(),
@@ -88,7 +88,8 @@ impl Control {
         seen
     }
 
-    /// Refuses what no congestion control is called; on a `kernel` that was named, names are that kernel's to know.
+    /// Refuses names that no congestion control has. If a `kernel` is given by name, any name is allowed, because only
+    /// that kernel knows its controls.
     pub(crate) fn check(&self, kernel: Option<&str>) -> Result<(), Problem> {
         match self {
             Control::Named(name) if kernel.is_none() && !CONGESTION_CONTROLS.contains(&name.as_str()) => {
@@ -116,7 +117,7 @@ impl Control {
 }
 
 impl Module {
-    /// What it is called here: by its name, if that was given, else by its file's.
+    /// Its name in tables and figures: the given one, otherwise from its file's name.
     fn label(&self) -> String {
         if let Some(name) = &self.name {
             return name.clone();

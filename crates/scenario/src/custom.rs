@@ -11,7 +11,8 @@ use crate::units::Rate;
 use crate::words::suggestion;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the file draws itself. Codes: missing-field, unknown-name, duplicate-name, route-loop, conflict, no-route.
+/// The network that the file describes. Codes: missing-field, unknown-name, duplicate-name, route-loop, conflict,
+/// no-route.
 pub(crate) fn custom(scenario: &Scenario, files: &dyn Files) -> Result<Network, Problem> {
     let Scenario { hosts, cards, links, .. } = scenario;
     if hosts.is_empty() || links.is_empty() {
@@ -70,7 +71,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// One direction of a link.
+    /// Adds one direction of a link.
     #[allow(clippy::too_many_arguments)]
     fn draw(
         &self,
@@ -119,7 +120,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// Refuses a link's queue that no direction would use.
+    /// Refuses a queue of a link if no direction would use it.
     fn queue_has_a_rate(&self, link: &Link, at: &str) -> Result<(), Problem> {
         let is_used = |source: &str, own: &Direction| {
             let own_trace = own.trace.as_deref().is_some_and(|name| !name.is_empty());
@@ -137,7 +138,7 @@ impl Drawing {
         Err(Problem::new("conflict", message, fix).of(format!("{at}.queue")))
     }
 
-    /// The transmitter of one direction: the host's card, one of its own (made), or none.
+    /// The transmitter of one direction: the host's card, a new one, or none.
     #[allow(clippy::too_many_arguments)]
     fn transmitter(
         &self,
@@ -177,7 +178,7 @@ impl Drawing {
     }
 }
 
-/// Bytes. Refuses what no transmitter of the direction's `own` serves.
+/// Bytes per transmit opportunity. Refuses the field if the direction has no transmitter of its `own`.
 fn opportunity(
     link: &Link,
     own: &Direction,
@@ -196,13 +197,14 @@ fn opportunity(
     Err(Problem::new("conflict", message, fix).of(format!("{place}.opportunity")))
 }
 
-/// What a file of that name says.
+/// Reads the trace file of this name.
 pub(crate) fn trace(name: Option<&str>, field: &str, files: &dyn Files) -> Result<Option<Traced>, Problem> {
     let Some(name) = name else { return Ok(None) };
     files.trace(name).map(Some).map_err(|wrong| if wrong.field.is_none() { wrong.of(field) } else { wrong })
 }
 
-/// bit/s: the mean of opportunities, the first of steps; `None` where it says nothing of rates.
+/// The rate of a trace in bit/s: the mean for transmit opportunities, the first value for steps; `None` if the trace
+/// has no rates.
 pub(crate) fn traced_rate(traced: Option<&Traced>) -> Option<u64> {
     match traced? {
         Traced::Opportunities(trace) => {

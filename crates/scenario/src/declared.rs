@@ -21,7 +21,7 @@ use crate::view::View;
 
 macro_rules! by_name {
     ($($Table:ident)+) => {
-        /// Reads one table by itself. None: there is none of that name.
+        /// Reads a single table. None if no table has this name.
         pub fn read_table(name: &str, given: &Value, files: &dyn Files) -> Option<Result<View, Problem>> {
             let at = At { name: "", files };
             match name {
@@ -30,7 +30,7 @@ macro_rules! by_name {
             }
         }
 
-        /// What fields of a table are where they are absent, as a program calls and sees them. None: there is none of that name.
+        /// Defaults of a table's fields, with the names and types that a program sees. None if no table has this name.
         pub fn usual_fields(name: &str) -> Option<Vec<(&'static str, View)>> {
             match name {
                 $( stringify!($Table) => Some($Table::usual()), )+
@@ -48,7 +48,7 @@ by_name! {
 }
 
 impl Scenario {
-    /// A field by the name that a program calls it. None: there is none.
+    /// A field by its name in programs. None if it does not exist.
     pub fn field(&self, name: &str) -> Option<View> {
         macro_rules! fields {
             ($($field:ident)+) => {

@@ -1,4 +1,5 @@
-//! Random numbers of changes: those of Python's `random.Random`, begun with a text. Scenarios have drawn them so from the beginning.
+//! Random numbers for changes: those of Python's `random.Random` seeded with a text. They stay the same so that old
+//! scenarios keep their results.
 
 use sha2::{Digest, Sha512};
 
@@ -12,11 +13,11 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// The text and its SHA-512 are the key, as of CPython's `random.seed`, version 2.
+    /// Seeds with the text and its SHA-512, as version 2 of CPython's `random.seed` does.
     pub fn new(text: &str) -> Draws {
         let mut bytes = text.as_bytes().to_vec();
         bytes.extend(Sha512::digest(text.as_bytes()));
-        // A number, most significant byte first; its words, least significant first.
+        // Converts a number (most significant byte first) to words (least significant first).
         let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
         let word = |bytes: &[u8]| bytes.iter().fold(0, |sum: u32, byte| sum << 8 | u32::from(*byte));
         Draws::by_key(&bytes[start..].rchunks(4).map(word).collect::<Vec<_>>())
@@ -69,7 +70,7 @@ impl Draws {
         word ^ word >> 18
     }
 
-    /// From 0 to below 1, in steps of 2^-53.
+    /// A number from 0 to below 1, in steps of 2^-53.
     pub fn next(&mut self) -> f64 {
         let (high, low) = (f64::from(self.word() >> 5), f64::from(self.word() >> 6));
         (high * 67_108_864.0 + low) / 9_007_199_254_740_992.0
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_numbers_are_cpythons() {
-        // random.Random("1 a>b 0 rate"), the first three of random().
+        // The first three values of random() for random.Random("1 a>b 0 rate").
         let mut draws = Draws::new("1 a>b 0 rate");
         assert_eq!([draws.next(), draws.next(), draws.next()], EXPECTED);
     }

@@ -1,4 +1,4 @@
-//! A ready topology's scenario written out as `custom`: hosts, cards, links and routes.
+//! Rewrites a scenario with a ready topology as `custom`: hosts, cards, links and routes.
 
 use crate::compile::Compiled;
 use crate::custom::custom;
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 const READY: &[&str] = &["path", "chain", "dumbbell", "parking-lot", "home"];
 
 impl Scenario {
-    /// The same network and flows as a `custom` scenario. What is random differs by its draws: links are in another order. A flow that is
-    /// spread over pairs is one for each. Code unsupported for a path with a trace.
+    /// The same network and flows as a `custom` scenario. Random numbers differ, because the links are in another
+    /// order. A flow over several pairs becomes one flow per pair. Code unsupported for a path with a trace.
     pub fn as_custom(&self, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         if self.path.as_ref().is_some_and(|path| path.trace.is_some()) {
             let message = "path.trace describes three links at once, and a custom topology has one trace per link";
@@ -81,7 +81,7 @@ impl Scenario {
     }
 }
 
-/// Without what has no value.
+/// Removes fields without a value.
 fn without_nothing(value: Value) -> Value {
     match value {
         Value::Table(table) => {
@@ -93,7 +93,7 @@ fn without_nothing(value: Value) -> Value {
     }
 }
 
-/// Of the hosts all of whose wires leave by one transmitter that has the host's name.
+/// The cards: transmitters with the name of a host, if all wires of that host leave through them.
 fn cards(network: &Network) -> BTreeMap<usize, &Transmitter> {
     let mut used: BTreeMap<usize, Vec<Option<usize>>> = BTreeMap::new();
     for wire in &network.wires {
@@ -114,7 +114,7 @@ fn rate_and_queue(transmitter: &Transmitter) -> Value {
     Value::Table(told)
 }
 
-/// Wires in pairs; where both directions say the same, the link does.
+/// Wires in pairs. If a setting is the same in both directions, it is set on the link.
 fn links(network: &Network, cards: &BTreeMap<usize, &Transmitter>) -> Vec<Value> {
     let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let mut pairs: Vec<Vec<&Wire>> = Vec::new();
@@ -128,7 +128,7 @@ fn links(network: &Network, cards: &BTreeMap<usize, &Transmitter>) -> Vec<Value>
     }
     let link = |pair: Vec<&Wire>| {
         let said: Vec<Table> = pair.iter().map(|wire| said(network, wire, cards)).collect();
-        // The other direction of a single one is nobody's way, and has no rate.
+        // If only one direction is used, its rate and queue stay with the direction, because the other has none.
         let is_common = |name: &str, value: &Value| {
             said.iter().all(|other| other.get(name) == Some(value))
                 && (pair.len() > 1 || !["rate", "queue"].contains(&name))
@@ -188,7 +188,7 @@ fn short<A: crate::varying::Short>(one: &A) -> Value {
     one.shortly(one.write())
 }
 
-/// What of a change is a wire's. None: nothing.
+/// The part of a change that applies to one wire; None if nothing does.
 fn mine(change: Value, changing: [bool; 3]) -> Option<Value> {
     let Value::Table(change) = change else { return None };
     let is_mine = |name: &str| match ["rate", "delay", "loss"].iter().position(|what| *what == name) {
@@ -204,7 +204,7 @@ fn mine(change: Value, changing: [bool; 3]) -> Option<Value> {
     says.then_some(Value::Table(kept))
 }
 
-/// Those that the fewest hops would not be, by the hosts between.
+/// Routes that differ from the one with the fewest hops, given by the hosts in between.
 fn routes<'a>(
     network: &Network,
     placed: impl Iterator<Item = &'a Placed>,

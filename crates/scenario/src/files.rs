@@ -1,9 +1,9 @@
-//! What a scenario says by naming a file. Nothing here opens one: who calls reads them, and says what is in them.
+//! What a scenario takes from files. This crate opens no file: the caller reads them and passes on their contents.
 
 use crate::problem::Problem;
 use sawtooth_net::scenario::Trace;
 
-/// From when (ns), and the new value: bit/s, ns, parts per billion; each in order, no time twice.
+/// Changes: time in ns and the new value (bit/s, ns, or parts per billion), in order, with no time twice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps {
     pub rates: Vec<(u64, u64)>,
@@ -11,41 +11,44 @@ pub struct Steps {
     pub losses: Vec<(u64, u64)>,
 }
 
-/// What a trace of a link says.
+/// The content of a link's trace.
 #[derive(Clone, Debug)]
 pub enum Traced {
     Opportunities(Trace),
     Steps(Steps),
 }
 
-/// Transfers of a list: times in ns, in order, and bytes; none where the file has no such column.
+/// A list of transfers: times in ns (in order) and bytes; None for a missing column.
 #[derive(Clone, Debug, Default)]
 pub struct Listed {
     pub times_ns: Vec<u64>,
     pub bytes: Vec<u64>,
 }
 
-/// Reads files that a scenario names, strictly. Asked again for the same name it answers the same.
+/// Reads the files that a scenario names, with strict checks. Repeated calls with the same name return the same
+/// content.
 pub trait Files {
     /// Codes: file-not-found, file-unreadable, bad-trace.
     fn trace(&self, name: &str) -> Result<Traced, Problem>;
-    /// Deviations of equal chances, in 1/8192 of the standard deviation. Codes: the same, bad-table.
+    /// Equally probable deviations, in 1/8192 of the standard deviation. Codes: file-not-found, file-unreadable,
+    /// bad-table.
     fn deviations(&self, name: &str) -> Result<Vec<i16>, Problem>;
-    /// Points of a distribution: bytes, and the share that is no larger in parts per billion. Codes: the same, bad-cdf.
+    /// Points of a cumulative distribution: bytes, and the share of sizes up to that in parts per billion. Codes:
+    /// file-not-found, file-unreadable, bad-cdf.
     fn distribution(&self, name: &str) -> Result<Vec<[u64; 2]>, Problem>;
-    /// Codes: the same, bad-transfers.
+    /// Codes: file-not-found, file-unreadable, bad-transfers.
     fn transfers(&self, name: &str) -> Result<Listed, Problem>;
-    /// SHA-256 of what a file says, in hexadecimal; its name where it cannot be read.
+    /// SHA-256 of a file's content, in hexadecimal; the file's name if it cannot be read.
     fn digest_of(&self, name: &str) -> String {
         name.into()
     }
-    /// The same of a module's C sources, and the headers beside them.
+    /// The digest of a module's C sources and the headers beside them.
     fn digest_of_sources(&self, names: &[String]) -> String {
         names.join(" ")
     }
 }
 
-/// Where there are none, as in a page.
+/// For use without files, as in a page.
 pub struct NoFiles;
 
 impl NoFiles {

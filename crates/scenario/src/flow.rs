@@ -13,7 +13,7 @@ use crate::view::View;
 
 const LIFETIME: Rule = Rule::Between("1 ms", "30 d");
 
-/// The shortest and the longest.
+/// The shortest and the longest lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lifetime(pub Span, pub Span);
 
@@ -85,7 +85,7 @@ fn agrees(flow: &Flow, _: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Flow {
-    /// Whether it sends datagrams, and so has no congestion control.
+    /// Whether it sends datagrams and therefore has no congestion control.
     pub fn is_datagrams(&self) -> bool {
         matches!(self.source, Some(Source::Udp(_)))
     }
@@ -98,12 +98,12 @@ impl Flow {
         self.source.as_ref().is_some_and(Source::is_asked)
     }
 
-    /// What its congestion control is called here; "udp" where there is none.
+    /// The name of its congestion control in tables and figures; "udp" if it has none.
     pub fn control(&self) -> String {
         if self.is_datagrams() { "udp".into() } else { self.cc.label() }
     }
 
-    /// What of a flow does not go together. Fields are the flow's.
+    /// Refuses contradictions between a flow's fields.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let conflict = |message: &str, fix: &str, field: &str| Err(Problem::new("conflict", message, fix).of(field));
         if self.bytes.is_some() && self.duration.is_some() {

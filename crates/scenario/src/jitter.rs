@@ -1,4 +1,4 @@
-//! Jitter: how a packet's delay deviates; by a distribution's name, or by a file of deviations.
+//! Jitter: random deviation of a packet's delay, from a named distribution or a file.
 
 use crate::files::Files;
 use crate::problem::Problem;
@@ -9,7 +9,7 @@ use crate::value::Value;
 use crate::varying::Short;
 use sawtooth_net::scenario as net;
 
-/// Entries of a table, as of netem's own.
+/// Entries of a table, as in netem's own tables.
 const DEVIATIONS: u32 = 4096;
 const SCALE: f64 = 8192.0;
 
@@ -50,7 +50,7 @@ fn agrees(jitter: &Jitter, files: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Jitter {
-    /// As the core has it.
+    /// Converts to the core's form.
     pub fn compile(&self, files: &dyn Files) -> Result<net::Jitter, Problem> {
         let table = match &self.table {
             Some(name) => files.deviations(name)?,
@@ -60,14 +60,14 @@ impl Jitter {
     }
 }
 
-/// Deviations of 4096 equal chances, in 1/8192 of the standard deviation; none for `uniform`.
+/// 4096 equally probable deviations, in 1/8192 of the standard deviation; none for `uniform`.
 ///
-/// By the inverse of each distribution, with mean 0 and deviation 1; then cut to 16 bits, four deviations, as netem's are,
-/// which takes a quarter from the deviation of `pareto`.
+/// Computed from the inverse of each distribution with mean 0 and standard deviation 1, then limited to 16 bits (four
+/// standard deviations), as netem's tables are. For `pareto` this reduces the standard deviation by a quarter.
 fn deviations(distribution: &str) -> Vec<i16> {
     let chances = || (0..DEVIATIONS).map(|number| (f64::from(number) + 0.5) / f64::from(DEVIATIONS));
     let normal = || standard(chances().map(inverse_normal).collect());
-    // The deviation of a shape of 3 is finite, its third moment is not.
+    // With a shape of 3 the standard deviation is finite, the third moment is not.
     let pareto = || standard(chances().map(|chance| libm::pow(1.0 - chance, -1.0 / 3.0)).collect());
     let values = match distribution {
         "normal" => normal(),
@@ -103,7 +103,7 @@ fn inverse_normal(chance: f64) -> f64 {
     if q < 0.0 { -found } else { found }
 }
 
-/// Factors above and below, of the highest power first.
+/// Coefficients of numerator and denominator, highest power first.
 type Ratio = ([f64; 8], [f64; 8]);
 
 #[allow(clippy::excessive_precision)] // As printed.

@@ -1,11 +1,12 @@
-//! The compiled form as text: what the core, a guest and a page read.
+//! The compiled form as JSON, read by the core, a guest and a page.
 
 use crate::compile::Compiled;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{Result, Write};
 
-/// A space after each comma and colon, as Python writes JSON: what was kept by older versions stays the same, byte by byte.
+/// Writes a space after each comma and colon, as Python does, so that output is equal byte by byte to that of older
+/// versions.
 struct Spaced;
 
 impl Formatter for Spaced {
@@ -23,7 +24,7 @@ impl Formatter for Spaced {
 }
 
 impl Compiled {
-    /// What `sawtooth_net::scenario::Scenario::parse` takes.
+    /// JSON that `sawtooth_net::scenario::Scenario::parse` takes.
     pub fn to_json(&self) -> String {
         let mut text = Vec::new();
         self.scenario

@@ -1,4 +1,4 @@
-//! Tables of several kinds, told by their field `kind`.
+//! Tables that exist in several kinds, distinguished by their field `kind`.
 
 use crate::problem::{Problem, Wrong, first, one};
 use crate::python;
@@ -7,7 +7,7 @@ use crate::table::{At, Field, Rule, not_known};
 use crate::value::{Table, Value};
 use crate::words;
 
-/// The field `kind` of a table that is read because it has that kind.
+/// The field `kind` of a table whose kind is already known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind(String);
 
@@ -25,7 +25,7 @@ impl Field for Kind {
     }
 }
 
-/// Reads a table by its kind: `read` of one of `kinds`. What is wrong in it is told of its fields.
+/// Reads a table by its kind, with the `read` function of one of `kinds`. Problems name the table's fields.
 pub(crate) fn of_kind<A>(
     given: &Table,
     kinds: &[&'static str],
@@ -48,7 +48,7 @@ pub(crate) fn of_kind<A>(
     read(known, &Value::Table(given.clone())).map_err(|wrong| one(first(wrong)))
 }
 
-/// An enum of the tables that a field may have, by kind.
+/// Declares an enum of the tables that a field may have, by kind.
 macro_rules! kinds {
     (
         $(#[doc = $about:literal])+
@@ -63,7 +63,7 @@ macro_rules! kinds {
         impl $Name {
             pub const KINDS: &'static [&'static str] = &[$($kind),+];
 
-            /// Reads a table. Problems are of its fields.
+            /// Reads a table. Problems name its fields.
             pub(crate) fn read(
                 given: &$crate::value::Table,
                 files: &dyn $crate::files::Files,
@@ -77,7 +77,7 @@ macro_rules! kinds {
                 })
             }
 
-            /// What is declared of each kind's fields.
+            /// The declared fields of each kind.
             pub fn declared() -> Vec<(&'static str, &'static [$crate::table::Declared])> {
                 vec![$( ($kind, <$Table as $crate::table::Declare>::FIELDS) ),+]
             }
@@ -94,7 +94,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Of each kind, and of `more` than tables.
+            /// The schema of each kind, and of `more`, for values that are not tables.
             pub(crate) fn schema(
                 more: Option<$crate::value::Value>,
                 definitions: &mut $crate::schema::Definitions,

@@ -1,4 +1,4 @@
-//! The language of scenarios: tables of a file in, every value checked, and out what the core runs.
+//! The language of scenarios: reads the tables of a file, checks every value, and produces what the core runs.
 //!
 //! ```text
 //! TOML, JSON ─► Value ─► Scenario ─► Network ─► Compiled ─► sawtooth-net
@@ -6,8 +6,9 @@
 //!                           custom.rs, routing.rs, place.rs
 //! ```
 //!
-//! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. Nothing here opens a
-//! file: what a scenario names is asked of [`Files`]. What is wrong is a [`Problem`], with the field, and a fix.
+//! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. This
+//! crate opens no file: it gets the contents of files that a scenario names from [`Files`]. An error is a [`Problem`] with
+//! the field and a fix.
 
 #![allow(clippy::cast_precision_loss)]
 

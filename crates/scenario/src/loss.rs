@@ -67,7 +67,7 @@ fn is_one(pattern: &LossPattern, _: &dyn Files) -> Result<(), Problem> {
     }
 }
 
-/// Whether any chain of two states loses this share in bursts of this length.
+/// Whether a two-state chain can lose this share in bursts of this length.
 fn are_possible(mean: Loss, burst: Burst) -> Result<(), Problem> {
     let (p, r) = chances(mean, burst);
     if p > PPB {
@@ -86,7 +86,8 @@ fn are_possible(mean: Loss, burst: Burst) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Chances of beginning a burst and of ending one, in parts per billion, so that `p / (p + r)` is the mean.
+/// Probabilities of starting (`p`) and of ending (`r`) a burst, in parts per billion, so that `p / (p + r)` is the
+/// mean.
 fn chances(mean: Loss, burst: Burst) -> (u64, u64) {
     let r = nearest(u128::from(PPB) * 1_000, burst.milli.into());
     match PPB - mean.ppb {
@@ -95,7 +96,7 @@ fn chances(mean: Loss, burst: Burst) -> (u64, u64) {
     }
 }
 
-/// What a scenario file may give as a loss.
+/// The values that a scenario file may give as a loss.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossModel {
     Share(Loss),
@@ -105,7 +106,7 @@ pub enum LossModel {
 impl LossModel {
     pub const NONE: LossModel = LossModel::Share(Loss { ppb: 0 });
 
-    /// The share of packets that is lost in the long run, in parts per billion; above 0 where any is lost.
+    /// The long-term share of lost packets in parts per billion; above 0 if any packet can be lost.
     pub fn ppb(&self) -> u64 {
         match self {
             LossModel::Share(share) => share.ppb,
@@ -116,7 +117,7 @@ impl LossModel {
         }
     }
 
-    /// As the core has it. None: each packet by itself.
+    /// Converts to the core's form. None: each packet is lost independently.
     pub fn compile(&self) -> Option<net::LossPattern> {
         let LossModel::Pattern(pattern) = self else { return None };
         Some(match *pattern {
@@ -134,7 +135,7 @@ impl LossModel {
 }
 
 impl GilbertElliott {
-    /// The share that is lost in the long run, when p / (p + r) of the packets find the bad state.
+    /// The long-term loss share, given that p / (p + r) of the packets find the bad state.
     fn ppb(&self) -> u64 {
         let (p, r) = (u128::from(self.p.ppb), u128::from(self.r.ppb));
         if p == 0 {
@@ -145,7 +146,7 @@ impl GilbertElliott {
     }
 }
 
-/// `over / under` to the nearest whole number, halves to the even one.
+/// `over / under` rounded to the nearest integer, halves to even.
 pub(crate) fn nearest(over: u128, under: u128) -> u64 {
     let (whole, rest) = (over / under, over % under);
     let up = 2 * rest > under || (2 * rest == under && whole % 2 == 1);

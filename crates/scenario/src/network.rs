@@ -1,4 +1,4 @@
-//! Hosts, transmitters and directed links: what every topology is built into and routes are found in.
+//! Hosts, transmitters and directed links: every topology is built as such a network, and routes are found in it.
 
 use crate::files::Traced;
 use crate::jitter::Jitter;
@@ -8,7 +8,7 @@ use crate::queue::QueueModel;
 use crate::varying::{Change, Reorder, Share};
 use std::collections::BTreeMap;
 
-/// Sends one frame after another at a rate, with a queue before it.
+/// Sends one frame after another at a rate, and has a queue.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     pub name: String,
@@ -18,7 +18,7 @@ pub struct Transmitter {
     pub place: String,
 }
 
-/// One direction of a link. Hosts and transmitters are numbers of the network's.
+/// One direction of a link. Hosts and transmitters are given by their numbers in the network.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub name: String,
@@ -32,7 +32,7 @@ pub struct Wire {
     pub aggregation_ns: u64,
     pub opportunity_bytes: u64,
     pub changes: Vec<Change>,
-    /// What of `changes` and `trace` is this wire's: rate, delay, loss.
+    /// Which of `changes` and `trace` apply to this wire: rate, delay, loss.
     pub changing: [bool; 3],
     pub trace: Option<Traced>,
     pub jitter: Option<Jitter>,
@@ -40,19 +40,19 @@ pub struct Wire {
     pub duplicate: Option<Share>,
     pub corrupt: Option<Share>,
     pub policer: Option<Policer>,
-    /// The field of the scenario file that draws it, for messages.
+    /// The field of the scenario file that describes this wire, for messages.
     pub place: String,
 }
 
-/// What a scenario draws.
+/// The network of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     pub hosts: Vec<String>,
     pub transmitters: Vec<Transmitter>,
     pub wires: Vec<Wire>,
-    /// Where flows go that do not say.
+    /// Default ends for flows that do not name theirs.
     pub ends: Option<(String, String)>,
-    /// The ways that are not left to the fewest hops: wires, by their ends.
+    /// Explicit routes, as lists of wires, by source and target.
     pub routes: BTreeMap<(usize, usize), Vec<usize>>,
     places: BTreeMap<String, usize>,
 }
@@ -69,7 +69,7 @@ impl Network {
         self.places.get(name).copied()
     }
 
-    /// A wire between two hosts that are known, without anything on it; its number.
+    /// Adds a wire without delay and loss between two known hosts. Returns its number.
     pub fn join(&mut self, source: &str, target: &str, transmitter: Option<usize>) -> usize {
         let place = |name| self.places[name];
         self.wires.push(Wire {
@@ -111,14 +111,14 @@ impl Network {
         number
     }
 
-    /// Another transmitter; its number.
+    /// Adds a transmitter. Returns its number.
     pub fn transmit(&mut self, name: impl Into<String>, rate_bps: u64, queue: &QueueModel, place: &str) -> usize {
         let queue = queue.clone();
         self.transmitters.push(Transmitter { name: name.into(), rate_bps, queue, place: place.into() });
         self.transmitters.len() - 1
     }
 
-    /// Propagation along wires, without any transmission or queue.
+    /// Propagation delay along wires, without transmission and queueing.
     pub fn delay_ns<'a>(&self, wires: impl IntoIterator<Item = &'a usize>) -> u64 {
         wires.into_iter().map(|wire| self.wires[*wire].delay_ns).sum()
     }

@@ -1,27 +1,28 @@
-//! Decimal numbers of a file, exactly: digits and a power of ten, multiplied by a unit without any rounding.
+//! Exact decimal numbers from a file: digits and a power of ten, multiplied by a unit without rounding.
 
 /// A number as it was written.
 pub struct Number<'a> {
     pub text: &'a str,
     is_negative: bool,
-    /// Without zeros at either end; empty: zero.
+    /// Without zeros at either end; empty for zero.
     digits: String,
     exponent: i32,
 }
 
-/// What a number of units comes to.
+/// The product of a number and a unit.
 pub enum Amount {
     Whole(i128),
-    /// It has a fraction.
+    /// The product is not an integer.
     Finer,
 }
 
-/// Larger than anything that is asked for.
+/// Stands for a value larger than any limit.
 const TOO_MANY: i128 = i128::MAX;
 
 impl<'a> Number<'a> {
-    /// The number that `text` begins with, and what follows it. Digits and exponent are bounded, so that a hostile number
-    /// cannot take long to expand. None: it begins with none, or with the beginning of a longer one.
+    /// The number at the start of `text`, and the rest. The lengths of digits and exponent are limited, so that a
+    /// hostile number cannot take long to expand. None if `text` does not start with a number, or the number is too
+    /// long.
     pub fn read(text: &'a str) -> Option<(Number<'a>, &'a str)> {
         let bytes = text.as_bytes();
         let digits_at =
@@ -61,7 +62,7 @@ impl<'a> Number<'a> {
         Some((Number { text: &text[..end], is_negative: bytes[0] == b'-', digits, exponent }, &text[end..]))
     }
 
-    /// So many times `scale`.
+    /// The number times `scale`.
     pub fn times(&self, scale: u64) -> Amount {
         if self.digits.is_empty() {
             return Amount::Whole(0);
@@ -80,7 +81,7 @@ impl<'a> Number<'a> {
         Amount::Whole(if self.is_negative { -amount } else { amount })
     }
 
-    /// A hundred times a number between 0 and 1, as text: what it is in percent. None: it is no share.
+    /// A number between 0 and 1 as percent, in text. None if it is outside.
     pub fn percent(&self) -> Option<String> {
         let length = i32::try_from(self.digits.len()).ok()?;
         if self.is_negative || self.digits.is_empty() || length + self.exponent > 0 {
@@ -98,7 +99,7 @@ impl<'a> Number<'a> {
     }
 }
 
-/// A whole number of any size.
+/// A natural number of any size.
 #[derive(Clone)]
 pub struct Natural(Vec<u32>);
 
@@ -118,7 +119,7 @@ impl Natural {
     }
 
     pub fn multiply(&mut self, by: u64) {
-        // In halves of 32 bits, whose products with a digit and a carry fit 64.
+        // Multiply in halves of 32 bits: their products with a digit plus a carry fit into 64 bits.
         let (high, low) = (by >> 32, by & 0xffff_ffff);
         let mut upper = self.clone();
         self.step(low, 0);
@@ -149,7 +150,7 @@ impl Natural {
         }
     }
 
-    /// Divides it, rounding down; the remainder.
+    /// Divides in place, rounding down. Returns the remainder.
     pub fn divide(&mut self, by: u32) -> u32 {
         let mut rest = 0;
         for digit in self.0.iter_mut().rev() {
@@ -159,7 +160,7 @@ impl Natural {
         rest as u32
     }
 
-    /// None: it does not fit.
+    /// The value; None if it does not fit.
     pub fn amount(&self) -> Option<i128> {
         let mut found: i128 = 0;
         for &digit in self.0.iter().rev() {
@@ -169,7 +170,7 @@ impl Natural {
     }
 }
 
-/// `amount / scale` as decimal text, where `scale` is a power of ten.
+/// `amount / scale` as decimal text. `scale` is a power of ten.
 pub fn decimal(amount: u128, scale: u128) -> String {
     let (whole, mut rest) = (amount / scale, amount % scale);
     let mut text = whole.to_string();

@@ -1,7 +1,7 @@
-//! Fields set by dotted path, as `--set` and the axes of a study do.
+//! Sets fields by dotted path, as `--set` and the axes of a study do.
 //!
-//! `path.rtt` a field; `host.hz` all hosts; `hosts.h1.hz` one; `flows.cc` every flow that has one; `flows.0.cc` the first;
-//! `flows.NAME.cc` and `links.NAME.loss` by name.
+//! `path.rtt` is a field; `host.hz` all hosts; `hosts.h1.hz` one host; `flows.cc` every flow that has a congestion
+//! control; `flows.0.cc` the first flow; `flows.NAME.cc` and `links.NAME.loss` select by name.
 
 use crate::compile::Compiled;
 use crate::files::Files;
@@ -23,7 +23,8 @@ fn bad(message: String, fix: impl Into<String>, key: &str) -> Problem {
 }
 
 impl Scenario {
-    /// The scenario with fields changed by dotted path, read again from what its file gave. Codes: those of reading, and bad-override.
+    /// The scenario with fields changed by dotted path, read again from what its file gave. Codes: those of reading,
+    /// and bad-override.
     pub fn set(&self, changes: &[(String, Value)], files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         let Value::Table(mut tables) = self.given() else { unreachable!("a scenario is a table") };
         if changes.iter().any(|(key, _)| key.split('.').next() == Some("flows")) {
@@ -38,10 +39,10 @@ impl Scenario {
     }
 }
 
-/// A scenario's `tables` with `changes` made. `names` has the names of the items of each list.
+/// Applies `changes` to a scenario's `tables`. `names` has the names of each list's items.
 ///
-/// Tables on the way that are absent are made. Whether the result means something is for the reading to say. Codes: bad-override for a
-/// path that leads nowhere, unknown-name for an unknown item.
+/// Missing tables on the path are created. The result is checked when it is read. Codes: bad-override for a path to a
+/// field that cannot exist, unknown-name for an unknown item.
 fn apply(
     mut tables: Table,
     changes: &[(String, Value)],
@@ -64,7 +65,7 @@ fn apply(
         }
         set(&mut tables, key, &steps, value)?;
         if LISTS.contains(&list) {
-            // Another list: what follows means its items, by the names that they were given.
+            // The list itself is replaced: later changes select its new items by their names.
             let name = |item: &Value| item.as_table().and_then(|item| item.get("name")?.as_text()).unwrap_or("").into();
             let items = if let Value::List(items) = value { items.as_slice() } else { &[] };
             names.insert(list.into(), items.iter().map(name).collect());
@@ -131,7 +132,7 @@ fn set_in_list(tables: &mut Table, key: &str, steps: &[&str], value: &Value, nam
     Ok(())
 }
 
-/// Whether it has no congestion control that could be another one.
+/// Whether a flow sends datagrams, so that its congestion control cannot be changed.
 fn is_datagrams(flow: &Value) -> bool {
     let source = flow.as_table().and_then(|flow| flow.get("source")?.as_table());
     source.and_then(|source| source.get("kind")?.as_text()) == Some("udp")
@@ -149,7 +150,8 @@ fn set(table: &mut Table, key: &str, steps: &[&str], value: &Value) -> Result<()
         return Ok(());
     }
     if let (&"cc" | &"queue", Some(Value::Text(name))) = (step, table.get(step)) {
-        // A name makes room for a module, and gets a variant; the limit of a tail-drop queue is none of another kind's.
+        // A plain name is replaced by a module or extended by a variant. A tail-drop queue's limit does not carry over
+        // to another kind of queue.
         let mut made = Table::new();
         if *step == "cc" && rest[rest.len() - 1] == "variant" {
             made.push("name", Value::text(name.clone()));

@@ -123,7 +123,7 @@ table! {
 }
 
 impl Dumbbell {
-    /// Of pairs.
+    /// Number of pairs.
     pub fn number(&self) -> usize {
         (self.pairs as usize).max(self.rtt.0.len())
     }
@@ -158,7 +158,7 @@ table! {
     }
 }
 
-/// `tcp_ecn`: a number, or whether it is on.
+/// `tcp_ecn`: a number, or on/off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ecn(pub u8);
 
@@ -184,7 +184,7 @@ impl Field for Ecn {
     }
 }
 
-/// How long a card waits for more to merge. `None`: it merges nothing.
+/// How long a card waits for more segments to merge. `None`: no merging.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Merging(pub Option<Span>);
 
@@ -244,7 +244,7 @@ table! {
 }
 
 impl Host {
-    /// These settings with what `own` gives laid over them.
+    /// These settings, overridden by those that `own` gives.
     pub fn with(&self, own: Option<&Host>) -> Host {
         let mut laid = self.clone();
         let Some(own) = own else { return laid };

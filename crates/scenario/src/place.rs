@@ -1,4 +1,4 @@
-//! Flows and probes between their hosts: names, ends, and the ways there and back.
+//! Places flows and probes in the network: names, ends, and the paths in both directions.
 
 use crate::flow::{Flow, Probe};
 use crate::network::Network;
@@ -10,7 +10,7 @@ use crate::units::Span;
 use crate::words::suggestion;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A flow or probe with its ends decided: wires there and wires back.
+/// A flow or probe with known ends: the wires of the forward path and of the reverse path.
 #[derive(Clone, Debug)]
 pub struct Placed {
     pub name: String,
@@ -18,11 +18,11 @@ pub struct Placed {
     pub count: u64,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
-    /// Position of the [[flows]] or [[probes]] table that it comes from.
+    /// Index of its [[flows]] or [[probes]] table.
     pub index: usize,
 }
 
-/// Each flow between its hosts. One between `s*` and `r*` becomes one for every pair that gets a connection.
+/// Places all flows. A flow between `s*` and `r*` becomes one flow for each pair that gets a connection.
 pub(crate) fn flows(scenario: &Scenario, network: &Network, router: &mut Router) -> Result<Vec<Placed>, Problem> {
     let names = flow_names(&scenario.flows)?;
     let (mut placed, mut taken) = (Vec::new(), 0);
@@ -42,7 +42,7 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, router: &mut Router)
         let pairs = scenario.dumbbell.as_ref().map_or(1, |dumbbell| dumbbell.number()) as u64;
         let used = pairs.min(flow.count);
         for turn in 0..used {
-            // Flows take pairs in turn, the next flow going on where the last one stopped.
+            // Flows are given to pairs in turn. The next flow continues after the last pair used.
             let pair = (taken + turn) % pairs + 1;
             let count = flow.count / used + u64::from(turn < flow.count % used);
             let shown = if used == 1 { name.clone() } else { format!("{name}@s{pair}") };
@@ -57,7 +57,7 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, router: &mut Router)
     Ok(placed)
 }
 
-/// Each probe between its hosts.
+/// Places all probes.
 pub(crate) fn probes(scenario: &Scenario, network: &Network, router: &mut Router) -> Result<Vec<Placed>, Problem> {
     let names = probe_names(&scenario.probes)?;
     let mut placed = Vec::new();
@@ -88,17 +88,17 @@ fn probe_count(probe: &Probe, duration: Span, at: &str) -> Result<u64, Problem> 
     Err(Problem::new("out-of-range", message, fix).of(format!("{at}.interval")))
 }
 
-/// The name of each [[flows]] table: its own, or the one it gets.
+/// The name of each [[flows]] table: the given one, or a generated one.
 pub fn flow_names(flows: &[Flow]) -> Result<Vec<String>, Problem> {
     names("flows", flows.iter().map(|flow| (flow.name.as_deref(), flow.control())).collect())
 }
 
-/// The name of each [[probes]] table: its own, or the one it gets.
+/// The name of each [[probes]] table: the given one, or a generated one.
 pub fn probe_names(probes: &[Probe]) -> Result<Vec<String>, Problem> {
     names("probes", probes.iter().map(|probe| (probe.name.as_deref(), "probe".into())).collect())
 }
 
-/// Given names, and for the others their base, numbered from 2 when it is taken.
+/// Given names. The others get their base name, with a number from 2 on if it is taken.
 fn names(table: &str, items: Vec<(Option<&str>, String)>) -> Result<Vec<String>, Problem> {
     let given: Vec<&str> = items.iter().filter_map(|(name, _)| *name).collect();
     let mut used: BTreeSet<String> = given.iter().map(|name| name.to_string()).collect();
@@ -124,7 +124,7 @@ fn names(table: &str, items: Vec<(Option<&str>, String)>) -> Result<Vec<String>,
     Ok(items.into_iter().map(name).collect())
 }
 
-/// Where a flow or probe begins and ends: as given, else the topology's ends; `sK` goes with `rK`.
+/// The ends of a flow or probe: as given, otherwise the topology's ends. `sK` belongs to `rK`.
 fn ends(
     from: &Option<String>,
     to: &Option<String>,

@@ -1,4 +1,4 @@
-//! A policer: what comes faster than a rate, beyond a burst, is dropped, as tc-police with `action drop`.
+//! A policer: drops traffic above a rate and burst size, as tc-police with `action drop`.
 
 use crate::problem::Problem;
 use crate::table::table;
@@ -15,13 +15,13 @@ table! {
 }
 
 impl Policer {
-    /// As the core has it.
+    /// Converts to the core's form.
     pub fn compile(&self) -> net::Policer {
         net::Policer { rate_bps: self.rate.bps, burst_bytes: self.burst.bytes }
     }
 }
 
-/// Refuses a bucket that no full frame passes.
+/// Refuses a burst that is smaller than a full frame, because then no full frame would pass.
 pub fn check_burst(burst: Size, frame: u64, field: &str) -> Result<(), Problem> {
     if burst.bytes >= frame {
         return Ok(());

@@ -1,14 +1,14 @@
-//! What is wrong with a scenario: a code, the field, a sentence, and a fix that can be followed literally.
+//! A problem with a scenario: a code, the field, a sentence, and a fix that can be followed literally.
 
 use std::borrow::Cow;
 
-/// One thing that is wrong. Codes are those of docs/reference/errors.md.
+/// One problem. Codes are listed in docs/reference/errors.md.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub code: Cow<'static, str>,
     pub message: String,
     pub fix: String,
-    /// Dotted, below the table that was read: `path.rtt`.
+    /// Dotted path, relative to the table that was read: `path.rtt`.
     pub field: Option<String>,
     /// A file that the scenario names.
     pub file: Option<String>,
@@ -19,22 +19,22 @@ impl Problem {
         Problem { code: code.into(), message: message.into(), fix: fix.into(), field: None, file: None }
     }
 
-    /// The same, of a field below what it is of so far.
+    /// The same problem, for a field below its present field.
     pub fn of(self, field: impl Into<String>) -> Problem {
         Problem { field: Some(field.into()), ..self }
     }
 
-    /// The same, seen from the table that has what was read at `table`.
+    /// The same problem, seen from the parent table, where this table is `table`.
     pub fn within(self, table: &str) -> Problem {
         let field = self.field.as_deref().map_or(table.to_string(), |field| format!("{table}.{field}"));
         Problem { field: Some(field), ..self }
     }
 }
 
-/// What was found in a table while it was read, in the order of its fields.
+/// A problem found while reading a table.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// From the table that is being read.
+    /// The path from the table that is being read.
     pub steps: Vec<String>,
     pub what: What,
 }
@@ -42,13 +42,13 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub enum What {
     Wrong(Problem),
-    /// A field that the table does not have; those that it has.
+    /// A field that the table does not have; with the fields that it has.
     Unknown(Vec<&'static str>),
-    /// Text that is no name.
+    /// Text that is not a valid name.
     NotAName(String),
 }
 
-/// All that was found.
+/// All problems found, in the order of the fields.
 pub type Wrong = Vec<Found>;
 
 impl From<Problem> for Found {
@@ -57,18 +57,18 @@ impl From<Problem> for Found {
     }
 }
 
-/// One problem as all that was found.
+/// A single problem as a list.
 pub(crate) fn one(problem: Problem) -> Wrong {
     vec![problem.into()]
 }
 
-/// The same, seen from the table above.
+/// The same problems, seen from the parent table.
 pub(crate) fn below(step: &str, wrong: Wrong) -> Wrong {
     let under = |found: Found| Found { steps: [step.to_string()].into_iter().chain(found.steps).collect(), ..found };
     wrong.into_iter().map(under).collect()
 }
 
-/// The one to tell. Unknown fields come first: a misspelt field often causes a missing one.
+/// The problem to report. Unknown fields come first, because a misspelt field often causes a missing one.
 pub(crate) fn first(wrong: Wrong) -> Problem {
     let is_unknown = |found: &Found| matches!(found.what, What::Unknown(_));
     let place = wrong.iter().position(is_unknown).unwrap_or(0);
@@ -106,7 +106,7 @@ fn fix_unknown(steps: &[String], fields: &[&'static str]) -> String {
     }
 }
 
-/// Words of iperf3, tc and netem for fields, where a table has those.
+/// Words of iperf3, tc and netem, with the fields that have the same meaning.
 const SAME: &[(&str, &[&str])] = &[
     ("rate", &["bandwidth", "bw", "capacity", "speed", "bitrate"]),
     ("queue", &["buffer", "buffer_size", "qdisc", "aqm", "queue_size"]),
@@ -131,7 +131,7 @@ const OF_HOST: &[(&str, &str)] = &[
     ("initial_window", "initial_window"),
 ];
 
-/// A fix for an unknown field, where another one does what it says.
+/// A fix for an unknown field, if another field has its meaning.
 pub fn elsewhere(steps: &[String], fields: &[&str]) -> Option<String> {
     let word = steps.last()?.as_str();
     let table = if steps.len() > 1 { steps[0].as_str() } else { "" };

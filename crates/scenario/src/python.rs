@@ -1,8 +1,8 @@
-//! Values as Python prints them. The messages of the command line have had these spellings from the beginning.
+//! Formats values as Python prints them, so that messages stay the same as in older versions.
 
 use crate::value::Value;
 
-/// `str(value)`.
+/// As Python's `str(value)`.
 pub fn text(value: &Value) -> String {
     match value {
         Value::Text(text) | Value::Other(_, text) => text.clone(),
@@ -10,7 +10,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// `repr(value)`.
+/// As Python's `repr(value)`.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "None".into(),
@@ -53,7 +53,8 @@ fn quoted(text: &str) -> String {
     found
 }
 
-/// `repr` of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16 on.
+/// Python's `repr` of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16
+/// on.
 pub fn float(number: f64) -> String {
     if !number.is_finite() {
         return if number.is_nan() {
@@ -93,7 +94,7 @@ pub fn general(number: f64, digits: i32) -> String {
     format!("{}e{}{:02}", trimmed(mantissa), if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
-/// `round(number)`: halves go to the even neighbour.
+/// Python's `round(number)`: halves go to the even neighbour.
 pub fn round(number: f64) -> f64 {
     libm::rint(number)
 }

@@ -1,4 +1,5 @@
-//! Queues of transmitters: text is the limit of a tail-drop queue; a table names one of Linux, with tc's parameters.
+//! Queues of transmitters. Text is the limit of a tail-drop queue; a table selects a queueing discipline of Linux, with
+//! tc's parameters.
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
@@ -12,9 +13,9 @@ use crate::value::Value;
 use crate::view::View;
 use sawtooth_net::scenario as net;
 
-/// A device's queue length, which tc takes where no limit is given.
+/// Default queue length of a network device, which tc uses if no limit is given.
 pub const DEFAULT_FRAMES: u64 = 1000;
-/// Full frames that CAKE takes memory for at most, and bytes of memory at least.
+/// Maximum number of full frames that CAKE's memory limit allows, and its least memory in bytes.
 const CAKE_FRAMES: u64 = 10_240;
 const CAKE_LEAST_BYTES: u64 = 4 << 20;
 
@@ -109,7 +110,7 @@ fn red_agrees(red: &Red, _: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Red {
-    /// `min` and `max` in bytes, of a limit in bytes.
+    /// `min` and `max` in bytes, for a limit in bytes.
     fn sizes(&self, limit: u64) -> Result<(u64, u64), Problem> {
         let scaled = |given: Queue| {
             let bytes = u128::from(given.amount) * u128::from(limit) / u128::from(self.limit.amount);
@@ -145,9 +146,10 @@ impl Red {
     }
 }
 
-/// Of the average, as a power of a half: the largest that lets a burst into an empty queue pass below `min`.
+/// The weight of the average, as an exponent of 1/2: the largest weight with which a burst into an empty queue stays
+/// below `min`.
 ///
-/// Floyd and Jacobson 1993, section 6, equation 3, with the burst's last packet as tc takes it. None: there is none.
+/// Floyd and Jacobson 1993, section 6, equation 3, including the burst's last packet as in tc. None if no weight does.
 fn weight(min_packets: f64, burst: f64) -> Option<u8> {
     let passes = |power: &u8| {
         let weight = libm::pow(0.5, f64::from(*power));
@@ -267,7 +269,7 @@ fn tbf_agrees(tbf: &Tbf, _: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Tbf {
-    /// The limit: as given, or as tc reckons it from the latency.
+    /// The limit: as given, or computed from the latency as tc does.
     fn waiting_bytes(&self, frame: u64) -> u64 {
         let Some(latency) = self.latency else {
             return self.limit.map_or(0, |limit| limit.bytes).max(frame);
@@ -296,7 +298,7 @@ impl Tbf {
     }
 }
 
-/// Bytes that leave at a rate in a time.
+/// Bytes sent at a rate in a time.
 fn sent(bps: u64, ns: u64) -> u64 {
     u64::try_from(u128::from(bps) * u128::from(ns) / 8_000_000_000).unwrap_or(u64::MAX)
 }
@@ -315,7 +317,7 @@ table! {
     }
 }
 
-/// A round-trip time, or tc-cake's name for one.
+/// An RTT, or tc-cake's name for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTrip(pub Span);
 
@@ -446,18 +448,18 @@ kinds! {
     }
 }
 
-/// What bounds a queue.
+/// The limit of a queue.
 pub enum Limit {
-    /// As much as this says.
+    /// The given limit.
     Of(Queue),
-    /// So many bytes, which the discipline itself reckons.
+    /// A number of bytes that the discipline computes itself.
     Bytes(u64),
-    /// Nothing but its memory.
+    /// Only the memory limits it.
     Memory,
 }
 
 impl Discipline {
-    /// What bounds it; frames are of so many bytes.
+    /// The queue's limit, for frames of `frame` bytes.
     pub fn limit(&self, frame: u64) -> Limit {
         let usual = Queue { unit: Unit::Bytes, amount: DEFAULT_FRAMES * frame };
         match self {
@@ -476,7 +478,8 @@ impl Discipline {
         }
     }
 
-    /// As the core has it. `frame`: bytes of a full one; `line_bps`: of its transmitter; `limit`: in bytes, where it is in those.
+    /// Converts to the core's form. `frame`: bytes of a full frame; `line_bps`: rate of its transmitter; `limit`: in
+    /// bytes, if it is limited in bytes.
     pub fn compile(&self, frame: u64, line_bps: u64, limit: u64) -> Result<net::Discipline, Problem> {
         let bytes = |size: Option<Size>| size.map(|size| size.bytes as u32);
         let ns = |span: Option<Span>| span.map(|span| span.ns);
@@ -537,7 +540,7 @@ impl Discipline {
     }
 }
 
-/// What a scenario file may give as a queue: text is a tail-drop queue's limit.
+/// The values that a scenario file may give as a queue. Text is a tail-drop queue's limit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueModel {
     TailDrop(Queue),
@@ -545,7 +548,7 @@ pub enum QueueModel {
 }
 
 impl QueueModel {
-    /// Of a device for which nothing else is said.
+    /// The queue of a device if none is given.
     pub const USUAL: QueueModel = QueueModel::TailDrop(Queue { unit: Unit::Packets, amount: DEFAULT_FRAMES });
 }
 

@@ -1,7 +1,7 @@
-//! Which links a packet takes: the explicit route if there is one, else the fewest hops.
+//! Finds the route of a packet: the explicit one if there is one, otherwise that with the fewest hops.
 //!
-//! Among ways of equally many hops the one whose first differing link comes first in the file is taken, so that a scenario has one
-//! meaning.
+//! If several routes have the same number of hops, they are compared at the first link that differs: the link that
+//! comes first in the file wins. So a scenario has only one meaning.
 
 use crate::network::Network;
 use crate::parts::Route;
@@ -9,10 +9,10 @@ use crate::problem::Problem;
 use crate::words::suggestion;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// IP counts them in eight bits.
+/// IP's TTL is an eight-bit number.
 const MOST_HOPS: usize = 255;
 
-/// Finds ways through one network, and remembers them.
+/// Finds routes in one network and keeps them.
 pub struct Router<'a> {
     network: &'a Network,
     found: BTreeMap<(usize, usize), Vec<usize>>,
@@ -29,8 +29,8 @@ impl<'a> Router<'a> {
         Router { network, found: BTreeMap::new(), leaving, tree: None }
     }
 
-    /// The wires from one host to another. Codes, at `field`: route-loop when both are the same host, no-route without a way of at most
-    /// 255 hops.
+    /// The wires from one host to another. Codes, at `field`: route-loop if both are the same host, no-route if there
+    /// is no route of at most 255 hops.
     pub fn way(&mut self, source: usize, target: usize, field: &str) -> Result<Vec<usize>, Problem> {
         if source == target {
             let message = format!("\"{}\" cannot send to itself", self.network.hosts[source]);
@@ -50,7 +50,7 @@ impl<'a> Router<'a> {
     fn fewest_hops(&mut self, source: usize, target: usize, field: &str) -> Result<Vec<usize>, Problem> {
         let mut way: Vec<usize> = Vec::new();
         let mut here = source;
-        // Whoever has one neighbour sends by it; many flows then search from the same place, and once.
+        // A host with only one neighbour always sends to it. Skipping such hosts lets many flows share one search.
         while here != target && way.len() < MOST_HOPS {
             let Some(only) = self.only_way(here, way.last().copied()) else { break };
             way.push(only);
@@ -74,7 +74,7 @@ impl<'a> Router<'a> {
         Ok(way)
     }
 
-    /// The first wire of a host with one neighbour, beside the one that the way came from.
+    /// The only wire by which a route can leave a host, apart from the one back to where it came from.
     fn only_way(&self, host: usize, back: Option<usize>) -> Option<usize> {
         let wires = &self.network.wires;
         let came_from = back.map(|wire| wires[wire].source);
@@ -92,10 +92,10 @@ impl<'a> Router<'a> {
     }
 }
 
-/// Ways from one host with the fewest hops, found as far as they were asked for.
+/// Shortest routes from one host, computed only as far as needed.
 struct Tree {
     root: usize,
-    /// Of each host: whether it was reached, and by which wire.
+    /// For each host: whether it was reached, and by which wire.
     came_by: Vec<Option<Option<usize>>>,
     waiting: VecDeque<usize>,
 }
@@ -107,7 +107,7 @@ impl Tree {
         Tree { root, came_by, waiting: VecDeque::from([root]) }
     }
 
-    /// `None`: there is none.
+    /// The route to `target`; `None` if there is none.
     fn way(&mut self, target: usize, network: &Network, leaving: &[Vec<usize>]) -> Option<Vec<usize>> {
         while self.came_by[target].is_none() {
             let here = self.waiting.pop_front()?;
@@ -140,8 +140,8 @@ fn is_survived(way: &[usize], source: &str, target: &str, field: &str) -> Result
     Err(Problem::new("no-route", message, "join them by fewer links").of(field))
 }
 
-/// Wires of each [[routes]] table, by its ends. Codes: unknown-name (host or link), no-route (a step without a link), route-loop (a host
-/// passed twice), conflict (two routes for the same ends).
+/// Wires of each [[routes]] table, by its ends. Codes: unknown-name (host or link), no-route (a step without a link),
+/// route-loop (a host passed twice), conflict (two routes for the same ends).
 pub(crate) fn explicit(routes: &[Route], network: &Network) -> Result<BTreeMap<(usize, usize), Vec<usize>>, Problem> {
     let mut found = BTreeMap::new();
     let steps = Steps::new(network);
@@ -162,7 +162,7 @@ pub(crate) fn explicit(routes: &[Route], network: &Network) -> Result<BTreeMap<(
     Ok(found)
 }
 
-/// What leads where, by name: the first in the file where there are two.
+/// Wires by the name of the host or link that a step gives. If several match, the first in the file.
 struct Steps<'a> {
     network: &'a Network,
     by_link: BTreeMap<(usize, &'a str), usize>,

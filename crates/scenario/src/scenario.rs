@@ -1,4 +1,4 @@
-//! The scenario: what is asked of an engine. Every field and every quantity is checked when it is read.
+//! The scenario: the input of an engine. All fields and quantities are checked when they are read.
 
 use crate::compile::{Compiled, compile};
 use crate::files::{Files, NoFiles};
@@ -112,7 +112,7 @@ const TOPOLOGIES: &[&str] = &["path", "chain", "chain-asymmetric", "dumbbell", "
 const LARGEST_SEED: u64 = (1 << 63) - 1;
 
 impl Scenario {
-    /// Reads the tables of a file, checks what they say, and compiles it. What is wrong is told of its field.
+    /// Reads the tables of a file, checks and compiles them. Problems name their field.
     pub fn read(tables: &Value, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         if !matches!(tables, Value::Table(_)) {
             return Err(Problem::new("wrong-type", "a scenario is a table", "write a table of fields"));
@@ -124,7 +124,7 @@ impl Scenario {
         Ok((scenario, compiled))
     }
 
-    /// The same with another seed, of which nothing that is checked depends.
+    /// The same with another seed. No check depends on the seed.
     pub fn with_seed(&self, seed: &Value) -> Result<Scenario, Problem> {
         let place = Scenario::FIELDS.iter().position(|field| field.name == "seed").expect("it has a seed");
         let at = At { name: "seed", files: &NoFiles };
@@ -133,12 +133,12 @@ impl Scenario {
         Ok(Scenario { seed, given, ..self.clone() })
     }
 
-    /// Compiles it once more.
+    /// Compiles it again.
     pub fn compile(&self, files: &dyn Files) -> Result<Compiled, Problem> {
         compile(self, files)
     }
 
-    /// The settings of a host: [host], with what [hosts.NAME] gives laid over it.
+    /// The settings of a host: [host], overridden by [hosts.NAME].
     pub fn host_settings(&self, name: &str) -> Host {
         self.host.with(self.hosts.get(name))
     }

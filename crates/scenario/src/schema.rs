@@ -1,18 +1,18 @@
-//! JSON Schema (2020-12) of a scenario file, from what each table declares.
+//! JSON Schema (2020-12) of a scenario file, from the declared tables.
 
 use crate::scenario::Scenario;
 use crate::table::{Declare, Declared, Field, Otherwise, Rule, usual};
 use crate::units::Quantity;
 use crate::value::{Table, Value};
 
-/// A number with a unit; the units are those of the quantity.
+/// A number with a unit. The units depend on the quantity.
 const QUANTITY: &str = r"^\s*[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?\s*\S.*$";
 
-/// Tables and quantities by name, that fields refer to.
+/// Tables and quantities by name, to which fields refer.
 #[derive(Default)]
 pub struct Definitions(Table);
 
-/// An object of the schema.
+/// A JSON object.
 pub(crate) fn object<const N: usize>(pairs: [(&str, Value); N]) -> Value {
     Value::Table(pairs.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
 }
@@ -33,7 +33,7 @@ pub(crate) fn pattern(pattern: &str) -> Value {
     object([("type", Value::text("string")), ("pattern", Value::text(pattern))])
 }
 
-/// What fits one of them.
+/// A schema that accepts each of the choices.
 pub(crate) fn any<const N: usize>(choices: [Value; N]) -> Value {
     object([("anyOf", Value::List(choices.into()))])
 }
@@ -53,7 +53,7 @@ fn reference(name: &str) -> Value {
 }
 
 impl Definitions {
-    /// Refers to a quantity.
+    /// A reference to a quantity.
     pub(crate) fn quantity<A: Quantity>(&mut self) -> Value {
         if self.0.get(A::NAME).is_none() {
             self.0.push(
@@ -69,10 +69,10 @@ impl Definitions {
         reference(A::NAME)
     }
 
-    /// Refers to a table; `properties`: what of each field the schema says.
+    /// A reference to a table. `properties`: the schemas of its fields.
     pub(crate) fn table<A: Declare>(&mut self, properties: impl FnOnce(&mut Definitions) -> Vec<Value>) -> Value {
         if self.0.get(A::NAME).is_none() {
-            // Named before its fields are: they may be of the same kind.
+            // Add the name first, because the table's fields may refer to the same table.
             self.0.push(A::NAME, Value::Null);
             let told = table::<A>(properties(self));
             self.0.set(A::NAME, told);
@@ -80,7 +80,7 @@ impl Definitions {
         reference(A::NAME)
     }
 
-    /// Says which `kind` a table has.
+    /// Sets the `kind` of a table.
     pub(crate) fn is_of_kind(&mut self, name: &str, kind: &str) {
         let Value::Table(told) = self.0.entry(name, || Value::Null) else { return };
         let Value::Table(properties) = told.entry("properties", || Value::Null) else { return };
@@ -102,7 +102,7 @@ fn table<A: Declare>(properties: Vec<Value>) -> Value {
     ])
 }
 
-/// What the schema says of a field.
+/// The schema of a field.
 pub(crate) fn property<A: Field>(declared: &Declared, definitions: &mut Definitions) -> Value {
     let Value::Table(mut told) = A::schema(&declared.rule, definitions) else { unreachable!("a schema is a table") };
     told.push("description", Value::text(declared.description));

@@ -1,4 +1,4 @@
-//! What the engine `sim` refuses of a scenario that means something.
+//! What the engine `sim` cannot run, although the scenario is valid.
 
 use crate::compile::{Compiled, HEADERS, TIMESTAMPS};
 use crate::control::CONGESTION_CONTROLS;
@@ -6,13 +6,13 @@ use crate::problem::Problem;
 use crate::python;
 use sawtooth_net::scenario as net;
 
-/// Nanoseconds: TCP's clock would not move in less.
+/// Nanoseconds. TCP's clock would not advance in a shorter RTT.
 const ROUND_TRIP_MIN_NS: f64 = 1000.0;
 const PATCHED: &[&str] = &["bbr3", "prague"];
 
 impl Compiled {
-    /// Refuses a congestion control that is none of `controls`, and a flow whose full segment and acknowledgement, alone on their way, are
-    /// back before TCP's clock moves. Code unsupported.
+    /// Refuses a congestion control that is not in `controls`, and a flow whose RTT without queueing (a full segment
+    /// and its acknowledgement) is shorter than a tick of TCP's clock. Code unsupported.
     pub fn check_simulated(&self, topology: &str, controls: &[&str]) -> Result<(), Problem> {
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             let cc = flow.cc.as_str();

@@ -1,4 +1,4 @@
-//! Sizes of transfers: one for all, or a distribution.
+//! Sizes of transfers: a constant or a distribution.
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
@@ -63,7 +63,7 @@ kinds! {
     }
 }
 
-/// What a scenario file may give as sizes.
+/// The values that a scenario file may give as sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
     Fixed(Size),
@@ -104,7 +104,7 @@ impl Field for Sizes {
 }
 
 impl Sizes {
-    /// As the core has them.
+    /// Converts to the core's form.
     pub fn compile(&self, files: &dyn Files) -> Result<net::Sizes, Problem> {
         let ppb = |number: f64| python::round(number * PPB as f64) as u64;
         Ok(match self {

@@ -36,7 +36,7 @@ table! {
     }
 }
 
-/// Whether a rate by so many bytes at a time is more than one turn in a microsecond.
+/// Whether writing in units of this size at this rate needs more than one write per microsecond.
 fn is_too_often(rate: Rate, size: Size) -> bool {
     rate.bps > size.bytes * 8 * A_SECOND
 }
@@ -92,7 +92,7 @@ fn udp_agrees(udp: &Udp, _: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Udp {
-    /// As the core has it.
+    /// Converts to the core's form.
     pub fn compile(&self) -> net::Datagrams {
         net::Datagrams {
             bytes: self.size.bytes,
@@ -134,7 +134,7 @@ fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
 }
 
 impl Reader {
-    /// As the core has it.
+    /// Converts to the core's form.
     pub fn compile(&self) -> net::Paced {
         let on_off_ns = by_turns(self.on, self.off);
         net::Paced { bytes: self.read.bytes, rate_bps: self.rate.bps, on_off_ns }
@@ -155,7 +155,7 @@ kinds! {
 }
 
 impl Source {
-    /// An application that writes at times of its own, as the core has it.
+    /// The core's form of an application that writes at its own times.
     pub fn writes(&self) -> Option<net::Paced> {
         let paced =
             |rate: Rate, write: Size, on_off_ns| net::Paced { bytes: write.bytes, rate_bps: rate.bps, on_off_ns };
@@ -166,17 +166,17 @@ impl Source {
         }
     }
 
-    /// An application that asks for what it gets.
+    /// Whether the application requests its data.
     pub fn is_asked(&self) -> bool {
         matches!(self, Source::Requests(_) | Source::Pages(_) | Source::Video(_))
     }
 
-    /// Connections of one reader.
+    /// Number of connections of one reader.
     pub fn connections(&self) -> u64 {
         if let Source::Pages(pages) = self { pages.connections } else { 1 }
     }
 
-    /// What the receiving host asks for, as the core has it.
+    /// The core's form of the receiving host's requests.
     pub fn asks(&self, files: &dyn Files) -> Result<Option<net::Asks>, Problem> {
         Ok(match self {
             Source::Requests(one) => Some(one.compile(files)?),

@@ -1,5 +1,5 @@
-//! How a table of a scenario file is declared: once, with each field's name, type, limits, default and description. Reading, writing,
-//! defaults, and limits in messages come from that declaration.
+//! Declares the tables of a scenario file once, with each field's name, type, limits, default and description. Reading,
+//! writing, defaults, and limits in messages are derived from this.
 
 use crate::files::{Files, NoFiles};
 use crate::problem::{Found, Problem, What, Wrong, below, one};
@@ -10,17 +10,17 @@ use crate::value::{Table, Value};
 use crate::view::View;
 use crate::words;
 
-/// What narrows a field's type.
+/// A restriction of a field's type.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     Any,
-    /// A quantity, from the one to the other.
+    /// A quantity between two limits.
     Between(&'static str, &'static str),
-    /// A whole number.
+    /// An integer between two limits.
     Within(u64, u64),
-    /// A number.
+    /// A number between two limits.
     Decimal(f64, f64),
-    /// A list of so many.
+    /// A list with a least and a largest length.
     Count(usize, usize),
     /// A queue's limit in one of these units, and how it is written.
     In(&'static [Unit], &'static str),
@@ -28,9 +28,9 @@ pub enum Rule {
     OneOf(&'static [&'static str]),
     /// One of these numbers.
     OneOfNumbers(&'static [u64]),
-    /// Letters, digits, `_`, `-` and the other letters of the one text, so many characters at most.
+    /// Letters, digits, `_`, `-` and the characters in the text, up to this length.
     Letters(&'static str, usize),
-    /// The same, and no number.
+    /// A name: like `Letters`, but not a number.
     Name(usize),
     /// A host of a flow: a name, or `s*` and `r*`.
     End,
@@ -38,23 +38,23 @@ pub enum Rule {
     Via,
     /// The name of a parameter in C.
     Identifier,
-    /// Printable, on one line.
+    /// Printable text on one line.
     Line,
 }
 
-/// What a field is where it is absent.
+/// The value of a field that is absent.
 #[derive(Clone, Copy, Debug)]
 pub enum Otherwise {
-    /// It must be given.
+    /// None: the field is required.
     Needed,
-    /// It has no value.
+    /// The field then has no value.
     Nothing,
     Text(&'static str),
     Texts(&'static [&'static str]),
     Whole(u64),
     Real(f64),
     Flag(bool),
-    /// A list without anything in it, a table without any field, and a list of one such table.
+    /// An empty list, an empty table, or a list with one empty table.
     EmptyList,
     EmptyTable,
     OneTable,
@@ -76,7 +76,7 @@ impl Otherwise {
     }
 }
 
-/// What is declared of a field.
+/// The declaration of a field.
 pub struct Declared {
     pub name: &'static str,
     pub rule: Rule,
@@ -84,32 +84,32 @@ pub struct Declared {
     pub description: &'static str,
 }
 
-/// Where something is read.
+/// Where a value is read.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    /// Of the field, or the place in a list, for the fix.
+    /// Name of the field, or the position in a list, for the fix.
     pub name: &'a str,
-    /// What fields name may be in files.
+    /// The files that fields may name.
     pub files: &'a dyn Files,
 }
 
-/// The type of a field: how it is read, and written back in its one spelling.
+/// The type of a field: how it is read, and how it is written in its one spelling.
 pub trait Field: Sized + Clone + PartialEq {
     fn read(given: &Value, rule: &Rule, at: At) -> Result<Self, Wrong>;
-    /// `Value::Null`: it has no value.
+    /// `Value::Null` if it has no value.
     fn write(&self) -> Value;
 
-    /// The same of a table's fields that the file gave.
+    /// The same, with only those fields of a table that the file gave.
     fn given(&self) -> Value {
         self.write()
     }
 
-    /// As a program sees it.
+    /// The value as a program sees it.
     fn view(&self) -> View {
         View::Plain(self.write())
     }
 
-    /// What of it JSON Schema says.
+    /// Its JSON Schema.
     fn schema(rule: &Rule, definitions: &mut Definitions) -> Value;
 }
 
@@ -122,16 +122,16 @@ pub trait Declare: Field {
     /// Whether the file gives the field.
     fn gives(&self, name: &str) -> bool;
 
-    /// What fields are where they are absent, as a program calls and sees them; of those that may be.
+    /// Defaults of the optional fields, with the names and types that a program sees.
     fn usual() -> Vec<(&'static str, View)>;
 }
 
-/// Which fields a file gave, by their numbers.
+/// Which fields a file gave, as a set of their numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given(pub u64);
 
 impl PartialEq for Given {
-    /// Tables mean the same whoever said so.
+    /// Always equal: tables with the same values are equal, whether a value was given or is a default.
     fn eq(&self, _: &Given) -> bool {
         true
     }
@@ -258,7 +258,7 @@ macro_rules! named {
 
 pub(crate) use {named, table};
 
-/// A table while it is read: its fields one after the other, as they are declared.
+/// A table that is being read: its fields one after the other, in the order of declaration.
 pub(crate) struct Reading<'a> {
     fields: &'static [Declared],
     table: &'a Table,
@@ -277,7 +277,7 @@ impl<'a> Reading<'a> {
         Ok(Reading { fields: A::FIELDS, table, files: at.files, place: 0, given: 0, wrong: Vec::new() })
     }
 
-    /// The next field. None: something is wrong with it.
+    /// The next field; None if there is a problem with it.
     pub fn next<A: Field>(&mut self) -> Option<A> {
         let field = &self.fields[self.place];
         let given = self.table.get(field.name);
@@ -295,7 +295,7 @@ impl<'a> Reading<'a> {
         read.map_err(|wrong| self.wrong.extend(below(field.name, wrong))).ok()
     }
 
-    /// All fields were read.
+    /// Ends reading, after all fields.
     pub fn end(mut self) -> Result<Given, Wrong> {
         let names: Vec<&'static str> = self.fields.iter().map(|field| field.name).collect();
         for (name, _) in self.table.iter().filter(|(name, _)| !names.contains(name)) {
@@ -305,7 +305,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a field is where it is absent. None: it must be given.
+/// The default of a field; None if it is required.
 pub(crate) fn usual<A: Field>(declared: Option<&Declared>) -> Option<A> {
     let declared = declared.filter(|declared| !matches!(declared.otherwise, Otherwise::Needed))?;
     let at = At { name: declared.name, files: &NoFiles };
@@ -382,7 +382,7 @@ impl<A: Field> Field for Vec<A> {
     }
 }
 
-/// Refuses too many and too few.
+/// Refuses a list that is too long or too short.
 pub(crate) fn counted(count: usize, least: usize, most: usize) -> Result<(), Wrong> {
     let (message, fix) = match count {
         _ if count < least => (format!("{count} given, and at least {least} needed"), format!("give at least {least}")),
@@ -454,7 +454,7 @@ impl Field for Queue {
     }
 }
 
-/// Refuses a number that is not within the limits, which are written as Python writes them.
+/// Refuses a number outside the limits. The message shows them as Python does.
 fn limited(given: &Value, is_low: bool, is_high: bool, low: &str, high: &str) -> Result<(), Wrong> {
     let limit = match () {
         () if is_low => format!("at least {low}"),
@@ -601,7 +601,7 @@ impl Field for String {
     }
 }
 
-/// Refuses what a terminal would not show as letters on one line.
+/// Refuses characters that a terminal would not show as text on one line.
 pub(crate) fn one_line(text: &str) -> Result<(), Problem> {
     if words::is_plain(text) {
         return Ok(());
@@ -629,7 +629,7 @@ fn matches(text: &str, rule: &Rule) -> bool {
     }
 }
 
-/// One of the words that are known.
+/// Accepts one of the known words.
 fn word<'a>(given: &Value, known: &'a [&'a str], name: &str) -> Result<&'a str, Wrong> {
     if let Some(found) = given.as_text().and_then(|text| known.iter().find(|one| **one == text)) {
         return Ok(found);
@@ -637,7 +637,7 @@ fn word<'a>(given: &Value, known: &'a [&'a str], name: &str) -> Result<&'a str, 
     Err(one(not_known(given, known, name, false)))
 }
 
-/// `is_bare`: the words are numbers, which have no quotes.
+/// The problem for an unknown word. `is_bare`: the words are numbers and need no quotes.
 pub(crate) fn not_known(given: &Value, known: &[&str], name: &str, is_bare: bool) -> Problem {
     let text = words::shown(&python::text(given));
     let is_text = matches!(given, Value::Text(_));

@@ -1,13 +1,13 @@
-//! TOML of whatever origin as values: every way that it can fail is said plainly, with the line and column.
+//! Reads TOML from any source. Every failure has a plain message with line and column.
 
 use crate::problem::Problem;
 use crate::value::{Table, Value};
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
-/// Tables in tables, and brackets in brackets.
+/// Maximum nesting of tables and brackets.
 pub const DEEPEST: usize = 16;
 
-/// The tables of a text. Code not-toml, also for what is nested more than 16 deep.
+/// The tables of a text. Code not-toml, also for nesting deeper than 16.
 pub fn parse_toml(text: &str) -> Result<Table, Problem> {
     let parsed = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(String::new(), |span| place(text, span.start));
@@ -22,7 +22,7 @@ pub fn parse_toml(text: &str) -> Result<Table, Problem> {
     table(parsed.get_ref(), 1)
 }
 
-/// " (at line 3, column 5)".
+/// A position in words: " (at line 3, column 5)".
 fn place(text: &str, byte: usize) -> String {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

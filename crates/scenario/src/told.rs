@@ -1,4 +1,4 @@
-//! A scenario written out: every field that has a value, and a digest of what it asks.
+//! A scenario written out: every field that has a value, and a digest.
 
 use crate::control::Control;
 use crate::files::Files;
@@ -9,7 +9,7 @@ use crate::value::{Table, Value};
 use sha2::{Digest, Sha256};
 
 impl Scenario {
-    /// Every field that has a value, defaults included, quantities in their one spelling.
+    /// Every field that has a value, including defaults; quantities in their one spelling.
     pub fn told(&self) -> Table {
         let Value::Table(mut told) = self.write() else { unreachable!("a scenario is a table") };
         told.set("hosts", self.hosts.given());
@@ -44,8 +44,8 @@ impl Scenario {
         kept.map(|(name, value)| (name.to_string(), value.clone())).collect()
     }
 
-    /// SHA-256 of the canonical JSON of what is told, as 64 hexadecimal digits: equal for equal scenarios. Files count by what they say
-    /// when this is asked, not by where they lie.
+    /// SHA-256 of the canonical JSON of `told`, as 64 hexadecimal digits. Equal scenarios have equal digests. Files are
+    /// included by their present content, not by their paths.
     pub fn digest(&self, files: &dyn Files) -> String {
         let mut told = self.told();
         if let Some(Value::List(flows)) = inner(&mut told, "flows") {
@@ -79,7 +79,7 @@ impl Scenario {
 }
 
 impl Flow {
-    /// Every field that has a value. Datagrams have no congestion control.
+    /// Every field that has a value. A flow of datagrams has no congestion control.
     pub(crate) fn told(&self) -> Value {
         let mut told = self.write();
         if let (true, Value::Table(told)) = (self.is_datagrams(), &mut told) {
@@ -93,7 +93,7 @@ fn inner<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Value> {
     if table.get(name).is_some() { Some(table.entry(name, || Value::Null)) } else { None }
 }
 
-/// The files that these fields name, by what they say.
+/// Replaces the files that these fields name by digests of their content.
 fn by_content(table: &mut Table, fields: &[&str], files: &dyn Files) {
     for field in fields {
         if let Some(Value::Text(name)) = inner(table, field) {
@@ -102,7 +102,7 @@ fn by_content(table: &mut Table, fields: &[&str], files: &dyn Files) {
     }
 }
 
-/// Of a link, and its directions.
+/// The same for a link and its directions.
 fn varying(link: &mut Table, files: &dyn Files) {
     by_content(link, &["trace"], files);
     if let Some(Value::Table(jitter)) = inner(link, "jitter") {
@@ -115,7 +115,7 @@ fn varying(link: &mut Table, files: &dyn Files) {
     }
 }
 
-/// JSON without spaces, fields by name, all in ASCII.
+/// JSON without spaces, fields sorted by name, ASCII only.
 fn canonical(value: &Value, json: &mut String) {
     match value {
         Value::List(list) => {

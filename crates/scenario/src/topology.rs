@@ -52,10 +52,10 @@ fn or_none(loss: &Option<LossModel>) -> LossModel {
     loss.clone().unwrap_or(LossModel::NONE)
 }
 
-/// One bottleneck, the link between router and loss: a queue and a rate there, in the other direction where that has a rate; every
-/// other transmitter is unlimited.
+/// One bottleneck: the link between router and loss, with a rate and a queue; also in the reverse direction if that has
+/// a rate. All other transmitters are unlimited.
 ///
-/// Loss follows the bottleneck, and half the RTT follows that; the way back passes them in the other order.
+/// Loss comes after the bottleneck, and half the RTT after that. The reverse path has the opposite order.
 fn path(given: &Path, files: &dyn Files) -> Result<Network, Problem> {
     let mut network = hosts(&["sender", "router", "loss", "delay", "receiver"], ("sender", "receiver"));
     let back_ns = given.rtt.ns / 2;
@@ -89,7 +89,7 @@ fn path(given: &Path, files: &dyn Files) -> Result<Network, Problem> {
 
 const CHAIN: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
 
-/// All hosts with their cards, and the way out; which card of h1's is for the way back.
+/// All hosts with their cards and the forward path. Returns which of h1's cards the reverse path uses.
 fn chain_out(given: &Chain) -> (Network, usize) {
     let mut network = hosts(&CHAIN, ("h1", "h5"));
     for host in CHAIN {
@@ -109,10 +109,10 @@ fn chain_out(given: &Chain) -> (Network, usize) {
     (network, first)
 }
 
-/// Five hosts that forward, the published study's symmetric network: data and acknowledgements take the same links.
+/// Five hosts that forward: the published study's symmetric network. Data and acknowledgements use the same links.
 ///
-/// Each host has one card, so what it forwards out and what it sends back share a transmitter. The RTT is spread evenly over the
-/// eight directions.
+/// Each host has one card, so forwarded data and returning packets share a transmitter. The RTT is divided equally
+/// among the eight directions.
 fn chain(given: &Chain) -> Network {
     let (mut network, first) = chain_out(given);
     for (at, part) in (1..=4).rev().zip(shares(given.rtt.ns / 2, 4)) {
@@ -122,25 +122,26 @@ fn chain(given: &Chain) -> Network {
     network
 }
 
-/// The chain with another way back, the published study's asymmetric network.
+/// The chain with a different reverse path: the published study's asymmetric network.
 ///
-/// The study sends the way back through other VLANs and does not print which hosts they pass. Here h5 sends straight to h1, from its
-/// own card; that link's delay is half the RTT, so that the base RTT is the symmetric network's.
+/// In the study, the reverse path uses other VLANs, but the text does not say which hosts it passes. Here h5 sends
+/// directly to h1 from its own card. That link's delay is half the RTT, so the base RTT equals that of the symmetric
+/// network.
 fn chain_asymmetric(given: &Chain) -> Network {
     let (mut network, first) = chain_out(given);
     network.join_with("h5", "h1", Some(first + 4), given.rtt.ns / 2, or_none(&given.ack_loss));
     network
 }
 
-/// `total` in whole parts that differ by at most one and add up to it.
+/// Divides `total` into integers that differ by at most one.
 fn shares(total: u64, parts: u64) -> Vec<u64> {
     (0..parts).map(|at| total * (at + 1) / parts - total * at / parts).collect()
 }
 
-/// Pairs around one bottleneck, which has the rate and queue in both directions, the loss towards the receivers.
+/// Pairs around one bottleneck, which has the rate and queue in both directions, and the loss towards the receivers.
 ///
-/// The shortest RTT is on the bottleneck link, what a pair has more on its receiver's access link; those are unlimited unless
-/// `access_rate` is given, then each has a queue of 1000 packets.
+/// The shortest RTT is on the bottleneck link; the rest of a pair's RTT is on its receiver's access link. Access links
+/// are unlimited, unless `access_rate` is given: then each has a queue of 1000 packets.
 fn dumbbell(given: &Dumbbell) -> Network {
     let pairs = given.number();
     let ends = ["s", "r"].into_iter().flat_map(|side| (1..=pairs).map(move |number| format!("{side}{number}")));
@@ -176,7 +177,8 @@ fn dumbbell(given: &Dumbbell) -> Network {
     network
 }
 
-/// Routers in a row, a bottleneck between each two; a and b at its ends, cK and dK around the K-th.
+/// Routers in a row with a bottleneck between neighbours; a and b are at the ends, cK and dK on both sides of
+/// bottleneck K.
 fn parking_lot(given: &ParkingLot) -> Network {
     let hops = given.hops as usize;
     let router = |at: usize| format!("n{at}");
@@ -213,7 +215,8 @@ fn parking_lot(given: &ParkingLot) -> Network {
     network
 }
 
-/// server – line – router – device: all delay, the access line's rates and queue, then Wi-Fi, which aggregates.
+/// server – line – router – device: the first link has all delay, then follow the access line with its rates and queue,
+/// and Wi-Fi, which aggregates frames.
 fn home(given: &Home) -> Network {
     let mut network = hosts(&["server", "line", "router", "device"], ("server", "device"));
     network.transmit("line>router", given.down.bps, &given.queue, "home.queue");

@@ -1,8 +1,8 @@
-//! Quantities: text with a unit in, an exact whole number inside, canonical text out. `Rate` in bit/s, `Span` in nanoseconds, `Size`
-//! in bytes, `Loss` in parts per billion, `Queue` in whatever it was given in.
+//! Quantities: read from text with a unit, stored as an exact integer, written as canonical text. `Rate` in bit/s,
+//! `Span` in nanoseconds, `Size` in bytes, `Loss` in parts per billion, `Queue` in the unit that was given.
 //!
-//! Text that does not fit the whole number (`0.1 ns`) is refused, never rounded. The spellings of tc and iperf3 are read too
-//! (`50Mbit`, `20ms`, `1000p`); printing has one spelling.
+//! Text that is not a whole multiple of the smallest unit (`0.1 ns`) is refused, never rounded. The spellings of tc and
+//! iperf3 are accepted too (`50Mbit`, `20ms`, `1000p`); output has one spelling.
 
 use crate::number::{Amount, Number, decimal};
 use crate::problem::Problem;
@@ -13,19 +13,19 @@ use std::fmt;
 
 type Units = &'static [(&'static str, u64)];
 
-/// Bits a second, 1 bit/s to 10 Tbit/s.
+/// Bits per second, 1 bit/s to 10 Tbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
     pub bps: u64,
 }
 
-/// A length of time, 0 to 30 days; a field may narrow that.
+/// A length of time, 0 to 30 days; a field may narrow this range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     pub ns: u64,
 }
 
-/// Bytes, 0 to 1 EB; a field may narrow that.
+/// Bytes, 0 to 1 EB; a field may narrow this range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size {
     pub bytes: u64,
@@ -37,21 +37,22 @@ pub struct Loss {
     pub ppb: u64,
 }
 
-/// How many packets are lost one after the other, on average: in thousandths of a packet, from one packet on.
+/// Mean number of consecutive lost packets, in thousandths of a packet; at least one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Burst {
     pub milli: u64,
 }
 
-/// The limit of a tail-drop queue: what may wait, not what is on the wire.
+/// The limit of a tail-drop queue. It counts waiting packets, not the one in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub unit: Unit,
-    /// Of `Unit::Bdp` in billionths.
+    /// For `Unit::Bdp`, in billionths.
     pub amount: u64,
 }
 
-/// What a queue's limit is counted in. `Ns`: bytes that the transmitter sends in that time; `Bdp`: of the path's base RTT.
+/// The unit of a queue's limit. `Ns`: the bytes that the transmitter sends in this time. `Bdp`: bandwidth-delay
+/// products, with the path's base RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Packets,
@@ -68,33 +69,33 @@ impl Unit {
         Unit::NAMES.iter().find(|(unit, _)| *unit == self).expect("each has a name").1
     }
 
-    /// The unit of that name.
+    /// The unit of this name.
     pub fn named(name: &str) -> Option<Unit> {
         Unit::NAMES.iter().find(|(_, known)| *known == name).map(|(unit, _)| *unit)
     }
 }
 
-/// What all quantities share.
+/// The common interface of all quantities.
 pub trait Quantity: Sized + Copy + fmt::Display {
-    /// Its type's.
+    /// The type's name.
     const NAME: &'static str;
-    /// For the reference: what it is and which units it has; how it is written.
+    /// For the reference: what it is, its units, and how it is written.
     const MEANING: &'static str;
     const EXAMPLES: &'static [&'static str];
 
-    /// Reads one. Codes: missing-unit, unknown-unit, bad-quantity, wrong-type, zero-queue, out-of-range.
+    /// Reads a quantity. Codes: missing-unit, unknown-unit, bad-quantity, wrong-type, zero-queue, out-of-range.
     fn parse(given: &Value) -> Result<Self, Problem>;
 
-    /// In its finest unit.
+    /// The amount in its smallest unit.
     fn amount(self) -> u64;
 
-    /// Reads what the program itself says.
+    /// Reads a constant in the program's own source.
     fn of(text: &'static str) -> Self {
         Self::parse(&Value::text(text)).unwrap_or_else(|wrong| panic!("{text}: {}", wrong.message))
     }
 }
 
-/// Splits a quantity; `usual` are the units that the fix shows for a bare number.
+/// Splits a quantity into number and unit. `usual`: the units that the fix suggests for a number without a unit.
 fn split<'a>(given: &'a Value, what: &str, example: &str, usual: &[&str]) -> Result<(Number<'a>, &'a str), Problem> {
     let like = || format!("write it like \"{example}\"");
     let text = match given {
@@ -130,12 +131,12 @@ fn split<'a>(given: &'a Value, what: &str, example: &str, usual: &[&str]) -> Res
     Ok((number, unit))
 }
 
-/// White space as Python's patterns have it.
+/// White space as defined by Python's regular expressions.
 pub(crate) fn is_space(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\x1c'..='\x1f')
 }
 
-/// What a bare number may have meant.
+/// Suggestions for a number without a unit.
 fn written(number: &str, usual: &[&str]) -> String {
     if usual == ["%"] {
         let share = Number::read(number).and_then(|(number, _)| number.percent());
@@ -175,7 +176,7 @@ fn ranged(amount: i128, low: u64, high: u64, given: &Value, limits: &str, exampl
     }
 }
 
-/// In the largest of `units` (smallest first) that leaves at least 1.
+/// Writes the amount in the largest of `units` (sorted from small to large) in which it is at least 1.
 fn print(to: &mut fmt::Formatter, amount: u64, units: Units) -> fmt::Result {
     let (name, scale) = units.iter().rev().find(|(_, scale)| amount >= *scale).unwrap_or(&units[0]);
     write!(to, "{} {name}", decimal(amount.into(), (*scale).into()))
@@ -208,7 +209,7 @@ impl Quantity for Rate {
                     return Err(unknown(unit, "rate", units_here(&names)));
                 }
             };
-            // Most people mean bits by it, tc means bytes: a factor of eight is not a thing to guess.
+            // Most people mean bits by this unit, but tc means bytes. The factor is eight, so do not guess.
             let fix = format!("tc reads {unit} as bytes a second, others as bits: write {bits}");
             return Err(unknown(unit, "rate", fix));
         };

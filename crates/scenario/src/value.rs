@@ -1,4 +1,4 @@
-//! What a file says before anybody knows what it means: TOML's and JSON's values, with numbers of any size.
+//! The values of a file, TOML or JSON, before they are interpreted; with numbers of any size.
 
 use crate::python;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -10,11 +10,11 @@ pub enum Value {
     Null,
     Bool(bool),
     Whole(i128),
-    /// A whole number that does not fit `Whole`, as text.
+    /// An integer that does not fit `Whole`, as text.
     Huge(String),
     Real(f64),
     Text(String),
-    /// A date, a time, or what else no field takes: Python's name of its type, and its text.
+    /// A date, a time, or another type that no field accepts: Python's name of the type, and the text.
     Other(String, String),
     List(Vec<Value>),
     Table(Table),
@@ -33,7 +33,7 @@ impl Table {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The value of that name, made if it is absent.
+    /// The value of this name; it is created if absent.
     pub fn entry(&mut self, name: &str, otherwise: impl FnOnce() -> Value) -> &mut Value {
         let place = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.0.push((name.into(), otherwise()));
@@ -42,12 +42,12 @@ impl Table {
         &mut self.0[place].1
     }
 
-    /// Gives `name` another value, in its place if it has one.
+    /// Sets the value of `name`, at its old position if it exists.
     pub fn set(&mut self, name: &str, value: Value) {
         *self.entry(name, || Value::Null) = value;
     }
 
-    /// Adds a value whose name is known to be new.
+    /// Adds a value. The name must be new.
     pub fn push(&mut self, name: impl Into<String>, value: Value) {
         self.0.push((name.into(), value));
     }
@@ -70,7 +70,7 @@ impl Table {
 }
 
 impl FromIterator<(String, Value)> for Table {
-    /// Of two values of one name the later counts.
+    /// If a name occurs twice, the later value is used.
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Table {
         let mut known = std::collections::BTreeMap::new();
         let mut table: Vec<(String, Value)> = Vec::new();
@@ -99,7 +99,7 @@ impl Value {
         if let Value::Text(text) = self { Some(text) } else { None }
     }
 
-    /// What Python calls its type: messages have said so from the beginning.
+    /// Python's name of its type, which messages use.
     pub fn type_name(&self) -> &str {
         match self {
             Value::Null => "NoneType",

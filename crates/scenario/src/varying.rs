@@ -1,4 +1,5 @@
-//! What of a link direction changes by itself: rate, delay, loss at given times; packets that overtake or come twice.
+//! Properties of a link direction that change or act by chance: rate, delay and loss at given times; reordered and
+//! duplicated packets.
 
 use crate::draw::Draws;
 use crate::files::{Files, Steps};
@@ -11,7 +12,7 @@ use crate::view::View;
 use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
-/// Steps of one direction in one run.
+/// Maximum number of changes of one direction in one run.
 const MOST_STEPS: u64 = 1_000_000;
 
 /// One value, or the lowest and the highest.
@@ -22,7 +23,7 @@ pub struct Drawn<A> {
     is_two: bool,
 }
 
-/// `Rate`s of a change may be 0 bit/s: nothing leaves.
+/// A `Rate` in a change may be 0 bit/s: then nothing is sent.
 fn parse<A: Quantity>(given: &Value) -> Result<A, Problem>
 where
     Drawn<A>: Stops<A>,
@@ -30,7 +31,7 @@ where
     Drawn::<A>::stopped(given).map_or_else(|| A::parse(given), Ok)
 }
 
-/// What a quantity has beside its usual range.
+/// Values that a quantity accepts in addition to its usual range.
 pub trait Stops<A> {
     fn stopped(_: &Value) -> Option<A> {
         None
@@ -110,7 +111,8 @@ fn says_something(change: &Change, _: &dyn Files) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Every change of a run. `salt` parts the draws of one direction from those of others; `place`: the field that the changes are in.
+/// Every change of a run. `salt` gives each direction its own random numbers; `place` is the field that contains the
+/// changes.
 pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, place: &str) -> Result<Steps, Problem> {
     let mut found: [BTreeMap<u64, u64>; 3] = Default::default();
     for (number, change) in changes.iter().enumerate() {
@@ -130,7 +132,7 @@ pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, pla
             let Some((low, high)) = ends else { continue };
             let mut draws = Draws::new(&format!("{seed} {salt} {number} {what}"));
             for turn in 0..count {
-                // Numbers up to 10^13 are exact.
+                // Floats represent integers up to 10^13 exactly.
                 let more = (draws.next() * (high - low + 1) as f64) as u64;
                 steps.insert(change.at.ns + turn * step, low + more);
             }
@@ -140,14 +142,14 @@ pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, pla
     Ok(Steps { rates, delays, losses })
 }
 
-/// Is written as its first field's text where nothing else is set.
+/// A table that is written as the text of its first field if no other field is set.
 pub(crate) trait Short: Declare + Sized {
-    /// What JSON Schema says of the first field.
+    /// The JSON Schema of the first field.
     fn text(definitions: &mut Definitions) -> Value {
         definitions.quantity::<Loss>()
     }
 
-    /// Text stands for a table with this field.
+    /// Reads text as a table with only this field.
     fn from_text(given: &Value, at: At) -> Result<Self, Wrong> {
         if let Value::Table(_) = given {
             return Self::read(given, &Rule::Any, at);
@@ -157,7 +159,7 @@ pub(crate) trait Short: Declare + Sized {
         Self::read(&Value::Table(table), &Rule::Any, at)
     }
 
-    /// The text, or `otherwise`.
+    /// The text form, or `otherwise`.
     fn shortly(&self, otherwise: Value) -> Value {
         let told = self.write();
         let Value::Table(table) = &told else { unreachable!("a table is written as one") };
@@ -190,20 +192,20 @@ impl Short for Reorder {}
 impl Short for Share {}
 
 impl Reorder {
-    /// As the core has it.
+    /// Converts to the core's form.
     pub fn compile(&self) -> net::Reorder {
         net::Reorder { ppb: self.share.ppb, gap: self.gap, correlation_ppb: self.correlation.ppb }
     }
 }
 
 impl Share {
-    /// As the core has it: the share and the correlation of its draws.
+    /// Converts to the core's form: the share, and the correlation of its random numbers.
     pub fn compile(&self) -> (u64, u64) {
         (self.share.ppb, self.correlation.ppb)
     }
 }
 
-/// A field whose text stands for a table.
+/// A field that is a table, or text for a table with only its first field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextOr<A>(pub A);
 

@@ -1,18 +1,19 @@
-//! Words of other people in sentences of ours: on one line, short, and compared with what is known.
+//! Prepares text from others for use in our sentences: on one line, short, and compared with known names.
 
-/// Characters that move a terminal's cursor, colour it, or turn its direction.
+/// Control characters that move a terminal's cursor, change colours, or reverse the writing direction.
 pub fn is_harmful(letter: char) -> bool {
     matches!(letter,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether a terminal shows every character as a letter in its place, on one line.
+/// Whether a terminal shows every character as a letter, on one line.
 pub fn is_plain(text: &str) -> bool {
     !text.contains(is_harmful)
 }
 
-/// One short line: what is harmful is written as JSON escapes it, and of more than `most` characters the middle is cut.
+/// One short line: harmful characters are escaped as in JSON, and text longer than `most` characters is cut in the
+/// middle.
 pub fn plain(text: &str, most: usize) -> String {
     let count = text.chars().count();
     let mut cut: Vec<char> = text.chars().collect();
@@ -32,12 +33,12 @@ pub fn plain(text: &str, most: usize) -> String {
     found
 }
 
-/// What is wrong, short enough for a message.
+/// Wrong text, shortened for a message.
 pub fn shown(text: &str) -> String {
     plain(text, 60)
 }
 
-/// A fix for an unknown name: the nearest one, or all of them where they are few.
+/// A fix for an unknown name: the most similar one, or all names if they are few.
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = known.into_iter().collect();
     if let Some(near) = nearest(word, &names) {
@@ -50,9 +51,9 @@ pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> S
     format!("choose one of: {}{more}", names[..names.len().min(20)].join(", "))
 }
 
-/// The known name that looks most like `word`; none where nothing does.
+/// The known name that is most similar to `word`; None if none is similar.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Of two letters one may be another.
+    // In a word of two letters, one may differ.
     let least = if word.chars().count() > 2 { 0.6 } else { 0.5 };
     let word: Vec<char> = word.to_lowercase().chars().take(200).collect();
     let mut best: Option<(f64, String, &str)> = None;
@@ -68,13 +69,14 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     best.map(|(_, _, name)| name)
 }
 
-/// Ratcliff and Obershelp's: twice the letters in matching blocks over all letters, as Python's `difflib` counts them.
+/// Ratcliff and Obershelp's similarity: twice the letters in matching blocks divided by all letters, as Python's
+/// `difflib` computes it.
 fn likeness(one: &[char], other: &[char]) -> f64 {
     let all = one.len() + other.len();
     if all == 0 { 1.0 } else { 2.0 * matching(one, other, &common(other)) as f64 / all as f64 }
 }
 
-/// Letters of a long word that are in it so often that they say nothing.
+/// Letters that occur so often in a long word that they are ignored, as in `difflib`.
 fn common(word: &[char]) -> Vec<char> {
     if word.len() < 200 {
         return Vec::new();

@@ -1,4 +1,4 @@
-"""The command line: the same verbs as the package's, and one clear message for whatever goes wrong."""
+"""The command line: the same verbs as the package's, and a clear message for every error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits with its status; ``arguments`` are those of the process without it."""
+    """Run the command line and exit with its status. ``arguments``: those after the program's name, by default the
+    process's."""
     try:
         from sawtooth.cli.program import status_of
     except KeyboardInterrupt:
-        # Before anything that could say it is imported.
+        # Ctrl-C during the import: report it here, because no module for messages is loaded yet.
         sys.stderr.write("error[interrupted]: interrupted\n")
         sys.exit(130)
     sys.exit(status_of(arguments))

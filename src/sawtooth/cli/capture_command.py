@@ -1,4 +1,4 @@
-"""The command ``capture``: what a pcap or pcapng file tells of its TCP connections."""
+"""The command ``capture``: what a pcap or pcapng file shows about its TCP connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sawtooth.errors import InputError
 from sawtooth.plain import where
 
 PARTLY = 5
-"""Exit status when an answer is of a part of a capture only: the file is damaged, or not all of it could be read."""
+"""Exit status if only part of a capture was analysed: the file is damaged or could not be read to its end."""
 
 
 @click.command(cls=Command, short_help="Show what connections in captures do, and what limits them.")
@@ -118,7 +118,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _identify_segments(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:
-    """Of per-packet CSV of tshark's, which tell nothing else."""
+    """Identification from tshark's per-packet CSV files, which contain nothing else to report."""
     from sawtooth.capture.identify.captured import identify_file
 
     for file in files:
@@ -130,7 +130,7 @@ def _identify_segments(files: tuple[str, ...], connection: int | None, as_json: 
 
 
 class _Progress:
-    """How much of the file is read, on a terminal only."""
+    """Shows how much of the file has been read, only on a terminal."""
 
     def __init__(self) -> None:
         self._shown = False

@@ -1,4 +1,4 @@
-"""The command ``check``: whether a result has what its study expects; and how that is told at the end of ``run``."""
+"""The command ``check``: whether a result meets its study's expectations; also used at the end of ``run``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sawtooth.expect import Judgement
 
 FAILED, CANNOT_TELL = 3, 4
-"""Exit status when an expectation fails, and when none does, but the runs are inconclusive about one."""
+"""Exit status if an expectation fails; and if none fails, but the runs are inconclusive about one."""
 
 junit_option = click.option(
     "--junit", type=str, metavar="FILE", help="Also write the expectations to FILE as JUnit XML."
@@ -74,14 +74,14 @@ def check(
         say_folded(words(found))
     status = told(found, junit, github)
     if not status and found.count(ABSENT) == len(found.verdicts):
-        # Nothing was checked: that is no pass.
+        # Nothing was checked, so this does not count as passed.
         status = CANNOT_TELL
     if status:
         context.exit(status)
 
 
 def told(found: Judgement, junit: str | None, github: bool) -> int:
-    """Writes what machines read of it, and returns the exit status. Raises SawtoothError as ``write_bytes`` does."""
+    """Write the machine-readable output and return the exit status. Raises SawtoothError as ``write_bytes`` does."""
     from sawtooth.expect import FAILS, UNKNOWN
 
     if junit is not None:

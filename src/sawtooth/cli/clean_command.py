@@ -1,4 +1,4 @@
-"""The command ``clean``: what killed runs left."""
+"""The command ``clean``: removes what killed runs left behind."""
 
 from __future__ import annotations
 

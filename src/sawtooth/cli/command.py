@@ -1,4 +1,4 @@
-"""What all commands have: --quiet and --verbose, which mean the same everywhere."""
+"""Options of all commands: --quiet and --verbose, with the same meaning everywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sawtooth.cli import terminal
 from sawtooth.errors import SawtoothError
 
 LEAST_MEMORY = 1 << 30
-"""Bytes of address space (``ulimit -v``) that a process needs for the numerical libraries and some work."""
+"""Bytes of address space (``ulimit -v``) that a process needs to load the numerical libraries and do some work."""
 
 
 def _quiet(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -23,7 +23,7 @@ def _verbose(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 class Command(click.Command):
-    """A command with the options that all have."""
+    """A command with the common options."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -45,9 +45,8 @@ class Command(click.Command):
         ]
 
     def invoke(self, context: click.Context) -> Any:
-        """As click's. Raises SawtoothError ``out-of-memory`` where nothing could be computed: numerical libraries do
-        not say so, they end the process or try for ever (OpenBLAS).
-        """
+        """Like click's. Raises SawtoothError ``out-of-memory`` if there is too little memory: numerical libraries do
+        not report this, they end the process or retry forever (OpenBLAS)."""
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit not in (resource.RLIM_INFINITY, -1) and limit < LEAST_MEMORY:
             message = f"the limit on memory is {limit >> 20} MiB, and sawtooth needs {LEAST_MEMORY >> 20}"
@@ -62,18 +61,18 @@ SECTIONS = {
     "Results": ("results", "report", "query"),
     "Setup": ("doctor", "kernel", "clean", "completion", "schema"),
 }
-"""The commands by what people come for, in the order of ``sawtooth --help``."""
+"""The commands by purpose, in the order of ``sawtooth --help``."""
 
 
 class Group(click.Group):
-    """A command of commands."""
+    """A command with subcommands."""
 
     command_class = Command
     group_class = type
 
 
 class Program(Group):
-    """All commands, listed by ``SECTIONS``. One that is in none of them is an error of ours, which a test finds."""
+    """All commands, listed by ``SECTIONS``. A test fails if a command is in no section."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 6 - max(map(len, self.commands))

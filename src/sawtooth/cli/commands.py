@@ -156,7 +156,7 @@ def run(
                 about = result.describe() | expected | {"report": str(page)}
                 say(json.dumps(about, indent=2, ensure_ascii=False))
                 return
-            # First: a figure that means nothing is not to be read before that is known.
+            # Warnings first: the reader must know them before reading figures that may be meaningless.
             for warning in result.warnings:
                 say_folded(f"warning: {sentence(warning)}")
             say_folded(result.table(width()))
@@ -168,7 +168,7 @@ def run(
             say(f"results: {where(result.directory)}")
             say(f"report: {where(page)}")
         except BrokenPipeError as error:
-            # Whoever read our output has seen enough; the study is finished all the same.
+            # The reader of our output has closed it; finish the study anyway.
             unread.append(error)
 
     options: dict[str, Any] = {"engine": engine, "jobs": jobs, "full": full, "overrides": overrides}
@@ -317,7 +317,7 @@ def studies(as_json: bool) -> None:
 
 
 def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bool) -> None:
-    """A study's rows as a dataset: where it is, the means of its points, and what was expected."""
+    """A study's rows as a dataset: its path, the means of its points, and the results of its expectations."""
     from sawtooth.expect.text import words
 
     rows = found.read()
@@ -341,7 +341,7 @@ def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bo
 
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
-    """The study of a file, and the overrides still to be made. A bare scenario, overridden, is a study of one point."""
+    """The study of a file, and the overrides that still must be applied. A scenario becomes a study with one point."""
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
     from sawtooth.verbs import load

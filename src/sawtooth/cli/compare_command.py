@@ -1,4 +1,4 @@
-"""The command ``compare``: saved runs with each other, or the simulator with the real kernel on a grid."""
+"""The command ``compare``: compares saved runs with each other, or the simulator with the real kernel on a grid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sawtooth.fidelity.record import Measuring
 
 DIFFERS, CANNOT_TELL = 3, 4
-"""Exit status when a mean is outside the tolerance, and when none is, but the runs are inconclusive about one."""
+"""Exit status if a mean is outside the tolerance; and if none is, but the runs are inconclusive about one."""
 
 
 @click.command(cls=Command, short_help="Compare runs or studies, or sim with the kernel.")

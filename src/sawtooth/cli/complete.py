@@ -1,4 +1,4 @@
-"""What a shell completes words to: names of shipped studies, engines, congestion controls, fields of --set."""
+"""Shell completion of words: shipped studies, engines, congestion controls, fields of --set."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def engines(_: click.Context, __: click.Parameter, typed: str) -> list[Completio
 
 
 def schemas(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
-    """What there is a JSON Schema of."""
+    """Names of the available JSON Schemas."""
     from sawtooth.verbs import SCHEMAS
 
     return [CompletionItem(name) for name in SCHEMAS if name.startswith(typed)]
 
 
 def states(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
-    """How whole a result is."""
+    """Names of the states of results."""
     from sawtooth.results import STATES
 
     return [CompletionItem(name) for name in STATES if name.startswith(typed)]
@@ -47,11 +47,11 @@ def controls(_: click.Context, __: click.Parameter, typed: str) -> list[Completi
 
 
 def assignments(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Fields by dotted path, with what comes after ``=`` where that is one of a few words."""
+    """Fields by dotted path; after ``=``, the allowed words if the field has a fixed list."""
     from sawtooth.scenario import CONGESTION_CONTROLS
     from sawtooth.scenario.fields import fields
 
-    # flows.0.cc is that of the first flow, flows.cc that of all.
+    # flows.0.cc is the field of the first flow, flows.cc that of all flows.
     one = _ONE.match(typed)
     field = typed.partition("=")[0] if "=" in typed else ""
     if field == "flows.cc" or (one and field == f"{one[0]}cc"):

@@ -1,4 +1,4 @@
-"""The command ``completion``: what makes a shell complete ours."""
+"""The command ``completion``: prints the script for shell completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The commands ``congestion calibrate``, ``estimate`` and ``report``: how bad is it on that link, from the edge?"""
+"""The commands ``congestion calibrate``, ``estimate`` and ``report``: how congested is a link, measured from the edge
+of the network?"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def congestion() -> None:
 
 
 def _inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """What "estimate" and "report" both take."""
+    """The parameters that "estimate" and "report" share."""
     for option in reversed(
         [
             click.argument("files", metavar="SERIES...", nargs=-1, required=True),
@@ -61,7 +62,7 @@ def _inputs(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The links, with what ``_inputs`` says of them."""
+    """The links, with the values of the options of ``_inputs``."""
 
     links: list[RttSeries]
     model: CongestionModel
@@ -98,7 +99,7 @@ class _Asked:
 
 @contextmanager
 def _named_options() -> Iterator[None]:
-    """Where what was assumed is outside the model, its option is named."""
+    """If an assumed value is outside the model's range, the error names its option."""
     try:
         yield
     except SawtoothError as error:
@@ -167,7 +168,7 @@ def report(out: str, **given: Any) -> None:
 
 @contextmanager
 def _ticking(bar: Bar) -> Iterator[None]:
-    """The bar's clock goes on during work that cannot say how far it is."""
+    """Keeps the bar's clock running during work that cannot report its progress."""
     done = Event()
 
     def tick() -> None:
@@ -184,7 +185,7 @@ def _ticking(bar: Bar) -> Iterator[None]:
 
 
 def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
-    """The series of a file, less the link's near end where that is known."""
+    """The series of a file, with the link's near end subtracted if it is known."""
     from sawtooth.congestion.series import difference
 
     if base is None and [series.label for series in found] == ["near", "far"]:
@@ -247,7 +248,7 @@ def calibrate(
     from sawtooth.congestion.calibrate import corpus, grid, learn, make, usual_flows
     from sawtooth.congestion.gaussian import scikit
 
-    # Better now than after the work.
+    # Check for scikit-learn now, not after the long work.
     scikit("gaussian_process")
     rates_bps = [_parsed("Rate", rate, "--rate") for rate in rates]
     measurements = [
@@ -284,7 +285,7 @@ def calibrate(
 
 
 def _parsed(unit: str, given: str, option: str) -> int:
-    """In ns or bit/s."""
+    """A quantity in ns or bit/s."""
     from sawtooth.scenario import Rate, Span
 
     try:
@@ -308,7 +309,7 @@ def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str | No
 
 
 def _seconds(value_s: float) -> str:
-    # Of a series that is refused for its unit it may have 20 digits.
+    # A series that is refused because of a wrong unit may have values with 20 digits.
     return f"{value_s:.1f}" if abs(value_s) < 1e12 else f"{value_s:.4g}"
 
 

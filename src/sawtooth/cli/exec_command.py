@@ -1,4 +1,4 @@
-"""The command ``exec``: a program of yours on a path, on the real kernel, in virtual time."""
+"""The command ``exec``: runs a user's program on a path, on the real kernel, in virtual time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
 
 _SHOWN = 10
-"""Connections in the summary."""
+"""Maximum number of connections in the summary."""
 
 
 class _Exec(Command):
-    """The command to run is what comes after ``--``."""
+    """The words after ``--`` are the program to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words: list[str] = []
@@ -227,7 +227,7 @@ def _measures(given: tuple[str, ...]) -> dict[str, str]:
 
 
 class _Printer:
-    """Prints what the command prints, as it comes; of servers nothing."""
+    """Prints the command's output as it arrives; the servers' output is not printed."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -238,7 +238,7 @@ class _Printer:
 
 
 def _bring(done: Execution) -> None:
-    """Writes the files that were asked for where the command was given; none is overwritten."""
+    """Copy the requested files to the directory in which sawtooth was called. Existing files are never overwritten."""
     from sawtooth.storage import writing
 
     for files in done.collected.values():
@@ -257,11 +257,11 @@ def _became(program: Finished) -> str:
 
 
 def _summary(done: Execution) -> list[str]:
-    """What a person wants to know beside the output: times, connections, what the path lost."""
+    """A summary for people, in addition to the output: times, connections, and losses on the path."""
     lines = [f"{one.program.host}: {plain(one.program.shown(), 60)}: {_became(one)}" for one in done.programs]
     table = done.connections
     if len(table):
-        # Of each connection the last row: its counters only grow.
+        # The last row of each connection, because its counters only grow.
         last = table.drop_duplicates(["host", "connection"], keep="last")
         sending = last[last["sent_bytes"] > 0].sort_values("sent_bytes", ascending=False)
         lines.append(
@@ -291,7 +291,7 @@ def _summary(done: Execution) -> list[str]:
 
 
 def _described(done: Execution, places: dict[str, str]) -> dict[str, Any]:
-    """As JSON: the last program is the command, which ``measures`` are of."""
+    """The results as JSON values. The last program is the command; ``measures`` refers to it."""
     return {
         "programs": [
             {

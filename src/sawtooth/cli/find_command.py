@@ -1,4 +1,4 @@
-"""The command ``find``: from which value of a field on, or up to which, a want holds."""
+"""The command ``find``: the value of a field from which on, or up to which, a condition holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 
 UNCLEAR = 4
-"""Exit status when an interval is wider than was asked for, or these runs are inconclusive."""
+"""Exit status if an interval is wider than requested, or the runs are inconclusive."""
 
 
 @click.command(cls=Command)

@@ -1,4 +1,4 @@
-"""Options of which one says how an answer is printed: --json or --csv."""
+"""Options for the format of an answer: --json or --csv."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sawtooth.errors import InputError
 
 
 def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Both options, as ``form``: "json", "csv" or None. Given both it is refused: ``bad-usage``."""
+    """Both options, as the parameter ``form``: "json", "csv" or None. Giving both is refused with ``bad-usage``."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sawtooth.kernel import Kernel
 
 LINE_EVERY_S = 15.0
-"""Between two lines of progress in a log file; a terminal has one line that changes."""
+"""Seconds between lines of progress in a log file; on a terminal, one line is updated."""
 
 
 @click.group(cls=Group, short_help="Build, list and remove user-mode kernels.")
@@ -196,7 +196,7 @@ def remove(name: str | None, trees: bool) -> None:
 
 
 def _called(name: str) -> list[Kernel]:
-    """Of every HZ and version of sawtooth. Raises SawtoothError ``unknown-name``."""
+    """The kernels of this name, with any HZ, from any version of sawtooth. Raises SawtoothError ``unknown-name``."""
     from sawtooth.kernel.additions import DEFAULT
     from sawtooth.kernel.kernel import everything
 
@@ -211,7 +211,7 @@ def _called(name: str) -> list[Kernel]:
 
 
 def _controls(kernel: Kernel) -> str:
-    """All, or of many the number and those that Linux's sources do not have."""
+    """All congestion controls; if there are many, their number and those that are not part of Linux."""
     from sawtooth.scenario import LINUX_CONTROLS
 
     own = [name for name in kernel.controls if name not in LINUX_CONTROLS or name in kernel.names]
@@ -242,7 +242,7 @@ def doctor(as_json: bool) -> None:
 
 
 class _Lines:
-    """Progress on standard error: what is being done, how much of it, for how long."""
+    """Progress on standard error: the current activity, the finished fraction, the time."""
 
     def __init__(self) -> None:
         self._quiet = is_quiet()

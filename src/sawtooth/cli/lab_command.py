@@ -1,4 +1,4 @@
-"""The command ``lab``: the page in which paths and flows are tried."""
+"""The command ``lab``: a page to try out paths and flows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lab(directory: str | None, results: str, port: int, no_browser: bool, as_jso
 
 
 def serve(page: Site, port: int, *, results: Path | None = None, browser: bool, as_json: bool) -> None:
-    """Until Ctrl-C. Raises SawtoothError ``port-taken``."""
+    """Serve the page until Ctrl-C. Raises SawtoothError ``port-taken``."""
     from sawtooth.lab import Server
 
     try:

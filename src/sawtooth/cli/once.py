@@ -1,4 +1,4 @@
-"""Options that are given once: click takes the last of several, and says nothing of the others."""
+"""Options that may be given only once. click itself would use the last value and silently ignore the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sawtooth.errors import InputError
 
 
 class Once(click.Option):
-    """Given twice it is refused: ``bad-usage``."""
+    """An option that is refused with ``bad-usage`` if given twice."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{**options, "multiple": True})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _PROBES = 1100
-"""An estimate takes 1,000: a tenth more, for those that are lost at the near end of a link, or left out."""
+"""An estimate needs 1,000 probes. 10% more allow for probes that are lost at the link's near end or discarded."""
 
 
 @click.group(cls=Group, short_help="Measure RTTs to both ends of a link.")
@@ -182,7 +182,7 @@ def _name(what: str, target: Target, hops: int) -> Path:
 
 
 class _Stop:
-    """Whether Ctrl-C or SIGTERM came: the first asks to end well, a second one ends at once."""
+    """Whether Ctrl-C or SIGTERM was received. The first one ends the measurement cleanly, the second one at once."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -209,7 +209,7 @@ class _Stop:
 
 
 def _told(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | None]:
-    """A series, what is odd about it, and why nothing can be said of it, if so."""
+    """A series, remarks on unusual properties, and the reason if nothing can be estimated from it."""
     from sawtooth.congestion import check
 
     try:

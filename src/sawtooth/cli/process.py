@@ -1,7 +1,8 @@
-"""What the command line makes of its process: streams that may fail, and signals that end it.
+"""Sets up the process of the command line: its output streams and signals.
 
-All that any part of the process prints goes through these streams, and they let nothing through that a terminal would
-obey: ``sawtooth.plain.printable``. Only what moves a bar of our own is written as it is, to the stream's ``own``.
+All output of the process goes through these streams, which replace control characters that a terminal would obey
+(``sawtooth.plain.printable``). Only the sequences that update our progress bar are written unchanged, to the stream's
+``own``.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from sawtooth.storage import FULL
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Standard output tells when it cannot be written, standard error never stops the work, signals end it.
+    """Within the block, failed writes to standard output raise, failed writes to standard error are ignored, and
+    signals end the work.
 
-    Raises SawtoothError ``unwritable-output`` when standard output is closed; what is written inside raises as
-    ``_Output`` says.
+    Raises SawtoothError ``unwritable-output`` if standard output is closed; writes raise as ``_Output`` describes.
     """
-    # A closed stream's number would go to the next file that is opened, and messages into that file.
+    # Otherwise the next opened file would get the number of a closed stream, and messages would be written into that
+    # file.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
@@ -42,7 +44,7 @@ def prepared() -> Iterator[None]:
 
 @contextlib.contextmanager
 def prepared_messages() -> Iterator[None]:
-    """Standard error never stops the work: what cannot be written there is dropped."""
+    """Within the block, text that cannot be written to standard error is dropped, so that the work continues."""
     with open(os.devnull, "w") as nowhere:
         messages: Any = _Messages(sys.stderr or nowhere)
         with contextlib.redirect_stderr(messages):
@@ -50,7 +52,7 @@ def prepared_messages() -> Iterator[None]:
 
 
 class _Messages:
-    """A stream whose reader may go away, or whose disk may be full: what cannot be written is dropped."""
+    """A stream whose reader may close it, or whose disk may be full. Text that cannot be written is dropped."""
 
     def __init__(self, stream: Any, *, raw: bool = False) -> None:
         self._stream = stream
@@ -61,7 +63,7 @@ class _Messages:
 
     @property
     def own(self) -> _Messages:
-        """The same, for control characters of our own."""
+        """The same stream, for our own control characters."""
         return type(self)(self._stream, raw=True)
 
     def write(self, text: str) -> int:
@@ -76,7 +78,7 @@ class _Messages:
         try:
             self._stream.write(text)
         except UnicodeEncodeError:
-            # A terminal or file that takes ASCII only.
+            # For a terminal or file that only accepts ASCII.
             encoding = self._stream.encoding
             self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
@@ -87,7 +89,8 @@ class _Messages:
             self._drop()
 
     def _drop(self) -> None:
-        """Leaves Python nothing to flush at its end: that would fail once more, and say so."""
+        """Redirect the stream to /dev/null, so that Python does not try to flush it at exit, fail again, and print an
+        error."""
         with contextlib.suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -95,13 +98,12 @@ class _Messages:
 
 
 class _Output(_Messages):
-    """A stream whose failure is told: SawtoothError ``disk-full`` or ``unwritable-output``; BrokenPipeError as it is,
-    since whoever read it has seen enough.
-    """
+    """A stream that reports failures: SawtoothError ``disk-full`` or ``unwritable-output``. BrokenPipeError is passed
+    on, because it only means that the reader has closed the pipe."""
 
     def write(self, text: str) -> int:
         if text == "":
-            # Click tries a stream with it, and passes over what that raises.
+            # Click tests a stream with this write and ignores its errors.
             return 0
         try:
             self._put(text)
@@ -126,9 +128,10 @@ class _Output(_Messages):
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM end the work cleanly, with what is finished kept. Where one is ignored it stays so.
+    """Within the block, SIGINT and SIGTERM end the work cleanly and keep finished results. An ignored signal stays
+    ignored.
 
-    Raises KeyboardInterrupt, also where a library made an error of its own of it, as pydantic does while it serialises.
+    Raises KeyboardInterrupt, even if a library has replaced it by its own error, as pydantic does during serialisation.
     """
     came = False
 

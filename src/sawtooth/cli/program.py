@@ -1,7 +1,7 @@
-"""All commands, and one clear message and status for whatever goes wrong.
+"""All commands, and a clear message and exit status for every error.
 
-Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much or an expectation
-fails, 4 the runs are inconclusive, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
+Exit status: 0 success, 1 failure, 2 wrong input, 3 compared runs differ too much or an expectation fails, 4 the runs
+are inconclusive, 5 only part of a damaged capture was analysed, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ for _command in (
 
 
 def status_of(arguments: Sequence[str] | None) -> int:
-    """Runs the command line; ``arguments`` are those of the process without it."""
+    """Run the command line. ``arguments``: those after the program's name. Returns the exit status."""
     try:
         with prepared():
             return _called(None if arguments is None else list(arguments))
@@ -66,7 +66,7 @@ def status_of(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _say(SawtoothError("interrupted", "interrupted", fix="give the same command again"))
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has closed it.
         return FAILURE
     except Exception as error:
         if "SAWTOOTH_TRACEBACK" in os.environ:
@@ -81,13 +81,13 @@ def _called(arguments: list[str] | None) -> int:
         say(error.format_message())
         return BAD_INPUT
     except click.UsageError as error:
-        # Click has its own word for what is wrong; its hint names the option that was meant.
+        # Use click's message; the fix names the command.
         command = error.ctx.command_path if error.ctx is not None else "sawtooth"
         raise SawtoothError("bad-usage", error.format_message(), fix=f"see {command} --help") from error
     except click.exceptions.Exit as stop:
         return stop.exit_code
     sys.stdout.flush()
-    # Click hands back the status of a command that left with one.
+    # Click returns the status of a command that exited with one.
     return given if isinstance(given, int) else 0
 
 

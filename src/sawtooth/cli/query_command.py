@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 MOST_ROWS = 200
-"""That a table on the terminal shows."""
+"""Maximum number of rows of a table on the terminal."""
 _ENDINGS = ("parquet", "csv", "json")
 _NUMBERS = ("int", "uint", "float", "double", "decimal")
-"""Arrow's types that are told flush right."""
+"""Arrow's types that are aligned to the right."""
 
 
 @click.command(cls=Command)
@@ -99,7 +99,7 @@ def _value(value: Any) -> Any:
 
 
 def _other(value: Any) -> Any:
-    """What JSON has no word for: sums are HUGEINT in DuckDB, and DECIMAL in Arrow."""
+    """Convert values that JSON has no type for: sums are HUGEINT in DuckDB and DECIMAL in Arrow."""
     if isinstance(value, Decimal):
         return float(value) if value.as_tuple().exponent else int(value)
     return str(value)
@@ -118,7 +118,7 @@ def _table(found: Table) -> str:
             lines = [[cell for at, cell in enumerate(line) if at not in empty] for line in lines]
             words = [one for at, one in enumerate(words) if at not in empty]
     if _is_wider(lines, room):
-        # What does not fit follows below, where the number tells which row it is of.
+        # Columns that do not fit follow below; the row number shows which row they belong to.
         lines = [["row", *lines[0]], *([str(number), *line] for number, line in enumerate(lines[1:], 1))]
         words = [False, *words]
     told = aligned(lines, [at for at, one in enumerate(words) if one], room) if found.num_columns else []

@@ -1,4 +1,4 @@
-"""The command ``results``: what there is below a directory of results."""
+"""The command ``results``: lists the results below a directory."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def results(
 
 
 def words(found: Sequence[Entry], width: int | None = None) -> str:
-    """A line a result, and below it what is wrong with those that are not whole."""
+    """One line per result; below it, the problem of a result that is not complete."""
     header = ["", "result", "engine", "points", "size", "begun", "state"]
     lines = [header, *(_cells(one) for one in found)]
     told = aligned(lines, (0, 1, 2, 5, 6), width, keys=2)
@@ -91,7 +91,7 @@ def _cells(one: Entry) -> list[str]:
 
 
 def size(count: int) -> str:
-    """Bytes in the largest unit that leaves a whole number before the point, three digits: "1.23 MB"."""
+    """Bytes with three digits, in the largest unit in which the value is at least 1: "1.23 MB"."""
     amount, unit = float(count), 0
     while amount >= 999.5 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1

@@ -1,7 +1,7 @@
-"""What the commands print: answers on standard output, the rest on standard error, and one line that changes.
+"""Prints the commands' answers on standard output, everything else on standard error, including a progress line that is
+updated.
 
-Every command prints by these and by nothing else; what a terminal would obey is written out on the way, in
-``sawtooth.cli.process``.
+Commands print only with these functions. Control characters are made harmless in ``sawtooth.cli.process``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger("sawtooth")
 
 
 def be_quiet(wanted: bool) -> None:
-    """From now on there is no progress, or some again."""
+    """Switch progress off or on."""
     global _quiet
     _quiet = wanted
 
@@ -30,7 +30,7 @@ def is_quiet() -> bool:
 
 
 def be_verbose(wanted: bool) -> None:
-    """From now on what the package logs is told, or no longer."""
+    """Switch the output of the package's log messages on or off."""
     for handler in [one for one in _log.handlers if isinstance(one, _Telling)]:
         _log.removeHandler(handler)
     if wanted:
@@ -44,18 +44,18 @@ class _Telling(logging.Handler):
 
 
 def say(text: str, end: str = "\n") -> None:
-    """An answer. Raises SawtoothError as the stream of ``process.prepared`` does."""
+    """Print an answer. Raises SawtoothError as the stream of ``process.prepared`` does."""
     sys.stdout.write(text + end)
     sys.stdout.flush()
 
 
 def say_folded(text: str) -> None:
-    """An answer in sentences and tables, which keeps to the width of the terminal."""
+    """Print an answer with sentences and tables, wrapped to the terminal's width."""
     say(folded(text, width()))
 
 
 def pass_on(stdout: bytes, stderr: bytes) -> None:
-    """What a program of the user prints: to a file or a pipe as it is, to a terminal without control characters."""
+    """Print the output of a user's program: unchanged to a file or pipe, without control characters to a terminal."""
     if sys.stdout.isatty():
         say(stdout.decode(errors="replace"), end="")
     elif stdout:
@@ -72,14 +72,14 @@ def is_answered_on_a_terminal() -> bool:
 
 
 def width() -> int | None:
-    """Of the terminal that answers go to, in characters, or what COLUMNS says; None: no terminal, so any."""
+    """Width in characters of the terminal for answers, or the value of COLUMNS. None: no terminal, so no limit."""
     if not os.environ.get("COLUMNS", "").isdigit() and not (sys.stdout is not None and sys.stdout.isatty()):
         return None
     return max(40, shutil.get_terminal_size().columns)
 
 
 def tell(text: str = "") -> None:
-    """What is to be known beside the answer."""
+    """Print additional information on standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
@@ -90,7 +90,7 @@ def is_watched() -> bool:
 
 
 def redraw(line: str) -> None:
-    """Replaces the line that the cursor is in; ``line`` is of our own words."""
+    """Replace the cursor's line. ``line`` must be our own text."""
     stream: Any = getattr(sys.stderr, "own", sys.stderr)
     stream.write(f"\r\x1b[K{line}")
     stream.flush()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PATIENCE_S = 120.0
 _MOST_SHOWN = 50
 _MOST_EXPECTED = 10
-"""Connections that are simulated, from the first on, where nothing else is said."""
+"""Default number of connections that are simulated."""
 _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer"]
 
 
@@ -122,7 +122,7 @@ def watch(
         return
     if speed is not None:
         raise InputError("bad-usage", "requires --replay", field="--speed", fix="remove --speed, or add --replay FILE")
-    # A recording that was left is what was asked for; the same command again would be another one.
+    # Ctrl-C ends a recording normally, so do not suggest to repeat the command.
     with _left(recorded is not None or not (once or count)), contextlib.ExitStack() as open_:
         source = open_.enter_context(Connections(netns))
         watcher = Watcher(source, filter=" ".join(words))
@@ -151,7 +151,7 @@ def watch(
 
 @contextlib.contextmanager
 def _left(ends: bool) -> Iterator[None]:
-    """Ctrl-C is how what has no other end is left, and nothing to be repeated. Exit status 130."""
+    """For output that only ends with Ctrl-C: leave without the message to repeat the command. Exit status 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -162,7 +162,7 @@ def _left(ends: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _recorder(path: Path) -> Iterator[Recorder]:
-    """Says in the end what it has written, and where."""
+    """At the end, print what was written, and where."""
     from sawtooth.watch.record import Recorder
 
     recorder = Recorder(path)
@@ -205,7 +205,7 @@ def _extra(what: str, error: ImportError) -> SawtoothError:
 
 
 def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[Seen], None]] = ()) -> None:
-    """Until somebody leaves it. Raises SawtoothError ``tool-missing`` without Textual."""
+    """Show the live view until the user quits. Raises SawtoothError ``tool-missing`` without Textual."""
     from sawtooth.watch.expected import Expectations
 
     try:
@@ -241,7 +241,7 @@ def _recording(path: str, filter: str) -> Recording:
 
 
 def _replay(recording: Recording, looks: Iterator[Recorded], sort: str, speed: float) -> None:
-    """In the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
+    """Show a recording in the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.player import Player
 
@@ -255,7 +255,7 @@ def _replay(recording: Recording, looks: Iterator[Recorded], sort: str, speed: f
 
 
 def _paced(looks: Iterator[Recorded], speed: float | None) -> Iterator[Recorded]:
-    """All looks, with their times between them where there is a speed."""
+    """All looks; with a speed, at the original intervals divided by it."""
     before = None
     for look in looks:
         if speed is not None and before is not None:
@@ -280,7 +280,7 @@ class _View:
         self.tell(seen, shown, expectations)
 
     def tell(self, seen: Moment, shown: Sequence[Connection], expectations: Expectations | None) -> None:
-        """These connections of it, with what is known of what they would get."""
+        """Print these connections of a look, with their estimates as far as known."""
         from sawtooth.watch.text import expected_lines, lines, unseen
         from sawtooth.watch.watcher import described
 

@@ -1,4 +1,5 @@
-"""The command ``whatif``: one measurement in, the path behind it and what other congestion controls would give out."""
+"""The command ``whatif``: estimates the path behind a measurement, and what other congestion controls would get on
+it."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _asks(asks: Asks) -> str:
 
 
 class _Ways:
-    """The lines on a flow's way; those that take the same are told the same."""
+    """The lines that describe a flow's path. Flows with the same path share them."""
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
@@ -195,7 +195,7 @@ def _queue(transmitter: Transmitter) -> str:
 
 
 def _discipline(discipline: Discipline) -> str:
-    """Its name and parameters; what is absent or off is not told, as in tc."""
+    """A queueing discipline's name and parameters. Parameters that are absent or off are omitted, as in tc."""
     told = []
     for field in fields(discipline):
         name, _, unit = field.name.rpartition("_")

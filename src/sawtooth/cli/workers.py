@@ -1,4 +1,4 @@
-"""The options of ``--cluster``, of commands that fan out work, and the workers that they mean."""
+"""The options that belong to ``--cluster``, for commands that distribute work, and the workers that they select."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Where(NamedTuple):
-    """--cluster, and the files for its TLS."""
+    """The values of --cluster and its TLS options."""
 
     cluster: str
     ca: str | None
@@ -25,7 +25,7 @@ class Where(NamedTuple):
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All four, as ``cluster``: a ``Where``, or None without --cluster."""
+    """Add all four options, as the parameter ``cluster``: a ``Where``, or None without --cluster."""
 
     @click.option(
         "--cluster",
@@ -57,7 +57,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def workers(where: Where | None, jobs: int | None) -> AbstractContextManager[Cluster | None]:
-    """Of --cluster, for the time of a command; None: processes or threads of our own, ``jobs``."""
+    """The workers of --cluster during a command; None for ``jobs`` processes or threads on this machine."""
     if where is None:
         return nullcontext()
     if jobs is not None:
