@@ -42,7 +42,7 @@ ROWS = (
     ("zero windows", ("zero_window",), ("zero_windows",)),
     ("keep-alives and zero-window probes", ("keep_alive", "zero_window_probe"), ("keep_alives", "zero_window_probes")),
 )
-"""What is compared: its name, tshark's flags, our facts. Sums of both."""
+"""What is compared: its name, tshark's flags, our facts. The values are sums."""
 
 
 def tshark(path: Path) -> collections.Counter[str]:
@@ -57,7 +57,7 @@ def tshark(path: Path) -> collections.Counter[str]:
 
 
 def ours(path: Path) -> collections.Counter[str]:
-    """The facts of all directions, added up."""
+    """The facts of all directions, summed."""
     from sawtooth import read_capture
 
     counts: collections.Counter[str] = collections.Counter()
@@ -72,7 +72,7 @@ def ours(path: Path) -> collections.Counter[str]:
 
 
 def table(paths: list[Path]) -> str:
-    """Markdown: one row a file and kind, with the parts that tshark has."""
+    """A Markdown table: one row per file and kind of event, with tshark's parts of each sum."""
     lines = ["| file | kind | tshark | sawtooth | tshark's names |", "|---|---|---|---|---|"]
     for path in paths:
         theirs, own = tshark(path), ours(path)
@@ -92,7 +92,7 @@ def cpu_s(command: list[str]) -> float:
 
 
 def speed(path: Path) -> str:
-    """CPU time of both, each the least of three, on a file that is in memory by then."""
+    """CPU time of both programs, the minimum of three runs each, on a file that is cached in memory."""
     analyse = "import sys; from sawtooth import _core; _core.read_capture(sys.argv[1])"
     commands: dict[str, list[str]] = {
         "sawtooth": [sys.executable, "-c", analyse, str(path)],

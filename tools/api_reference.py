@@ -1,4 +1,4 @@
-"""Writes docs/reference/api.md from the docstrings of the package. Run it after changing one; a test compares."""
+"""Writes docs/reference/api.md from the docstrings of the package. Run it after one changes; a test compares."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MODULES = {
     "sawtooth.congestion.estimate": ("Estimate", "estimate"),
     "sawtooth.whatif": (),
 }
-"""And of each the names that are told: none for those of its ``__all__``."""
+"""Modules, and the names shown of each. An empty tuple: those of its ``__all__``."""
 WIDTH = 98
-"""Columns of a line of prose."""
+"""Width of prose lines in characters."""
 HEAD = """# The package
 
 This page lists everything that `import sawtooth` and its modules offer. The text is from the
@@ -74,7 +74,7 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _arguments(value: Any) -> str:
-    """As written, without the first argument of a method."""
+    """The signature as written, without a method's first argument."""
     found = inspect.signature(value)
     kept = [one for name, one in found.parameters.items() if name not in ("self", "cls")]
     told = str(found.replace(parameters=kept)).replace("'", "").replace(" -> None", "")

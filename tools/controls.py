@@ -28,7 +28,7 @@ GRIDS = ("grid", "bbr3", "modules")
 
 
 def distances(grid: Path, jobs: int) -> dict[str, dict[str, Any]]:
-    """By control, as ``sawtooth.controls.Distance``."""
+    """Distances by congestion control, as ``sawtooth.controls.Distance``."""
     read = Grid.load(grid)
     record = Ledger.load(grid.with_name(read.record))
     points, controls = [], {}

@@ -42,7 +42,7 @@ TRANSFERS = {"kind": "arrivals", "load": "30%", "sizes": {"kind": "lognormal", "
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario and the value that is taken from each of its runs."""
+    """A scenario, and the value that is taken from each of its runs."""
 
     name: str
     value: str
@@ -91,7 +91,7 @@ CASES = (
 
 
 def _moments(samples: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard error and the mean's third central moment, of each row."""
+    """Mean, standard error and third central moment of the mean, for each row."""
     n = samples.shape[-1]
     mean = samples.mean(axis=-1)
     away = samples - mean[..., None]
@@ -123,13 +123,14 @@ def hall(samples: Floats, most: float) -> Bounds:
 
 
 def wider(samples: Floats, most: float) -> Bounds:
-    """The farther of Student's t and Hall's, on each side."""
+    """On each side, the end of Student's t or Hall's interval that is farther from the mean."""
     first, second = student(samples, most), hall(samples, most)
     return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
 
 def bootstrap_t(samples: Floats, most: float, chance: np.random.Generator) -> Bounds:
-    """The bootstrap of Student's t (Efron and Tibshirani 1993, chapter 12), without resamples of one value only."""
+    """The bootstrap-t interval (Efron and Tibshirani 1993, chapter 12), without resamples in which all values are
+    equal."""
     parts = [_bootstrap_t(part, chance) for part in np.array_split(samples, max(1, len(samples) // 50))]
     return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
 
@@ -151,7 +152,8 @@ def _bootstrap_t(samples: Floats, chance: np.random.Generator) -> Bounds:
 
 
 def on_logs(samples: Floats, most: float) -> Bounds:
-    """Student's t on logarithms, for the mean of a lognormal (Cox's: Zhou and Gao 1997); t where a value is 0."""
+    """Student's t on logarithms, for the mean of a lognormal distribution (Cox's method: Zhou and Gao 1997); Student's
+    t on the values if one is 0."""
     logs = np.log(np.maximum(samples, 1e-300))
     n, mean, variance = samples.shape[-1], logs.mean(axis=-1), logs.var(axis=-1, ddof=1)
     half = _t(n) * np.sqrt(variance / n + variance**2 / (2 * (n - 1)))
@@ -162,7 +164,7 @@ def on_logs(samples: Floats, most: float) -> Bounds:
 
 
 def on_logs_of_room(samples: Floats, most: float) -> Bounds:
-    """As ``on_logs``, of what is left to the ceiling where values lean to it, and of the values elsewhere."""
+    """Like ``on_logs``. If the values are close to their maximum, applied to their distance from it."""
     plain = on_logs(samples, most)
     if math.isinf(most):
         return plain
@@ -184,7 +186,7 @@ def kinds(chance: np.random.Generator) -> dict[str, Kind]:
 
 @dataclass(frozen=True)
 class Judged:
-    """Shares and means over draws; width and score in standard errors of the true mean."""
+    """Coverage and means over draws; width and score are in standard errors of the true mean."""
 
     coverage: float
     width: float
@@ -201,7 +203,7 @@ class Judged:
 
 
 def populations(seeds: int, kept: Path | None) -> dict[str, list[float]]:
-    """Each case's values, by seeds from 1 on; from the file where it has them."""
+    """The values of each case for seeds from 1 on, read from the file if it has them."""
     found: dict[str, list[float]] = json.loads(kept.read_text()) if kept and kept.is_file() else {}
     with ProcessPoolExecutor(2) as workers:
         for case in CASES:
@@ -213,7 +215,7 @@ def populations(seeds: int, kept: Path | None) -> dict[str, list[float]]:
 
 
 def judge(pools: dict[str, list[float]], draws: int) -> dict[tuple[str, int, str], Judged]:
-    """By case, n and kind."""
+    """The results by case, n and kind of interval."""
     found = {}
     for at, case in enumerate(CASES):
         values, most = np.array(pools[case.name]), case.most()
@@ -226,7 +228,7 @@ def judge(pools: dict[str, list[float]], draws: int) -> dict[tuple[str, int, str
 
 
 def shortfall(judged: dict[tuple[str, int, str], Judged], name: str, cases: list[str]) -> float:
-    """How far coverage is below 95%, in points: the mean over cases and n."""
+    """How far coverage is below 95%, in percentage points: the mean over cases and n."""
     short = [max(0.0, 1 - LEVEL - judged[case, n, name].coverage) for case in cases for n in COUNTS]
     return 100 * float(np.mean(short))
 
@@ -237,7 +239,7 @@ def score(judged: dict[tuple[str, int, str], Judged], name: str, cases: list[str
 
 
 def chosen(judged: dict[tuple[str, int, str], Judged], names: list[str], cases: list[str]) -> str:
-    """The kind that does best on these cases."""
+    """The kind of interval that is best on these cases."""
     short = {name: shortfall(judged, name, cases) for name in names}
     near = [name for name in names if short[name] < min(short.values()) + 1]
     return min(near, key=lambda name: score(judged, name, cases))

@@ -31,8 +31,8 @@ LATER = {
     "links": ["policed"],
     "flows": ["asked_bytes", "window_probes"],
 }
-"""Columns that came after the first digests were kept: of queues that drop at the tail, of receivers that read at once,
-and of what a scenario asks for, they tell nothing new."""
+"""Columns added after the first digests were stored. For scenarios without the new features they contain no new
+information, so they are left out."""
 
 
 def digest(scenario: Scenario) -> str:

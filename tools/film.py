@@ -26,7 +26,7 @@ QUESTION = {"duration": "20 s", "path": {"rate": "50 Mbit/s", "rtt": "40 ms", "l
 _GAP = 24
 _ROOM = 6
 _COLOURS = 64
-"""Of a picture: lines and letters need no more."""
+"""Colours of a picture: lines and text need no more."""
 _ANSWERED = "() => document.body.dataset.finished !== undefined"
 _SWEPT = (
     "() => document.querySelector('#response canvas') && !document.getElementById('swept').innerText.endsWith('losses')"
@@ -34,7 +34,7 @@ _SWEPT = (
 
 
 def part(page: Page, selector: str) -> Image.Image:
-    """What is seen there, with some room beside it."""
+    """A picture of an element with a margin."""
     box = page.locator(selector).bounding_box()
     if box is None:
         raise SystemExit(f"{selector} is not in the page")
@@ -44,7 +44,7 @@ def part(page: Page, selector: str) -> Image.Image:
 
 
 def frame(page: Page, loss: str) -> Image.Image:
-    """The field of the loss, and below it the window."""
+    """The input field of the loss, and the window curve below it."""
     page.get_by_label("Loss", exact=True).fill(loss)
     asked = f"%22loss%22:%22{quote(loss)}%22"
     page.wait_for_function("part => document.body.dataset.finished?.includes(part)", arg=asked, timeout=60_000)
@@ -59,7 +59,7 @@ def frame(page: Page, loss: str) -> Image.Image:
 
 
 def strip(frames: list[Image.Image]) -> Image.Image:
-    """Two beside each other, two below."""
+    """Combine four frames: two side by side, two below."""
     width, height = frames[0].size
     whole = Image.new("RGB", (2 * width + _GAP, 2 * height + _GAP), "white")
     for at, one in enumerate(frames):
@@ -74,7 +74,7 @@ def film(page: Page, address: str) -> Image.Image:
 
 
 def whole(page: Page, address: str) -> Image.Image:
-    """The page with the published study's path, when its response to loss is drawn."""
+    """The page with the published study's path, when its response to loss is complete."""
     page.goto(address)
     page.wait_for_selector("body[data-ready]", timeout=60_000)
     page.get_by_label("Start from a question").select_option("laboratory-path")
@@ -83,7 +83,7 @@ def whole(page: Page, address: str) -> Image.Image:
 
 
 def why(page: Page, address: str) -> Image.Image:
-    """What Understand tells of the first question, as far as the packets on their way."""
+    """The page's explanation of the first question, down to the packets in transit."""
     page.goto(address)
     page.wait_for_function(_ANSWERED, timeout=60_000)
     page.locator("#understand > summary").click()
@@ -103,7 +103,7 @@ def main() -> None:
         thread.start()
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, picture in PICTURES.items():
-            # A page of its own: another "#" is no other page.
+            # Use a new page: changing only the part after "#" does not load the page again.
             page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme="light")
             few = picture(page, server.address).quantize(_COLOURS, dither=Image.Dither.NONE)
             few.save(IMAGES / f"{name}.png", optimize=True)

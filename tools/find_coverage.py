@@ -22,11 +22,11 @@ FRONTIERS: dict[str, Callable[[float], float]] = {
     "with waves": lambda queue: math.exp(0.5 * math.sin(6 * math.log(queue / 0.1) / math.log(40))),
     "a power, where margins jump": lambda queue: queue**0.7,
 }
-"""What the loss must be for a queue, as a multiple."""
+"""The true frontier: the loss as a function of the queue, as a multiple."""
 
 
 def root(times: float) -> float:
-    """A rate that falls with the root of the loss, less nine tenths."""
+    """A rate that falls with the square root of the loss, minus 0.9."""
     return min(1, 0.9 / math.sqrt(times)) - 0.9
 
 
@@ -35,7 +35,7 @@ def jump(times: float) -> float:
 
 
 def traced(frontier: Callable[[float], float], margin: Callable[[float], float], seed: int) -> tuple[list[bool], int]:
-    """Whether each row's interval holds the truth, and how many runs it took."""
+    """Whether the interval of each row contains the true value, and the number of runs."""
     rng = random.Random(seed)
     scale = math.exp(rng.uniform(math.log(0.002), math.log(0.05)))
 

@@ -20,7 +20,7 @@ LINES = {"DSL": ("16 Mbit/s", "40 ms"), "office": ("10 Mbit/s", "30 ms")}
 VARY = ["path.queue=0.1..4 bdp", "path.loss=0.0001%..20%"]
 WANT = "goodput >= 80% of path.rate"
 SWEPT = (2, 7)
-"""Rows, by their number, beside which there is a sweep."""
+"""Numbers of the rows that are compared with a sweep."""
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ WITHIN, MOST, ASKED = 0.05, 256, 0.1
 RESAMPLED = 1000
 WHOLE = (f"runs of a whole sweep of {SEEDS} seeds", f"of as many as know it to {ASKED:.0%}")
 FIRST_SEED = 1_000_001
-"""Seeds that no search takes."""
+"""Seeds that no search uses."""
 
 
 def main() -> None:
@@ -72,7 +72,8 @@ def row(study: Study, point: Point, swept: bool) -> list[str]:
 
 
 def sweep(scenario: sawtooth.Scenario, about: float, share: float = 0.9) -> tuple[float, float, float, int]:
-    """The loss in percent at which the mean goodput is so much of the rate, its 95% interval, the seeds of a loss."""
+    """The loss in percent at which the mean goodput is this share of the rate, its 95% interval, and the number of
+    seeds per loss."""
     losses = [about * FACTOR**step for step in range(-STEPS, STEPS + 1)]
     places = np.log(np.asarray(losses) / about)
     engine = get("sim")
@@ -99,7 +100,7 @@ def sweep(scenario: sawtooth.Scenario, about: float, share: float = 0.9) -> tupl
 
 
 def _root(places: Any, means: Any) -> float:
-    """Of the parabola, next to the middle; at the sweep's edge where it has none inside."""
+    """The root of the parabola nearest to the middle; the sweep's edge if there is none inside."""
     edge = float(places[-1])
     roots = np.roots(np.polyfit(places, means, 2))
     inside = [float(root.real) for root in roots if abs(root.imag) < 1e-9 and abs(root.real) <= edge]

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NUMBER = re.compile(r"@([^@]+)@")
 _WIDTH = 100
-"""Columns of a line of the page."""
+"""Width of the page's lines in characters."""
 UNKNOWN = "Not compared with the kernel yet."
 _COLOURS = 128
-"""Of a picture: lines on white need no more, and the file is a third."""
+"""Colours of a picture: lines on white need no more, and the file is a third of the size."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One point, or a few, of a study on both engines: what is set, and which columns are compared."""
+    """Points of a study that are run on both engines: the fields that are set, and the columns that are compared."""
 
     sets: dict[str, Any]
     columns: tuple[str, ...] = ("mean_mbps", "mean_srtt_ms")
@@ -47,7 +47,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Shown:
-    """The figure of a study that the page shows, and its points on the kernel."""
+    """The figure of a study on the page, and the points that are also run on the kernel."""
 
     figure: str
     checks: tuple[Check, ...] = field(default=())
@@ -126,7 +126,7 @@ def picture(name: str, result: StudyResult) -> None:
 
 
 def write(name: str, result: StudyResult, near: str | None) -> None:
-    """Writes the study's section of the page anew; the distance from the kernel stays where ``near`` is None."""
+    """Write the study's section of the page. If ``near`` is None, the old comparison with the kernel is kept."""
     page, template = DOCS / "gallery.md", DOCS / "gallery.in.md"
     head, sections = parted(template.read_text())
     _, before = parted(page.read_text()) if page.exists() else ("", {})
@@ -137,13 +137,13 @@ def write(name: str, result: StudyResult, near: str | None) -> None:
     known = marks.search(old)
     told = known[0] if near is None and known else f"<!-- {name}: kernel -->\n{near or UNKNOWN}\n<!-- end -->"
     sections[name] = marks.sub(lambda _: told, sections[name])
-    # A section that was never made has no numbers yet, and waits.
+    # A section without results yet is left as it is.
     kept = {one: text if one == name else before.get(one, "") for one, text in sections.items()}
     page.write_text(head + "".join(kept.values()))
 
 
 def filled(paragraph: str, result: StudyResult) -> str:
-    """A paragraph with its numbers, in lines of the page's length."""
+    """A paragraph with its numbers filled in, wrapped to the page's width."""
     if NUMBER.search(paragraph) is None:
         return paragraph
     text = NUMBER.sub(lambda found: number(" ".join(found[1].split()), result), paragraph)
@@ -155,13 +155,13 @@ def _wrapped(text: str) -> str:
 
 
 def parted(text: str) -> tuple[str, dict[str, str]]:
-    """What is above the first section, and the sections by their headings."""
+    """The text above the first section, and the sections by heading."""
     head, *parts = re.split(r"(?m)^(?=## )", text)
     return head, {part.partition("\n")[0].removeprefix("## "): part.rstrip("\n") + "\n\n" for part in parts}
 
 
 def number(written: str, result: StudyResult) -> str:
-    """What stands for a number of the template. Raises LookupError where no point has these keys, or several."""
+    """The value for a number in the template. Raises LookupError if no point, or more than one, has these keys."""
     column, *keys, form = (part.strip() for part in written.split(";"))
     which, _, column = column.rpartition(" ")
     table: DataFrame = result.pooled
@@ -182,7 +182,7 @@ def _plain(value: Any) -> str:
 
 
 def distances(name: str, out: Path, jobs: int | None) -> str:
-    """How far the simulator is from the kernel at a study's points, in a sentence each check."""
+    """The difference between simulator and kernel at a study's points, one sentence per check."""
     sentences = []
     study = sawtooth.load(name)
     assert isinstance(study, sawtooth.Study)
@@ -196,7 +196,7 @@ def distances(name: str, out: Path, jobs: int | None) -> str:
 
 
 def sentence(check: Check, ours: StudyResult, theirs: StudyResult) -> str:
-    """What a check found."""
+    """The result of a check as a sentence."""
     told = [compared(ours, theirs, column) for column in check.columns]
     if not ours.shares.empty:
         apart = (ours.shares["share_percent"] - theirs.shares["share_percent"]).abs()
@@ -208,7 +208,8 @@ def sentence(check: Check, ours: StudyResult, theirs: StudyResult) -> str:
 
 
 def compared(ours: StudyResult, theirs: StudyResult, column: str) -> str:
-    """The median and the largest difference of a column, in percent of the kernel's; of counts where it has ten."""
+    """The median and the largest difference of a column, in percent of the kernel's value. Counts are used only where
+    the kernel has at least ten."""
     known = theirs.pooled[column] >= (10 if column in COUNTS else 0)
     off = (100 * (ours.pooled[column] / theirs.pooled[column] - 1))[known].abs().dropna()
     title = TITLES[column].removesuffix(" per run")

@@ -29,9 +29,9 @@ VIEWS = ("sender", "sender, part", "sender, no start")
 PATHS, EVERY = 93, 3
 SCALES, ANCHORS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.14, 0.2), (0.05, 0.1, 0.2, 0.4)
 WORST = -6.0
-"""Log-likelihood a round, at least: a trace whose replay is astray counts no more."""
+"""Lower limit of the log-likelihood per round, so that a trace whose replay fails counts no more than this."""
 OWN = 0.95
-"""Of what a control sent itself, the share that is to fit."""
+"""Share of a congestion control's own traces that must fit."""
 
 Rows = list[tuple[str, Compared]]
 
@@ -71,7 +71,8 @@ def shown(made: dict[str, Segments]) -> Iterator[Compared]:
 
 
 def measured(rows: Rows, control: str) -> Noise:
-    """The scale and anchor under which its own are likeliest, and what 95 in 100 of its own reach."""
+    """The scale and anchor with the greatest likelihood for a control's own traces, and the value that 95% of them
+    reach."""
     own = [seen for name, seen in rows if name == control]
     paces = control.startswith("bbr")
 
@@ -125,7 +126,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # By its name: processes import what they call, and never the script that was started.
+    # Import by name: worker processes import the functions that they call, never the started script.
     import identify_noise
 
     identify_noise.main()

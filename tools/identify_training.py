@@ -1,4 +1,4 @@
-"""Training and evaluation of the classifier behind ``sawtooth capture --identify``: what train_identify.py calls."""
+"""Training and evaluation of the classifier for ``sawtooth capture --identify``, called by train_identify.py."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import results
 
 VIEWS_VERSION = 4
-"""Of ``views``: features that were kept of another one are made anew."""
+"""Version of ``views``. Stored features of another version are computed again."""
 FIRST_LINK = 10**6
-"""Numbers from here on are of labelled traces' links."""
+"""From this number on, numbers stand for links of labelled traces."""
 LABELLED_WEIGHT = 4.0
-"""Of a trace of others: the six links of the field are as much as a third of the paths."""
+"""Weight of a labelled trace: the six links from the field together count a third as much as the simulated paths."""
 FOLDS = 6
-"""Where no labelled link is one."""
+"""Number of folds; without labelled links, which otherwise are the folds."""
 TEMPERATURES = np.arange(0.3, 3.01, 0.05)
 ROUNDS, LEAVES, RATE, TRIED = 40, 12, 0.2, 0.3
-"""Of boosting: trees a class, leaves a tree, what a tree adds of its answer, share of features tried at a split."""
+"""Boosting parameters: trees per class, leaves per tree, learning rate, share of features tried at a split."""
 COMMON = ("reno", "cubic", "bbr")
-"""What most senders use."""
+"""The congestion controls that most senders use."""
 LEVEL, WIDEST = 0.8, 5
-"""What the controls of an answer reach together, and how many they are at most."""
+"""Least total probability of the controls in an answer, and their maximum number."""
 STRANGE = 0.08
 
 
 @dataclass(frozen=True)
 class Samples:
-    """One row a trace as seen: features, what sent it, the path's number, the view."""
+    """One row per view of a trace: features, the congestion control, the path's number, the view."""
 
     x: np.ndarray
     y: np.ndarray
@@ -55,17 +55,17 @@ class Samples:
     view: np.ndarray
     names: tuple[str, ...]
     kinds: np.ndarray
-    """Of each, the class of path."""
+    """The kind of path of each row."""
 
 
 def samples(directory: Path, jobs: int) -> Samples:
-    """Of all paths."""
+    """The samples of all paths."""
     files = sorted(directory.glob("path-*.npz"))
     return _samples([row for found in results(_of_path, files, jobs=jobs) for row in found])
 
 
 def labelled_samples(directory: Path, jobs: int) -> tuple[Samples, dict[str, int]]:
-    """Of labelled traces LINK/CONTROL.csv, and the numbers of the links, which are beyond those of paths."""
+    """Samples of labelled traces LINK/CONTROL.csv, and the links' numbers, which do not overlap those of paths."""
     files = [file for file in sorted(directory.rglob("*.csv")) if file.stem in LINUX_CONTROLS]
     links = {link: FIRST_LINK + number for number, link in enumerate(sorted({file.parent.name for file in files}))}
     tasks = [(file, links[file.parent.name]) for file in files]
@@ -103,7 +103,7 @@ def _of_trace(task: tuple[Path, int]) -> list[tuple[str, str, int, dict[str, flo
 
 
 def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
-    """Features of every view of a path's traces. Kept beside the path until the code that makes them changes."""
+    """Features of every view of a path's traces. Stored beside the path until the code that computes them changes."""
     code = Path(features.__code__.co_filename).parent
     sources = [code / f"{name}.py" for name in ("trace", "rounds", "laws", "features")]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:8]
@@ -118,7 +118,7 @@ def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
         try:
             seen = {view: segments(columns, view, flow) for view in ("near", "far")}
         except IndexError:
-            # A client's port was one of the receivers': seen once in a thousand.
+            # A client had the same port as one of the receivers, which happens once in a thousand.
             continue
         if seen["near"].t_s[-1] - seen["near"].t_s[0] < SHORTEST_S + 2:
             continue
@@ -132,13 +132,12 @@ def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
 
 
 def views(seen: dict[str, Segments], number: int) -> dict[str, Segments]:
-    """What others may have captured: without timestamps, a part only, without the handshake or the whole start, behind
-    a link with bursts, of a receiver that takes what comes together as one.
-    """
+    """Variants of a trace as others may capture it: without timestamps, only in part, without the handshake or the
+    start, behind a link that sends in bursts, or from a receiver that merges segments."""
     drawn = np.random.default_rng(number)
     made = sender_views(seen["near"].without_timestamps(), drawn)
     far = seen["far"]
-    # Of those that are rarer in the field, one a path.
+    # Of the rarer variants, use one per path.
     if number % 3 == 0:
         made["sender, bursts"] = bursts(made["sender"], float(drawn.uniform(0.1, 0.5)))
     else:
@@ -149,7 +148,7 @@ def views(seen: dict[str, Segments], number: int) -> dict[str, Segments]:
 
 
 def sender_views(bare: Segments, drawn: np.random.Generator) -> dict[str, Segments]:
-    """Of a trace without timestamps at the sender."""
+    """Variants of a trace that was captured at the sender, without timestamps."""
     lasts = float(bare.t_s[-1] - bare.t_s[0])
 
     def some() -> Segments:
@@ -175,10 +174,9 @@ TOGETHER_S = 1e-3
 
 
 def thinned(one: Segments, stretch: float, drawn: np.random.Generator) -> Segments:
-    """As if the receiver took segments that came together as one, as receive offload does: of acknowledgements at most
-    ``TOGETHER_S`` apart one of about ``stretch`` remains, and the last; what the others let out follows it.
-    """
-    # Without timestamps only: an echo would name one that is gone.
+    """As if the receiver merged segments (receive offload): among acknowledgements at most ``TOGETHER_S`` apart, about
+    one in ``stretch`` remains, and the last. Data that the removed ones released follows the remaining one."""
+    # Only without timestamps: an echo would otherwise refer to a removed segment.
     burst = np.concatenate([[0], np.cumsum(np.diff(one.t_s) > TOGETHER_S)])
     ack = one.direction != int(one.length[one.direction == 1].sum() > one.length[one.direction == 0].sum())
     ack &= (one.flags & 2 == 0) & (one.length == 0)
@@ -201,15 +199,15 @@ def thinned(one: Segments, stretch: float, drawn: np.random.Generator) -> Segmen
 
 
 def bursts(one: Segments, share: float) -> Segments:
-    """As if acknowledgements came together, ``share`` of the handshake's round trip apart, and clocked data out."""
+    """As if acknowledgements arrived in bursts, ``share`` of the handshake's RTT apart, and released data in bursts."""
     slot_s = share * float(one.t_s[np.flatnonzero(one.direction == 1)[0]] - one.t_s[0])
     together = one.t_s[0] + np.ceil((one.t_s - one.t_s[0]) / slot_s) * slot_s
-    # Packets of a burst are still one after the other.
+    # Packets of a burst still follow each other.
     return replace(one, t_s=together + np.arange(len(together)) * 1e-6)
 
 
 def segments(columns: dict[str, np.ndarray], view: str, flow: int) -> Segments:
-    """One flow of a path's file, with relative numbers."""
+    """One flow of a path's file, with relative sequence numbers."""
     own = columns[f"{view}_flow"] == flow
     raw = {
         name.removeprefix(f"{view}_"): values[own].astype(np.int64)
@@ -258,7 +256,7 @@ def train(
     }
 
     def temperature(lacking: frozenset[int]) -> float:
-        """Of the forests that lack these and one more, on that one."""
+        """The calibration temperature: from forests trained without these folds and one more, evaluated on that one."""
         rows = calibrates & ~np.isin(fold, list(lacking))
         told = np.full((len(fold), len(classes)), np.nan)
         for other in set(range(folds)) - lacking:
@@ -299,7 +297,7 @@ def _known(every: Samples, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def kept_of(forests: list[Any], every: Samples, known: Any, temperature: float) -> dict[str, Any]:
-    """What a classifier is read from: the mean of the forests, which have learned of ``known`` rows."""
+    """The stored form of a classifier: the mean of the forests, which were trained on ``known`` rows."""
     shown = np.where(every.x[known] == MISSING, np.nan, every.x[known])
     low, high = np.nanquantile(shown, 0.001, axis=0), np.nanquantile(shown, 0.999, axis=0)
     room = 0.1 * (high - low)
@@ -321,7 +319,7 @@ def kept_of(forests: list[Any], every: Samples, known: Any, temperature: float) 
 
 
 def _grown(known: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Any:
-    """The forest of features, of what sent them, and of weights."""
+    """Train a forest. ``known``: features, congestion controls, weights."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -342,7 +340,8 @@ def _surprise(probabilities: np.ndarray, truth: np.ndarray) -> float:
 
 
 def _kept(nodes: Any, share: float) -> dict[str, Any]:
-    """One of scikit-learn's trees, renumbered in preorder, as it grows the best first; ``share`` of its values."""
+    """A tree of scikit-learn with its nodes renumbered in preorder (scikit-learn numbers them in order of growth); its
+    values are multiplied by ``share``."""
     feature: list[int] = []
     threshold: list[float] = []
     value: list[float] = []
@@ -365,9 +364,8 @@ _RIGHT = ("by name", "by group", "by group, large windows")
 
 
 def counted(every: Samples, shares: np.ndarray, truth: np.ndarray) -> dict[str, list[str]]:
-    """Of each view, paths and labelled links apart: traces, what is answered, and what of that is right, of all and of
-    reno, cubic and bbr.
-    """
+    """For each view, separately for paths and labelled links: numbers of traces, of answers, and of correct answers,
+    for all controls and for reno, cubic and bbr."""
     order = np.argsort(-shares, axis=1)
     few = (np.cumsum(np.take_along_axis(shares, order, axis=1), axis=1) < LEVEL).sum(axis=1) + 1
     ranked = np.take_along_axis(shares, order, axis=1)

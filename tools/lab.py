@@ -22,24 +22,24 @@ ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
 SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
 HELD = ("uplot",)
-"""Packages that are in it."""
+"""Packages that are included in the page."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 PARTS |= {"watcher": "understand/watcher.ts"}
-"""Of the page, by the name that it has in it."""
+"""Files of the page, by the name that they have in it."""
 FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "queuelimit", "series", "summary")
 FOR_NODE += ("sliders", "warnings", "understand/happenings", "capture/estimate")
-"""Parts that the tests ask in node."""
+"""Files that the tests run in node."""
 
 
 def build(site: Path) -> None:
-    """Writes the page's files there. Raises MissingError where there is no compiler, or no node with npm."""
+    """Write the page's files. Raises MissingError if there is no Rust compiler, or no node with npm."""
     esbuild = _esbuild()
     site.mkdir(parents=True, exist_ok=True)
     webassembly.build(site / "sawtooth.wasm")
     bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
     pages = [f"{name}={WEB / 'lab' / source}" for name, source in PARTS.items()]
     known = f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"
-    # Comments of their own name hosts; licences stand whole at the beginning.
+    # Remove comments, because some contain host names. The full licences are at the start of the file.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]
     subprocess.run([*bundle, "--minify", known, *told, f"--outdir={site}", *pages], check=True)
     for page in ("index.html", "results.html"):
@@ -47,7 +47,7 @@ def build(site: Path) -> None:
 
 
 def for_node(directory: Path) -> None:
-    """Writes what the tests ask in node."""
+    """Write the files that the tests run in node."""
     parts = [str(WEB / "lab" / f"{name}.ts") for name in FOR_NODE]
     ending = "--out-extension:.js=.mjs"
     bundle = ["--bundle", "--format=esm", "--target=es2022", "--log-level=warning", ending, f"--outdir={directory}"]
@@ -56,13 +56,13 @@ def for_node(directory: Path) -> None:
 
 
 def _licences() -> str:
-    """Of what the page holds."""
+    """The licences of the packages in the page."""
     texts = [f"{name}:\n{(WEB / 'node_modules' / name / 'LICENSE').read_text().strip()}" for name in HELD]
     return "/*! sawtooth, Apache-2.0. With " + "\n\n".join(texts) + "\n*/"
 
 
 def _figures(name: str) -> dict[str, object]:
-    """Of published figures what the page draws: means against loss, where acknowledgements come back another way."""
+    """Data of published figures for the page: means against loss, with acknowledgements on a different path."""
     given = published.load(name)
     table = given.figures[given.figures["trusted"]]
     if "path" in table:
@@ -76,7 +76,7 @@ def _figures(name: str) -> dict[str, object]:
 
 
 def _esbuild() -> str:
-    """Installs what the lock file names, where that has not been done."""
+    """Install the packages of the lock file, if not yet done."""
     if shutil.which("npm") is None or shutil.which("node") is None:
         raise webassembly.MissingError("there is no node with npm; fix: apt install nodejs npm")
     modules = WEB / "node_modules"

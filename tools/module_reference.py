@@ -14,7 +14,7 @@ WIDTH = 100
 
 
 def page() -> str:
-    """The page: the text above the mark, and below it the names."""
+    """The page: the text above the mark is kept, the names below it are written."""
     above = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
     parts = [f"### Headers\n\n{_codes(interface.headers())}"]
     structures = "\n".join(f"| `{name}` | {_row(fields)} |" for name, fields in interface.structures().items())

@@ -36,12 +36,12 @@ OWN = ("reno", "cubic", "bbr")
 OTHERS = ("bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno")
 OTHERS += ("westwood", "yeah")
 BESIDE = {"yeah": ("vegas",)}
-"""Modules that use others."""
+"""Modules that need the sources of others."""
 WITHIN = 0.001
-"""Of the mean throughput, for CUBIC with Linux's root."""
+"""Allowed relative difference of the mean throughput for CUBIC with Linux's cube root."""
 RECORDED = GRID.with_name("modules.toml")
 SEEDS = (1, 2, 3)
-"""Of the simulator, at each point of the kernel's record."""
+"""Seeds of the simulator at each point of the kernel's record."""
 RENO = """\
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -60,7 +60,7 @@ static int __init reno_register(void)
 }
 module_init(reno_register);
 """
-"""Linux's is in the middle of its TCP; a module of the same helpers stands for it."""
+"""Linux's Reno is part of its TCP code, so this module calls the same helper functions instead."""
 ROOT = """
 static u32 nearest_root(u64 a)
 {
@@ -77,7 +77,7 @@ static u32 nearest_root(u64 a)
 #define cubic_root(a) nearest_root(a)
 
 static inline void bictcp_update("""
-"""The simulator's root in C, put before the function that calls Linux's."""
+"""The simulator's cube root in C, inserted before the function that calls Linux's."""
 
 
 def unpack(directory: Path, archive: Path = ARCHIVE) -> None:
@@ -100,7 +100,7 @@ def unpack(directory: Path, archive: Path = ARCHIVE) -> None:
 
 
 def by_source(scenario: Scenario, directory: Path, root: bool = False) -> Scenario:
-    """The same with Linux's sources; ``root``: CUBIC's with the simulator's cube root."""
+    """The scenario with Linux's sources. ``root``: use the simulator's cube root in CUBIC."""
     flows = []
     for flow in scenario.to_dict()["flows"]:
         name = flow["cc"]
@@ -112,7 +112,7 @@ def by_source(scenario: Scenario, directory: Path, root: bool = False) -> Scenar
 
 
 def differing(one: Run, other: Run) -> list[str]:
-    """Tables and columns in which two runs differ in anything."""
+    """Tables and columns that differ between two runs."""
     found = []
     for name, table in one.tables.items():
         for column in table.columns:
@@ -123,7 +123,7 @@ def differing(one: Run, other: Run) -> list[str]:
 
 
 def _compare(task: tuple[Scenario, str]) -> tuple[list[str], float | None]:
-    """For one point: what differs, and for CUBIC the change of the mean that Linux's root makes."""
+    """For one point: the differences, and for CUBIC the change of the mean caused by Linux's cube root."""
     scenario, directory = task
     named = [{**flow, "name": flow.get("name", flow["cc"])} for flow in scenario.to_dict()["flows"]]
     plain = Scenario.from_dict({**scenario.to_dict(), "flows": named})
@@ -161,7 +161,7 @@ def same(directory: Path, every: int, jobs: int | None) -> int:
 
 
 def _goodput(task: tuple[Scenario, str]) -> float:
-    """The mean over all connections' sum, in Mbit/s, of a run by Linux's sources."""
+    """Goodput summed over all connections, in Mbit/s, of a run with Linux's sources."""
     scenario, directory = task
     return float(throughput(get("sim").run(by_source(scenario, Path(directory)))).mean())
 

@@ -1,4 +1,4 @@
-"""Writes docs/tutorial.ipynb: the tutorial as a notebook, its text and code cells as they stand in docs/tutorial.md."""
+"""Writes docs/tutorial.ipynb: the tutorial as a notebook, with the text and code of docs/tutorial.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"^```(python|toml)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 def notebook(text: str) -> dict[str, Any]:
-    """Python is code, and a scenario file is written by its cell; the rest is Markdown. It has no outputs."""
+    """Python code becomes code cells, a scenario file a cell that writes it, the rest Markdown. Without outputs."""
     cells, at = [], 0
     for found in _BLOCK.finditer(text):
         cells.append(_cell("markdown", text[at : found.start()]))

@@ -32,19 +32,19 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 PROBED = ROOT / "fidelity" / "field" / "kernel-probes" / "kernel-00003.csv"
 _COLOURS = 128
-"""Of a picture: lines and letters need no more, and the file is a third."""
+"""Colours of a picture: lines and text need no more, and the file is a third of the size."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """``page`` makes it in a directory; ``size`` is what is seen of it, in CSS pixels."""
+    """``page`` makes the page in a directory; ``size`` is the visible part in CSS pixels."""
 
     page: Callable[[Path], Path]
     size: tuple[int, int]
 
 
 def capture(home: Path) -> Path:
-    """The tutorial's two transfers, on the same axes."""
+    """The tutorial's two transfers, compared on the same axes."""
     study = sawtooth.load("fiber-in-paris")
     found = sawtooth.run(
         study, out=home / "results", seeds=[1], capture=True, jobs=1, overrides={"duration": "15 s", "warmup": "0 s"}
@@ -54,13 +54,13 @@ def capture(home: Path) -> Path:
 
 
 def report(home: Path) -> Path:
-    """The study whose published figures the README tells."""
+    """The study whose published figures the README quotes."""
     return write_report(sawtooth.run("one-percent-loss", out=home / "results"))
 
 
 def link(home: Path) -> Path:
-    """A link that the kernel's TCP congested."""
-    # As it would be called: where it lies is of no interest.
+    """A link congested by the kernel's TCP."""
+    # Show only the file's name, without its directory.
     series = [replace(one, source="link.csv") for one in read_series(PROBED)]
     return write_link(series, home / "link", CongestionModel.default(), Assumed(rate_bps=241e6))
 
@@ -73,7 +73,7 @@ PICTURES = {
 
 
 def seen(page: Path, file: Path, size: tuple[int, int]) -> None:
-    """What Chromium shows of the page, in few colours."""
+    """Save a picture of the page as Chromium shows it, with few colours."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         raise SystemExit("pages are seen by chromium: apt install chromium")

@@ -1,4 +1,4 @@
-"""Writes web/draw/palette.json: the colours of Python's figures for those that a page draws."""
+"""Writes web/draw/palette.json: for each colour of Python's figures, the colours on pages."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 
 
 def asked(given: Scenario) -> str:
-    """What is the same for scenarios that are compared."""
+    """The properties that compared scenarios must have in common."""
     compiled = given.compile().to_dict()
     flows = [{name: value for name, value in flow.items() if name != "name"} for flow in compiled["flows"]]
     kept = {name: compiled[name] for name in ("hosts", "transmitters", "links")}

@@ -424,15 +424,15 @@ VALUES = {
     "Tbf.burst": '"16 kB"',
     "gilbert_elliott": '{ p = "1%", r = "30%" }',
 }
-"""Values of fields as TOML writes them, where those of the kind say too little; by table and field, or by field."""
+"""Examples of fields in TOML, where the example of their type is not enough; by table and field, or by field."""
 
 SCHEMA = Scenario.json_schema()
 DECLARED: dict[str, dict[str, Any]] = {"Scenario": SCHEMA, **SCHEMA["$defs"]}
-"""The schema of each table and kind of quantity, by name."""
+"""The schema of each table and quantity, by name."""
 
 
 def _named(schema: dict[str, Any]) -> str | None:
-    """The table or kind of quantity that a schema refers to."""
+    """The table or quantity that a schema refers to."""
     return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else None
 
 
@@ -533,7 +533,7 @@ def page() -> str:
 
 
 def _filled(page: str) -> str:
-    """Its prose in lines of 100 columns; code, tables and headings as they are."""
+    """The page with its prose wrapped to 100 columns; code, tables and headings stay as they are."""
     blocks = re.split(r"\n\n(?=\S)", page.rstrip("\n"))
     return "\n\n".join(block if re.match(r"```|\||#|<|\w+ =|\[", block) else _lines(block) for block in blocks) + "\n"
 
@@ -607,7 +607,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def example(table: str, name: str) -> str | None:
-    """A value of the field as TOML writes it; None where its table has an example by itself."""
+    """An example of the field in TOML; None if its table has an example of its own."""
     given = VALUES.get(f"{table}.{name}", VALUES.get(name))
     if given is not None:
         return given
@@ -646,13 +646,13 @@ def _types(schema: dict[str, Any]) -> list[str]:
 
 
 def _words(leaves: list[dict[str, Any]]) -> list[str]:
-    """The words that a field is one of."""
+    """The words that a field accepts."""
     choices = [one for leaf in leaves for one in (*leaf.get("enum", ()), leaf.get("const"))]
     return [one for one in choices if isinstance(one, str)]
 
 
 def _limits(schema: dict[str, Any], leaves: list[dict[str, Any]]) -> str:
-    """The range that the field narrows its kind to."""
+    """The range of the field, if it is narrower than its type's."""
     ends = [f"{_number(leaf['minimum'])} … {_number(leaf['maximum'])}" for leaf in leaves if "minimum" in leaf]
     return str(schema["limits"]) if "limits" in schema else ends[0] if ends else ""
 

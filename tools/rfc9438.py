@@ -14,13 +14,14 @@ import sys
 from sawtooth import Run, Scenario, run
 
 SKIPPED, MEASURED = 10, 10
-"""Losses; so many, because a CUBIC that comes from above, from slow start, settles slowly."""
+"""Numbers of losses that are skipped and measured. They are this large because CUBIC converges slowly when it comes
+from slow start."""
 SAMPLES = 64
-"""Between two losses, on average."""
+"""Average number of samples between two losses."""
 MSS = 1448
 EARLY_POWER, EARLY_RTT_MS = 4, 100
 
-# Segments, from p = 1e-2 on; CUBIC with C = 0.4. By algorithm and RTT in milliseconds.
+# Segments for p = 1e-2, 1e-3, …, with CUBIC's C = 0.4, by algorithm and RTT in milliseconds.
 PRINTED = {
     ("reno", 100): (12, 38, 120, 379, 1200, 3795, 12000),
     ("reno", 10): (12, 38, 120, 379, 1200, 3795, 12000),
@@ -35,10 +36,10 @@ def printed(cc: str, rtt_ms: int, power: int) -> int:
 
 
 def scenario(cc: str, rtt_ms: int, power: int, first_loss: int | None = None) -> Scenario:
-    """The RFC's set-up. ``first_loss``: the data packet that is lost first, when probes have been counted before."""
+    """The RFC's scenario. ``first_loss``: the number of the first lost data packet; None before it is known."""
     every, window = 10**power, printed(cc, rtt_ms, power)
     between_s = every / window * rtt_ms / 1e3
-    # Twice the window that is needed in the end: slow start would double until the first loss.
+    # Twice the window needed at the end: otherwise slow start would double the window until the first loss.
     buffer = min(max(4 * window * MSS, 2**20), 2**30)
     before = 0 if first_loss is None else every - first_loss
     lead_s = 1 + before * 1e-4
@@ -61,7 +62,8 @@ def scenario(cc: str, rtt_ms: int, power: int, first_loss: int | None = None) ->
 
 
 def average_window(found: Run) -> float:
-    """Segments, over the measured losses. Raises ValueError where there were fewer, or a buffer was the limit."""
+    """The average window in segments over the measured losses. Raises ValueError if there were too few losses, or if a
+    buffer limited the window."""
     links, samples = found.tables["links"], found.tables["tcp_info"]
     times = links.loc[links["lost"] > 0, "t_s"].to_list()
     if len(times) < SKIPPED + MEASURED:
@@ -100,7 +102,7 @@ def table(last: dict[str, int]) -> str:
 
 
 def early(engines: list[str]) -> str:
-    """CUBIC at one p, by the data packet that is lost first: what the window was at the first loss stays."""
+    """CUBIC at one p, by the number of the first lost packet: the window at the first loss has a lasting effect."""
     expected = printed("cubic", EARLY_RTT_MS, EARLY_POWER)
     lines = [
         f"| first packet lost | {' | '.join(f'{one}, segments | ratio' for one in engines)} |",

@@ -38,9 +38,9 @@ SEEN = {
     ("Host", "ecn"): "int",
     ("Cake", "rtt"): "Span",
 }
-"""Fields that a file may spell in several ways, and that have one type."""
+"""Fields that can be written in several ways in a file, with their one Python type."""
 TEXT_OR_TABLE = ("jitter", "reorder", "duplicate", "corrupt")
-"""Fields whose text stands for a table: they are the table."""
+"""Fields for which text is short for a table. Their type is the table."""
 SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 

@@ -23,7 +23,7 @@ def words(path: Path) -> list[str]:
 
 
 def runs(text: list[str], known: dict[tuple[str, ...], str], least: int) -> Iterator[tuple[str, str]]:
-    """Each run of at least so many words that are known, longest first found: whose it is, and the words."""
+    """Each run of at least ``least`` known words, the longest first: the file that has it, and the words."""
     at = 0
     while at + least <= len(text):
         whose = known.get(tuple(text[at : at + least]))

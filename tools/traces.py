@@ -17,7 +17,7 @@ OPPORTUNITY_BITS = 1500 * 8
 
 
 def lte(seed: int, mean_bps: float, length_ms: int = 60_000) -> Iterator[str]:
-    """Times in ms. The rate is drawn every 20 ms, as a logarithm that returns to its mean within some seconds."""
+    """Times in ms. A rate is drawn every 20 ms; its logarithm returns to the mean within some seconds."""
     drawn = random.Random(seed)
     wander, fade, out, credit = 0.0, 0.0, 0, 0.0
     for time in range(length_ms + 1):
@@ -35,7 +35,7 @@ def lte(seed: int, mean_bps: float, length_ms: int = 60_000) -> Iterator[str]:
 
 
 def starlink(seed: int, length_s: int = 300) -> Iterator[str]:
-    """Rows of CSV."""
+    """Rows of CSV: time, rate, delay, loss."""
     drawn = random.Random(seed)
     yield "t_s,rate_bps,delay_s,loss"
     for second in range(length_s):
@@ -48,7 +48,7 @@ def starlink(seed: int, length_s: int = 300) -> Iterator[str]:
 
 
 def wifi(seed: int, length_s: int = 60) -> Iterator[str]:
-    """Rows of CSV. Rates of 802.11n's eight modulations on one stream, of which two thirds are left for data."""
+    """Rows of CSV. The rates are those of 802.11n's eight modulations with one stream; two thirds remain for data."""
     drawn = random.Random(seed)
     rates = (6.5, 13, 19.5, 26, 39, 52, 58.5, 65)
     index = 6

@@ -27,22 +27,22 @@ from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import fan_out
 
 FRAME = 66
-"""Bytes of headers that Linux counts of a frame with timestamps."""
+"""Bytes of headers in a frame with timestamps, as Linux counts them."""
 VIEWS = ("near", "far")
-"""Capture points: right behind the sender, before the bottleneck; right before the receiver."""
+"""Capture points: directly after the sender (before the bottleneck), and directly before the receiver."""
 DIMENSIONS = 10
 FAMILIES = {"field": 0.8, "small": 0.07, "fast": 0.03, "slow": 0.04, "long": 0.03, "any": 0.03}
 """Shares of the kinds of paths. In the field are tools that slow a line down until a sender's window can be seen."""
 PAUSE_S = 8
-"""Between two flows: what is under way and in the queue has arrived."""
+"""Pause between two flows in seconds, in which all packets in transit and in the queue arrive."""
 SERVERS = range(5201, 5201 + 17)
-"""Ports of the receivers, one a flow."""
+"""Ports of the receivers, one per flow."""
 LEFT_OUT = Path(__file__).resolve().parents[1] / "fidelity" / "field" / "left-out.json.xz"
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "identify.json"
 
 
 def draw(paths: int, seed: int = 5) -> list[dict[str, Any]]:
-    """Paths of a low-discrepancy sequence: the first ``n`` are the same whatever ``paths`` is."""
+    """Paths from a low-discrepancy sequence: the first ``n`` are the same for every ``paths``."""
     from scipy.stats import qmc
 
     drawn = qmc.Sobol(DIMENSIONS, seed=seed).random(1 << max(1, (paths - 1).bit_length()))[:paths]
@@ -50,7 +50,7 @@ def draw(paths: int, seed: int = 5) -> list[dict[str, Any]]:
 
 
 def path(number: int, at: np.ndarray) -> dict[str, Any]:
-    """A point of the unit cube as a path; its last coordinate is the family."""
+    """Convert a point of the unit cube to a path. Its last coordinate selects the family."""
     family = pick(at[9], FAMILIES)
     if family == "field":
         return field_path(number, at)
@@ -91,9 +91,8 @@ def field_path(number: int, at: np.ndarray) -> dict[str, Any]:
 
 
 def any_path(number: int, at: np.ndarray, *, far: bool) -> dict[str, Any]:
-    """Its cost is bounded: at most 800 packets/s, 14 to 36 s. ``far``: longer, most without random loss and with
-    packets that leave in bursts.
-    """
+    """A path with limited cost: at most 800 packets/s, 14 to 36 s. ``far``: longer, most without random loss and with
+    packets sent in bursts."""
     bursts = 0.6 if far else 0.4
     shortest_s = 0.04 if far else 0.005
     rtt_s = shortest_s * (0.3 / shortest_s) ** at[0]
@@ -117,7 +116,7 @@ def any_path(number: int, at: np.ndarray, *, far: bool) -> dict[str, Any]:
 
 
 def small_path(number: int, at: np.ndarray) -> dict[str, Any]:
-    """Bandwidth-delay products of 4 to 40 segments, mostly with a queue of several of them, seen for half a minute."""
+    """Bandwidth-delay products of 4 to 40 segments, mostly with a queue several times as large, for half a minute."""
     bdp = 4 * 10 ** at[0]
     mss = pick(at[2], {48: 0.6, 536: 0.1, 1448: 0.3})
     if mss == 48:
@@ -127,7 +126,7 @@ def small_path(number: int, at: np.ndarray) -> dict[str, Any]:
         rtt_s = 0.02 * 10 ** at[1]
         packets_s = min(bdp / rtt_s, 800)
     rate_bps = packets_s * 8 * (mss + FRAME)
-    # Some lines serve 1500 bytes at a time.
+    # Some lines transmit 1500 bytes at a time.
     bursts = 0 if at[6] < 0.5 else 12e6 / rate_bps if at[6] < 0.7 else 4 * 15 ** ((at[6] - 0.7) / 0.3)
     return {
         "number": number,
@@ -162,7 +161,7 @@ def fast_path(number: int, at: np.ndarray) -> dict[str, Any]:
 
 
 def slow_path(number: int, at: np.ndarray) -> dict[str, Any]:
-    """A slow line that serves in bursts, mostly with small segments, seen for half a minute."""
+    """A slow line that transmits in bursts, mostly with small segments, for half a minute."""
     rtt_s = 0.06 * (0.3 / 0.06) ** at[0]
     mss = pick(at[2], {48: 0.8, 536: 0.1, 1448: 0.1})
     packets_s = min(1.5e5 * (8e5 / 1.5e5) ** at[1] / 8 / (mss + FRAME), 600)
@@ -189,9 +188,8 @@ def pick(at: float, shares: dict[Any, float]) -> Any:
 
 
 def scenario(about: dict[str, Any], controls: tuple[str, ...], kernel: str | None) -> dict[str, Any]:
-    """Every congestion control on the path, one after the other, between two routers that see all packets. (A path for
-    each costs a guest 51 hosts, and more time than its packets.)
-    """
+    """All congestion controls on one path, one after the other, between two routers that see all packets. (A separate
+    path for each would need 51 hosts, which costs a guest more time than the packets.)"""
     one_way = about["rtt_ms"] / 2
     before = round(one_way * about["delay_before"], 3)
     behind = {"delay": f"{one_way - before:.3f} ms"}
@@ -230,11 +228,11 @@ def scenario(about: dict[str, Any], controls: tuple[str, ...], kernel: str | Non
 
 
 Task = tuple[dict[str, Any], Path, tuple[str, ...], str | None]
-"""A path, its file, what sends, the kernel's name."""
+"""A path, its file, the congestion controls, the kernel's name."""
 
 
 def make(task: Task) -> str:
-    """Runs one path's flows in one guest and keeps the columns of both captures."""
+    """Run the flows of one path in one guest, and save the columns of both captures."""
     from sawtooth.engines.kernel import Kernel
     from sawtooth.scenario import Scenario
 
@@ -261,9 +259,10 @@ def make(task: Task) -> str:
 
 
 def read(file: Path) -> dict[str, np.ndarray]:
-    """The TCP headers of a capture of our own (nanoseconds, Linux cooked v2, IPv4), a packet once: at its first device.
+    """The TCP headers of one of our own captures (nanoseconds, Linux cooked v2, IPv4). Each packet is used once, at its
+    first device.
 
-    ``flow`` is by the receiver's port; ``direction`` 0 is data's. Timestamps of SYNs are left out.
+    ``flow`` is determined by the receiver's port; ``direction`` 0 is that of data. Timestamps of SYNs are omitted.
     """
     content = file.read_bytes()
     starts, at, length_of = [], 24, struct.Struct("<I")
@@ -288,7 +287,7 @@ def read(file: Path) -> dict[str, np.ndarray]:
     way, interface = 2 * flow + back, number(record + 16 + 4, 4)
     ways, first = np.unique(way, return_index=True)
     once = interface == interface[first][np.searchsorted(ways, way)]
-    # Linux writes NOP, NOP, timestamps; on SYNs they come later.
+    # Linux writes NOP, NOP, timestamps. On SYNs the order is different.
     stamped = (offset >= 32) & (octets[tcp + 22] == 8)
     columns = {
         "flow": (flow, "u1"),
@@ -327,7 +326,7 @@ def train(directory: Path, labelled: Path | None, jobs: int) -> None:
     made = {"by": "tools/train_identify.py", "scikit-learn": sklearn.__version__, "numpy": np.__version__}
     others, links = (None, {}) if labelled is None else labelled_samples(labelled, jobs)
     kept, left_out = trained(samples(directory, jobs), made | {"links": sorted(links)}, jobs, others)
-    # A tree a line, so that a difference can be read.
+    # One line per tree, so that differences are readable.
     trees = ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in kept.pop("trees"))
     head = json.dumps(kept, indent=1)[:-2]
     MODEL.write_text(f'{head},\n "trees": [\n  {trees}\n ]\n}}\n', encoding="utf-8")
@@ -343,7 +342,8 @@ def train(directory: Path, labelled: Path | None, jobs: int) -> None:
 
 
 def write_left_out(links: dict[str, int], left_out: dict[int, dict[str, Any]]) -> None:
-    """The validation's classifiers, for the trial of labelled traces. Each forest is in two of them: packed once."""
+    """Write the validation's classifiers, for the evaluation of labelled traces. Each forest belongs to two of them and
+    is stored once."""
     from identify_training import FIRST_LINK
 
     kept = {link: left_out[number - FIRST_LINK] for link, number in links.items()}
@@ -375,7 +375,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # By its name: processes import what they call, and never the script that was started.
+    # Import by name: worker processes import the functions that they call, never the started script.
     import train_identify
 
     sys.exit(train_identify.main())

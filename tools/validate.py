@@ -33,7 +33,7 @@ PROBES = 600
 
 @dataclass(frozen=True)
 class Row:
-    """One run: throughput in Mbit/s, counts over the run."""
+    """One run: throughput in Mbit/s, and counts over the run."""
 
     mean: float
     std: float
@@ -45,7 +45,7 @@ class Row:
 
 
 def scenario(row: dict[str, str], seed: int) -> Scenario:
-    """The scenario that a row of the reference measured."""
+    """The scenario measured in a row of the reference."""
     flows = []
     for part in row["flows"].split("+"):
         cc, count = part.split("x")
@@ -119,7 +119,7 @@ def against_kernel(path: Path) -> tuple[str, list[float]]:
         runs = results(lambda seed, row=last: run(scenario(row, seed), quiet=True), SEEDS, threads=True)
         simulations = [simulated(result) for result in runs]
         s = average(simulations)
-        # The mean's standard error, of both sides together: a difference below twice of it says nothing.
+        # Standard error of both means together. A difference below twice this value is not significant.
         error = math.sqrt(
             stdev([r.mean for r in simulations]) ** 2 / len(simulations)
             + (stdev([float(r["mean_mbps"]) for r in rows]) ** 2 / len(rows) if len(rows) > 1 else 0)
@@ -142,7 +142,7 @@ def pooled(study: Path) -> pd.DataFrame:
 
 
 def side_by_side(studies: Sequence[Path], keys: dict[str, str]) -> str:
-    """One row a point; of each engine mean, standard deviation and the ratio to the published mean."""
+    """One row per point; for each engine the mean, the standard deviation and the ratio to the published mean."""
     tables = [pooled(study).set_index(list(keys)) for study in studies]
     engines = [table["engine"].iloc[0] for table in tables]
     known = "published_mean_mbps" in tables[0] and tables[0]["published_mean_mbps"].notna().any()

@@ -33,14 +33,15 @@ from sawtooth.congestion.surrogate import surrogates
 
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "congestion.json"
 SHORT, STREAMS = 300, 5
-"""Of the links to learn from: 30 s with five series of probes say about as much as 100 s with one, at a third of the
-work; links with transfers now and then are watched for 100 s."""
+"""For training links: 30 s with five series of probes give about as much information as 100 s with one, at a third of
+the cost. Links with occasional transfers are observed for 100 s."""
 DEAR_BPS = 1.5e9
-"""Faster links are as dear to make as many slower ones: each fourth is made, above twice that each sixteenth."""
+"""Links faster than this cost as much as many slower ones, so only every fourth is made, and above twice this rate
+every sixteenth."""
 KERNEL = Within(rates_bps=(50e6, 400e6))
-"""What the real kernel makes in reasonable time, 100,000 packets a second."""
+"""Links that the real kernel can run in reasonable time, about 100,000 packets per second."""
 CALM, CALM_LINKS = Within(rates_bps=(50e6, 500e6), quiet=1.0), 150
-"""More links that no flow congests: they cost next to nothing."""
+"""Additional links without congestion, which cost almost nothing."""
 SLOW = Within(rates_bps=(50e6, 150e6), quiet=0.0, flow_bps=(0.8e6, 1.2e6))
 FAST = Within(rates_bps=(300e6, 700e6), quiet=0.0, flow_bps=(80e6, 120e6))
 """The source's question: does a flow get 1 or 100 Mbit/s?"""
@@ -81,7 +82,7 @@ def affordable(link: Link, number: int) -> bool:
 
 
 def sets(links: int, kernel: int) -> dict[str, list[Link]]:
-    """``links`` are numbers of draws: half as many usual links come with them, a twelfth to test with."""
+    """``links`` is the number of draws. In addition, there are half as many usual links, and a twelfth for tests."""
 
     def drawn(purpose: str, count: int, within: Within) -> list[Link]:
         found = [draw(purpose, number, within) for number in range(count)]
@@ -112,7 +113,7 @@ def rtts(one: Measured) -> set[float]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A link that was not trained on, and what is said of it."""
+    """A link that was not used for training, and its estimate."""
 
     link: Measured
     said: Estimate

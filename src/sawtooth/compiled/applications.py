@@ -67,7 +67,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Pages of several objects over several of a flow's connections, which the next page may reuse."""
+    """Web pages of several objects, each loaded over several connections. ``keep``: the next page uses them again."""
 
     kind: ClassVar[str] = "pages"
     objects: int

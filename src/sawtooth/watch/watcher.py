@@ -82,7 +82,7 @@ class Seen:
         return [Connection(*row) for row in zip(*self.columns(sort, count).values(), strict=True)]
 
     def columns(self, sort: str = "goodput", count: int | None = None) -> Columns:
-        """The same as columns."""
+        """The connections of ``first`` as columns: one list of values per field."""
         which = self.order(sort)[:count]
         inodes = self.changes.look.sockets["inode"][which].tolist()
         return columns(self.changes.chosen(which), self.limit[which], self.processes.of(inodes))

@@ -127,9 +127,9 @@ pub trait Control: Sized {
     /// Whether it sets window and pacing rate itself on each ACK (`cong_control` is set). Then proportional rate
     /// reduction, [`Self::cong_avoid`] and the generic pacing rate do not apply.
     const HAS_CONG_CONTROL: bool;
-    /// Whether [`Self::skb_marked_lost`] is set.
+    /// Whether the algorithm implements [`Self::skb_marked_lost`].
     const HEARS_OF_LOSSES: bool = false;
-    /// Whether [`Self::in_ack_event`] is set.
+    /// Whether the algorithm implements [`Self::in_ack_event`].
     const HEARS_OF_ACKS: bool = false;
     /// `TCP_CONG_NEEDS_ECN`: a connection with it requests ECN, and all its packets can be marked.
     const NEEDS_ECN: bool = false;

@@ -97,7 +97,7 @@ impl Receiver {
         }
     }
 
-    /// A pending acknowledgement first reports the previous state.
+    /// When the CE state of arriving data changes, sends a delayed acknowledgement at once, with the previous state.
     fn tell_change(&mut self, marked: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if marked != self.marks.marked {
             if self.delayed_until.is_some() {

@@ -15,7 +15,7 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application limited the connection.
 pub const APP_LIMITED: u8 = 16;
-/// Part of the same buffer as the previous run.
+/// This run belongs to the same socket buffer (skb) as the run before it.
 pub const JOINED: u8 = 32;
 /// In the list by time of transmission.
 const LINKED: u8 = 64;
@@ -37,9 +37,9 @@ pub struct Run {
     pub start: u64,
     /// Microseconds at the last (re)transmission.
     pub sent_us: u64,
-    /// `sent_us` minus the connection's `first_tx_mstamp` then.
+    /// `sent_us` minus the value that the connection's `first_tx_mstamp` had at that transmission.
     pub first_tx_ago_us: u32,
-    /// `sent_us` minus the connection's `delivered_mstamp` then, or [`CONSUMED`].
+    /// `sent_us` minus the value that the connection's `delivered_mstamp` had at that transmission, or [`CONSUMED`].
     pub delivered_ago_us: u32,
     /// The low halves of the connection's delivered and lost counts at that time.
     pub delivered: u32,

@@ -47,7 +47,7 @@ impl Playback {
         self.level_ns.saturating_sub(played)
     }
 
-    /// The bytes of the segment to request now. `rates` are in order.
+    /// Chooses the bit rate of the next segment and returns its size in bytes. `rates` are in ascending order.
     pub fn chooses(&mut self, rates: &[u64], [segment, buffer]: [u64; 2], rule: Rule, now: Time) -> u64 {
         self.rate_bps = match rule {
             Rule::Buffer => self.by_buffer(rates, buffer, now),
