@@ -77,7 +77,7 @@ pub struct Before {
     /// Everything below was sent, with the time of that evidence; the last number is that of a FIN.
     pub sent: Option<(i64, u64)>,
     pub fin: bool,
-    /// The peer acknowledged up to this number.
+    /// The peer acknowledged up to this sequence number.
     pub acked: Option<i64>,
 }
 
@@ -90,13 +90,13 @@ pub struct Flow {
     pub limits: Limits,
     outstanding: Outstanding,
     pieces: Pieces,
-    /// Acknowledged up to this number, perhaps beyond what was captured.
+    /// Acknowledged up to this sequence number, perhaps beyond the captured data.
     una: i64,
     gaps: Gaps,
     recent: Box<Recent>,
     /// The acknowledgement that the sender last echoed; None without timestamps.
     echoed_ack: Option<i64>,
-    /// Captured up to this number.
+    /// Captured up to this sequence number.
     highest: i64,
     copies: VecDeque<Copy>,
     pub first_ns: u64,
@@ -107,9 +107,9 @@ pub struct Flow {
     /// Time of the last cumulative acknowledgement of new data.
     progress_ns: u64,
     duplicate_acks: u32,
-    /// Recovery from a timeout ends at this number.
+    /// Recovery from a timeout ends when this sequence number is acknowledged.
     timeout_until: i64,
-    /// Fast recovery ends at this number (`high_seq` in Linux).
+    /// Fast recovery ends when this sequence number is acknowledged (`high_seq` in Linux).
     recovery_until: i64,
     /// The number that must be acknowledged before the next tail loss probe.
     probed_until: i64,

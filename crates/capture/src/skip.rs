@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     NotTcp,
-    /// Inside something that is not decoded, by its name.
+    /// The packet is inside a protocol that is not decoded, such as IPsec; with its name.
     Unread(&'static str),
     /// A fragment after the first, without a TCP header.
     Fragment,

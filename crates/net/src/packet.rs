@@ -1,4 +1,4 @@
-//! What travels on links.
+//! Packets: data segments, acknowledgements, probes and datagrams on links.
 
 use sawtooth_tcp::packet::Ecn;
 pub use sawtooth_tcp::packet::{AE, CWR, ECE, PUSH};
@@ -73,7 +73,7 @@ impl Default for Packet {
 }
 
 impl Packet {
-    /// In place of a connection's generation: none is the last of so many in its place.
+    /// Marks a datagram. It stands in the field for a connection's generation, which never gets this large.
     pub const DATAGRAMS: u64 = (u32::MAX - 1) as u64;
 
     /// Tells flows apart, both directions of one alike: what a queue for each flow may know.

@@ -162,7 +162,7 @@ impl Arriving {
         Some((self.opened - 1, transfer.bytes, place))
     }
 
-    /// The number of places.
+    /// The number of places: slots for connections, which later transfers reuse.
     pub fn places(&self) -> usize {
         self.places
     }

@@ -1,56 +1,56 @@
-//! Transfers that come by themselves: when, and how large they are.
+//! Transfers that start over time: when they start, and their sizes.
 
 use crate::scenario::{CONNECTIONS_MAX, DURATION_MAX_NS, within};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a transfer: a petabyte.
+/// Largest transfer in bytes: a petabyte.
 const TRANSFER_MAX: u64 = 1_000_000_000_000_000;
 const PPB: u64 = 1_000_000_000;
 
-/// Each transfer is a connection of its own.
+/// Transfers, each over its own connection.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
     pub times: Times,
     pub sizes: Sizes,
-    /// So many are open at once at most; others wait until one has ended.
+    /// Maximum number of transfers at a time. Others wait until one has ended.
     pub open: usize,
 }
 
-/// When they come, since the flow's start.
+/// When transfers start, since the flow's start.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Times {
-    /// By chance, each independent of the others: so many nanoseconds apart on average.
+    /// A Poisson process, with this mean interval in nanoseconds.
     PoissonNs(u64),
-    /// In order.
+    /// At these times, in order.
     AtNs(Vec<u64>),
 }
 
-/// How many bytes.
+/// Sizes in bytes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sizes {
     Fixed(u64),
-    /// The logarithm is normal, with this deviation.
+    /// A lognormal distribution; `sigma_ppb` is the standard deviation of the logarithm.
     Lognormal {
         mean_bytes: u64,
         sigma_ppb: u64,
     },
-    /// Cut at both ends.
+    /// A Pareto distribution limited at both ends.
     Pareto {
         least_bytes: u64,
         most_bytes: u64,
         shape_ppb: u64,
     },
-    /// Points of the cumulative distribution: bytes, and the share that is no larger; evenly between two of them.
+    /// Points of the cumulative distribution: bytes, and the share of sizes up to that. Linear between points.
     Cdf(Vec<[u64; 2]>),
-    /// One after the other, of the times at which they come.
+    /// One size for each start time, in the same order.
     Each(Vec<u64>),
 }
 
 impl Arrivals {
-    /// Parses and checks them by themselves.
+    /// Parses and checks arrivals that are not part of a scenario.
     pub fn parse(json: &str) -> Result<Arrivals, String> {
         let arrivals: Arrivals = serde_json::from_str(json).map_err(|e| format!("arrivals: {e}"))?;
         arrivals.check("arrivals")?;

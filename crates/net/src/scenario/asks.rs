@@ -1,54 +1,54 @@
-//! Readers: applications at the receiving host that ask for what they get.
+//! Readers: applications at the receiving host that request their data.
 
 use crate::scenario::{DURATION_MAX_NS, RATE_MAX_BPS, Sizes, within};
 use serde::{Deserialize, Serialize};
 
-/// Parallel connections of a page, and objects of one.
+/// Maximum number of parallel connections of a page, and of its objects.
 const PARALLEL_MAX: u64 = 256;
 const OBJECTS_MAX: u64 = 100_000;
-/// Rates that a video is offered in.
+/// Maximum number of bit rates of a video.
 const LADDER_MAX: usize = 100;
 
-/// What a reader asks for, and when. It opens its connections itself.
+/// What a reader requests, and when. The reader opens its connections itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Asks {
-    /// One answer after the other over one connection.
+    /// Responses one after the other over one connection.
     Requests { sizes: Sizes, think: Think },
-    /// So many objects over parallel connections, again and again.
+    /// Pages with several objects over parallel connections, repeated.
     Pages {
         objects: u64,
         sizes: Sizes,
         think: Think,
         connections: usize,
-        /// The next page uses them again.
+        /// Whether the next page uses the same connections again.
         keep: bool,
     },
-    /// Segments of a video into a playback buffer.
+    /// Segments of a video, loaded into a playback buffer.
     Video { rates_bps: Vec<u64>, segment_ns: u64, buffer_ns: u64, rule: Rule },
 }
 
-/// How long a reader waits before it asks again.
+/// How long a reader waits before its next request.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Think {
     FixedNs(u64),
-    /// The mean of an exponential distribution.
+    /// An exponential distribution with this mean.
     ExponentialNs(u64),
 }
 
-/// By what a video's next rate is chosen.
+/// How the bit rate of the next video segment is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// BBA-0 (Huang and others 2014).
+    /// By the buffer level: BBA-0 (Huang and others 2014).
     Buffer,
-    /// The highest that 90% of the mean throughput of the last four segments carries.
+    /// The highest bit rate up to 90% of the mean throughput of the last four segments.
     Throughput,
 }
 
 impl Asks {
-    /// Connections of one reader.
+    /// Number of connections of one reader.
     pub fn connections(&self) -> usize {
         match self {
             Asks::Requests { .. } | Asks::Video { .. } => 1,

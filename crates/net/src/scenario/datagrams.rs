@@ -1,14 +1,14 @@
-//! Datagrams that are sent at their times, whatever becomes of them.
+//! Datagrams that are sent on a schedule, without congestion control.
 
 use crate::scenario::{DURATION_MAX_NS, Paced, is_usual, within};
 use serde::{Deserialize, Serialize};
 
-/// Of a frame's 65,535 bytes: what Ethernet, IPv4 and UDP leave.
+/// Largest payload in bytes: what Ethernet, IPv4 and UDP headers leave of a frame of 65,535 bytes.
 const PAYLOAD_MAX: u64 = 65_400;
-/// No more than one in a microsecond.
+/// At most one datagram per microsecond.
 const EVERY_MIN_NS: u64 = 1_000;
 
-/// So many bytes of payload at a rate: evenly, on and off by turns, or by chance.
+/// Datagrams of a fixed payload at a mean rate: at a constant interval, with on and off times, or at random intervals.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
@@ -16,18 +16,18 @@ pub struct Datagrams {
     pub rate_bps: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off_ns: Option<[u64; 2]>,
-    /// Each independent of the others (Poisson).
+    /// Whether intervals are random and independent (Poisson process).
     #[serde(default, skip_serializing_if = "is_usual")]
     pub poisson: bool,
 }
 
 impl Datagrams {
-    /// The same as an application that writes.
+    /// An application that writes on the same schedule.
     pub fn writes(&self) -> Paced {
         Paced { bytes: self.bytes, rate_bps: self.rate_bps, on_off_ns: self.on_off_ns }
     }
 
-    /// From one to the next, on average while it sends.
+    /// Mean interval between two datagrams while it sends.
     pub fn every_ns(&self) -> u64 {
         let ns = (u128::from(self.bytes) * 8_000_000_000 + u128::from(self.rate_bps) / 2) / u128::from(self.rate_bps);
         u64::try_from(ns).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Links, and how they and the transmitters before them vary.
+//! Links, and how links and transmitters change over time.
 
 use super::{BURST_MAX, DURATION_MAX_NS, RATE_MAX_BPS, is_usual, within};
 use serde::{Deserialize, Serialize};
@@ -13,36 +13,37 @@ pub struct Link {
     /// `None`: unlimited rate, no queue.
     pub transmitter: Option<usize>,
     pub delay_ns: u64,
-    /// Share of packets that is lost in the long run, in parts per billion.
+    /// Long-term share of lost packets, in parts per billion.
     pub loss_ppb: u64,
-    /// `None`: each packet by itself.
+    /// `None`: each packet is lost independently.
     #[serde(default)]
     pub loss_pattern: Option<LossPattern>,
     pub overhead_bytes: u64,
-    /// What is due leaves together, so far apart.
+    /// Interval at which waiting packets leave together (aggregation), in ns.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub aggregation_ns: u64,
-    /// From when (ns), and parts per billion, in order; before the first it is `loss_ppb`.
+    /// Changes of the loss: time in ns and parts per billion, in order. Before the first, `loss_ppb` applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<(u64, u64)>,
-    /// From when, and the delay, in order; before the first it is `delay_ns`.
+    /// Changes of the delay: time and delay in ns, in order. Before the first, `delay_ns` applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
-    /// Shares of packets that come twice, and broken, each with the correlation of its draws, in parts per billion.
+    /// Share of duplicated packets (and of corrupted ones), with the correlation of the random numbers, in parts per
+    /// billion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<(u64, u64)>,
-    /// After the transmitter, before all that varies.
+    /// Placed after the transmitter and before jitter, loss and the other effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
 }
 
-/// What comes faster than a rate, beyond a burst, is dropped.
+/// Drops traffic above a rate and burst size.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -50,22 +51,22 @@ pub struct Policer {
     pub burst_bytes: u64,
 }
 
-/// How the delay deviates.
+/// Random deviation of the delay.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     pub ns: u64,
-    /// Deviations, of which each is as likely, in 1/8192 of `ns`; none: evenly up to `ns`.
+    /// Equally probable deviations, in 1/8192 of `ns`. Empty: a uniform distribution up to `ns`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<i16>,
     #[serde(default, skip_serializing_if = "is_usual")]
     pub correlation_ppb: u64,
-    /// Packets keep their order.
+    /// Whether packets keep their order.
     #[serde(default)]
     pub ordered: bool,
 }
 
-/// Which packets have no delay at all, and so overtake: at the earliest each `gap`-th.
+/// Packets without delay, which overtake others; at most every `gap`-th packet.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
@@ -76,7 +77,7 @@ pub struct Reorder {
 }
 
 impl Link {
-    /// Whether there is more to its packets' way than a constant delay.
+    /// Whether anything but a constant delay happens to packets on this link.
     pub fn varies(&self) -> bool {
         self.aggregation_ns > 0
             || self.jitter.is_some()
@@ -87,12 +88,12 @@ impl Link {
             || !self.delays.is_empty()
     }
 
-    /// Whether packets may be lost on it by chance, at any time.
+    /// Whether packets may be lost at random on this link, at any time.
     pub fn may_lose(&self) -> bool {
         self.loss_ppb > 0 || self.loss_pattern.is_some() || !self.losses.is_empty()
     }
 
-    /// No packet takes less.
+    /// The shortest delay of a packet.
     pub fn least_delay_ns(&self) -> u64 {
         if self.reorder.is_some() {
             return 0;
@@ -142,24 +143,24 @@ impl Link {
     }
 }
 
-/// Which packets are lost, where that is not independent of those before.
+/// Which packets are lost, if losses are not independent.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum LossPattern {
-    /// The last of so many.
+    /// The last packet of each group of this size.
     Every(u64),
-    /// Two states; probabilities, in parts per billion, that a packet moves it from good to bad (`p`) and back (`r`), and
-    /// of its loss in each state.
+    /// Two states. Probabilities per packet, in parts per billion: of changing from good to bad (`p`) and from bad to
+    /// good (`r`), and of loss in each state.
     GilbertElliott { p_ppb: u64, r_ppb: u64, bad_ppb: u64, good_ppb: u64 },
 }
 
-/// How a transmitter's rate varies.
+/// How a transmitter's rate changes over time.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Pace {
-    /// From when (ns), and bit/s; before the first the transmitter's rate.
+    /// Times in ns with the new rate in bit/s. Before the first, the transmitter's rate applies.
     Steps(Vec<(u64, u64)>),
-    /// So many bytes at a time, so far apart.
+    /// Opportunities at a constant interval to transmit a number of bytes.
     Slots {
         every_ns: u64,
         bytes: u64,
@@ -167,7 +168,8 @@ pub enum Pace {
     Trace(Trace),
 }
 
-/// Opportunities of so many bytes, in order; the last one is as late as the period that they repeat with.
+/// Times of opportunities to transmit a number of bytes, in order. The last one is also the period with which they
+/// repeat.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
@@ -200,7 +202,7 @@ impl Pace {
     }
 }
 
-/// Steps by their times, none of which comes twice.
+/// Checks that steps are in order of time, with no time twice.
 fn in_order(steps: &[(u64, u64)], what: &str) -> Result<(), String> {
     if steps.windows(2).all(|pair| pair[0].0 < pair[1].0) { Ok(()) } else { Err(format!("{what}: times go backwards")) }
 }

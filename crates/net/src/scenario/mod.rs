@@ -1,5 +1,5 @@
-//! The compiled scenario: integers only. Validated here against what would crash or hang the core; what a user got wrong is
-//! told before, where files and fields are known.
+//! The compiled scenario, which has only integers. This code checks for values that would crash or hang the core. A
+//! user's errors are reported earlier, where files and fields are known.
 
 mod arrivals;
 mod asks;
@@ -35,7 +35,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     #[serde(default)]
     pub probes: Vec<Probe>,
-    /// Percentiles of the delays of all queues, not only of those that hold their packets.
+    /// Whether to compute percentiles of the delay in all queues, also in those with tail drop, which do not store
+    /// their packets.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub queue_delays: bool,
 }
@@ -52,21 +53,22 @@ pub struct Host {
     pub delayed_ack: bool,
     pub sack: bool,
     pub timestamps: bool,
-    /// Loss on this host's own link drops whole super-packets.
+    /// Whether loss on this host's own link drops whole super-packets.
     pub offload: bool,
-    /// `net.ipv4.tcp_ecn`: 1: asks for ECN and agrees, 2: agrees.
+    /// `net.ipv4.tcp_ecn`. 1: requests and accepts ECN; 2: only accepts it.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: u8,
-    /// Asks with every SYN, not only with the first (`tcp_ecn_fallback` is off).
+    /// Whether every SYN requests ECN, not only the first (`tcp_ecn_fallback` off).
     #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn_insists: bool,
-    /// How long its cards wait for segments to merge with those that came (GRO); 0: they merge what comes at once; absent: nothing.
+    /// How long the host's network cards wait for segments to merge (GRO). 0: merge only segments that arrive together;
+    /// absent: no merging.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gro_ns: Option<u64>,
 }
 
 impl Host {
-    /// The settings of a connection's end, with the segment size that both ends agreed on.
+    /// The settings for one end of a connection, with the MSS that both ends agreed on.
     pub fn options(&self, mss: u32) -> HostOptions {
         HostOptions {
             hz: self.hz,
@@ -81,7 +83,7 @@ impl Host {
     }
 }
 
-/// What serialises packets: a link's own, or a card that several links share.
+/// Serializes packets. It belongs to one link, or is a network card that several links share.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transmitter {
@@ -97,7 +99,7 @@ pub struct Transmitter {
     pub pace: Option<Pace>,
 }
 
-/// Whether a field is what it is where it is absent, and so need not be written.
+/// Whether a field has its default value and therefore need not be written.
 fn is_usual<A: Default + PartialEq>(value: &A) -> bool {
     *value == A::default()
 }
@@ -115,35 +117,35 @@ pub struct Flow {
     pub start_ns: u64,
     pub duration_ns: Option<u64>,
     pub bytes: Option<u64>,
-    /// Lifetime range; a connection that ends is replaced at once.
+    /// Range of lifetimes. A connection that ends is replaced at once.
     pub lifetime_ns: Option<[u64; 2]>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
-    /// Of `cc`; absent: what Linux has under its name.
+    /// Variant of `cc`; absent: Linux's behaviour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// Absent: they write whenever there is room.
+    /// Absent: applications write whenever the send buffer has room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Paced>,
-    /// Absent: there are `count` connections from the start.
+    /// Absent: `count` connections open at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Instead of connections `count` senders of datagrams; `cc` is a label.
+    /// If present, the flow has `count` senders of datagrams instead of connections, and `cc` is only a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
-    /// Absent: they read whatever comes, at once.
+    /// Absent: applications read all data at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Paced>,
-    /// Absent: the sending host opens the connections, and sends unasked.
+    /// Absent: the sending host opens the connections, and sends without requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Asks>,
-    /// Instead of the algorithm that `cc` names; then that is a label.
+    /// Replaces the congestion control; `cc` is then only a label.
     #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,
 }
 
 impl Flow {
-    /// What its connections have; `None`: there is no such algorithm.
+    /// The congestion control of the connections; `None` if it does not exist.
     pub fn chosen(&self) -> Option<Chosen> {
         match &self.module {
             Some(module) => Some(Chosen::Module(module.clone())),
@@ -163,16 +165,16 @@ pub struct Probe {
     pub backward: Vec<usize>,
 }
 
-/// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
+/// 30 days in nanoseconds: the longest run. Its picoseconds fit well into 64 bits.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
-/// Bytes of a bucket of tokens.
+/// Largest token bucket in bytes.
 const BURST_MAX: u64 = 1 << 30;
 const RATE_MAX_BPS: u64 = 100_000_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
-/// A packet's time to live counts hops in eight bits.
+/// A packet's TTL has eight bits.
 const HOPS_MAX: usize = 255;
-/// TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all.
+/// TCP's clock counts microseconds. With a shorter RTT, time would hardly advance, or not at all.
 const ROUND_TRIP_MIN_NS: u64 = 1_000;
 
 impl Scenario {
@@ -181,7 +183,7 @@ impl Scenario {
         Scenario::with_modules(json, &BTreeMap::new())
     }
 
-    /// The same; flows of these numbers have modules.
+    /// The same, with modules for the flows with these numbers.
     pub fn with_modules(json: &str, modules: &BTreeMap<usize, Arc<dyn Module>>) -> Result<Scenario, String> {
         let mut scenario: Scenario = serde_json::from_str(json).map_err(|e| format!("compiled scenario: {e}"))?;
         for (&index, module) in modules {
@@ -192,7 +194,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Bytes of the largest frame that a flow sends, without a link's overhead.
+    /// Bytes of the largest frame that a flow sends, without the link's overhead.
     pub fn largest_frame(&self) -> u32 {
         let frame = |flow: &Flow| {
             if let Some(datagrams) = flow.datagrams {
@@ -204,7 +206,7 @@ impl Scenario {
         self.flows.iter().map(frame).max().unwrap_or(0)
     }
 
-    /// Whether a queue asks which hosts packets are from and to.
+    /// Whether a queue needs the source and destination hosts of packets.
     pub fn isolates(&self) -> bool {
         self.transmitters.iter().any(|transmitter| matches!(transmitter.discipline, Discipline::Cake(_)))
     }
@@ -331,7 +333,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// How long a full segment and its acknowledgement take, where nothing else is sent.
+    /// RTT of a full segment and its acknowledgement without other traffic.
     fn round_trip_ns(&self, flow: &Flow) -> u64 {
         let (from, to) =
             (&self.hosts[self.links[flow.forward[0]].from], &self.hosts[self.links[flow.backward[0]].from]);

@@ -1,16 +1,16 @@
-//! A transmitter's queue: which discipline, and its parameters.
+//! A transmitter's queue: the queueing discipline and its parameters.
 
 use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, is_usual, within};
 use serde::{Deserialize, Serialize};
 
-/// What is dropped, and what leaves next.
+/// Decides which packets are dropped, and which leaves next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Discipline {
-    /// What comes to a full queue is dropped; departures are computed then.
+    /// Drops packets that arrive at a full queue. Departure times are computed at arrival.
     #[default]
     TailDrop,
-    /// The same, but packets are held until they leave.
+    /// The same behaviour, but packets are stored until they leave.
     Fifo {},
     Codel(Codel),
     FqCodel(FqCodel),
@@ -31,10 +31,10 @@ pub enum Discipline {
 pub struct Codel {
     pub target_ns: u64,
     pub interval_ns: u64,
-    /// Here and below: marks what can be marked, instead of dropping it.
+    /// Here and below: marks ECN-capable packets instead of dropping them.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
-    /// Marks what waited longer.
+    /// Marks packets that waited longer than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold_ns: Option<u64>,
 }
@@ -56,7 +56,7 @@ pub struct FqCodel {
 }
 
 impl FqCodel {
-    /// Each flow's.
+    /// The CoDel parameters of each flow.
     pub fn codel(&self) -> Codel {
         let FqCodel { target_ns, interval_ns, ecn, ce_threshold_ns, .. } = *self;
         Codel { target_ns, interval_ns, ecn, ce_threshold_ns }
@@ -69,19 +69,19 @@ impl FqCodel {
 pub struct Red {
     pub min_bytes: u64,
     pub max_bytes: u64,
-    /// Of the average, as a power of a half.
+    /// The weight of the average, as an exponent of 1/2.
     pub weight_log: u8,
-    /// Of a drop where the average is at its maximum.
+    /// Drop probability at the average's maximum.
     pub probability_ppb: u64,
     pub adaptive: bool,
     #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
-    /// With `ecn`: drops where the average is above its maximum.
+    /// With `ecn`: drops packets if the average is above its maximum.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub harddrop: bool,
 }
 
-/// RFC 8033. `alpha` and `beta` in sixteenths, as tc has them.
+/// PIE, RFC 8033. `alpha` and `beta` are in sixteenths, as in tc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
@@ -110,17 +110,17 @@ pub struct FqPie {
     pub ecn: bool,
 }
 
-/// Flow queueing; of what tc's has, what a host that forwards can use.
+/// Flow queueing: those parameters of tc-fq that matter on a forwarding host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fq {
     pub flow_limit: u64,
-    /// Absent: two full frames, and ten.
+    /// Absent: two full frames here, ten for the initial quantum.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
     #[serde(default)]
     pub initial_quantum_bytes: Option<u32>,
-    /// Of the hash of flows that are no sockets of the host: its bits tell queues apart.
+    /// Bits of the hash that select the queue of flows without a socket on the host.
     pub orphan_mask: u32,
     pub refill_delay_ns: u64,
 }
@@ -136,18 +136,18 @@ pub struct Sfq {
     pub perturb_ns: u64,
     pub flows: u32,
     pub divisor: u32,
-    /// Packets of one queue.
+    /// Maximum number of packets in one queue.
     pub depth: u32,
     pub headdrop: bool,
 }
 
-/// A token bucket before the transmitter, and tail drop before that.
+/// A token bucket before the transmitter, with a tail-drop queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tbf {
     pub rate_bps: u64,
     pub burst_bytes: u64,
-    /// Absent: a burst passes at once. Otherwise a second bucket, of `minburst_bytes`.
+    /// Absent: a burst passes at once. Otherwise, a second bucket of `minburst_bytes` with this rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peakrate_bps: Option<u64>,
     #[serde(default, skip_serializing_if = "is_usual")]
@@ -155,28 +155,28 @@ pub struct Tbf {
 }
 
 impl FqPie {
-    /// Each flow's.
+    /// The PIE parameters of each flow.
     pub fn pie(&self) -> Pie {
         let FqPie { target_ns, tupdate_ns, alpha, beta, bytemode, ecn, .. } = *self;
         Pie { target_ns, tupdate_ns, alpha, beta, bytemode, ecn }
     }
 }
 
-/// As `sch_cake` has it; target and interval are those of its `rtt`.
+/// The parameters of `sch_cake`. Target and interval follow from its `rtt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cake {
-    /// Of its shaper; absent: it has none.
+    /// Rate of the shaper; absent: no shaping.
     #[serde(default)]
     pub bandwidth_bps: Option<u64>,
     pub interval_ns: u64,
     pub target_ns: u64,
     pub isolation: Isolation,
-    /// What packets may take of the kernel's memory.
+    /// Limit of the kernel memory for packets.
     pub memory_bytes: u64,
 }
 
-/// RFC 9332. Gains in 1/256 a second, as tc tells them to the kernel.
+/// RFC 9332. Gains are in 1/256 per second, as tc passes them to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2 {
@@ -184,37 +184,39 @@ pub struct DualPi2 {
     pub tupdate_ns: u64,
     pub alpha_256: u32,
     pub beta_256: u32,
-    /// How much likelier a mark of low latency is than the root of a classic one.
+    /// The ratio between the mark probability of low-latency packets and the square root of the classic one.
     pub coupling_factor: u8,
-    /// Above the one that is given all of low latency is marked: how long a packet waited, and how many wait behind it.
+    /// If the given one is exceeded, all low-latency packets are marked: how long a packet waited, or how many wait
+    /// behind it.
     #[serde(default)]
     pub step_thresh_ns: Option<u64>,
     #[serde(default)]
     pub step_thresh_packets: Option<u64>,
-    /// Packets that one must have found in the queue of low latency, for the step to mark it.
+    /// The step marks a packet only if it found at least this many packets in the low-latency queue.
     pub min_qlen_step: u64,
-    /// The classic queue's share of turns, in percent.
+    /// The classic queue's share of transmission turns, in percent.
     pub classic_protection: u8,
-    /// Drops, too, once all of low latency is marked; else nothing is dropped until there is no room.
+    /// Whether to drop packets as soon as all low-latency packets are marked; otherwise packets are dropped only if the
+    /// queue is full.
     pub drop_on_overload: bool,
-    /// Drops and marks what comes, not what leaves.
+    /// Whether to drop and mark arriving packets instead of leaving ones.
     pub drop_enqueue: bool,
-    /// All that can be marked is of low latency, not ECT(1) alone.
+    /// Whether all ECN-capable packets use the low-latency queue, not only ECT(1).
     pub any_ect: bool,
 }
 
-/// What CAKE gives equal shares to.
+/// What gets equal shares in CAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// Nobody: one queue.
+    /// Nothing: one queue.
     Flowblind,
     Srchost,
     Dsthost,
     /// Pairs of hosts.
     Hosts,
     Flows,
-    /// Hosts that send, and of each its flows.
+    /// Source hosts, and for each its flows.
     DualSrchost,
     DualDsthost,
     /// Hosts on both sides, and flows.
@@ -222,7 +224,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// What has a queue of its own, of a packet's flow and the hosts that it is from and to; `None`: all have one.
+    /// Identifies the queue of a packet from its flow and its source and destination hosts; `None`: one queue for all.
     pub fn key(self, flow: u64, [from, to]: [u32; 2]) -> Option<u64> {
         match self {
             Isolation::Flowblind => None,
@@ -233,7 +235,7 @@ impl Isolation {
         }
     }
 
-    /// Whether queues of a host that packets are from share its turn, and of one that they are to.
+    /// Whether the turns of a queue are shared per source host, and per destination host.
     pub fn counts(self) -> [bool; 2] {
         match self {
             Isolation::DualSrchost => [true, false],
@@ -247,7 +249,7 @@ impl Isolation {
 }
 
 const FLOWS_MAX: u64 = 65_536;
-/// Each is a step of the simulator's, however long nothing happens.
+/// Least interval of updates, because each is a simulation event even when nothing else happens.
 const TUPDATE_LEAST_NS: u64 = 100_000;
 
 impl Discipline {

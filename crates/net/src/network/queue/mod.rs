@@ -88,7 +88,7 @@ pub struct Waiting {
     pub at: u32,
 }
 
-/// What a discipline needs to know about its location.
+/// What a queueing discipline needs to know about its transmitter and host.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Bytes of the largest frame sent.
