@@ -14,15 +14,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families as parsed
 
 from sawtooth.cli import watch_command
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import MEANINGS, Watcher
+from sawtooth.watch.look import Look
 from sawtooth.watch.metrics import MOST_CONTROLS, Metrics
 from sawtooth.watch.record import OF_LOOK, Recorder, parts_of, written
 from sawtooth.watch.replay import Recording
-from test_watch_screen import Played
+from test_watch_screen import SENT, Played, look, message
 
 
 def test_a_recording_has_a_row_for_each_connection_and_look(tmp_path: Path) -> None:
@@ -149,6 +151,27 @@ def test_prometheus_reads_sums_by_control_and_limit() -> None:
     assert 'sawtooth_window_lost_segments{cc="reno",limit="congestion window"} 30.0' in told
     assert "sawtooth_connections_total 2.0" in told
     assert "192.0.2.9" not in told
+
+
+def test_a_control_of_any_name_is_one_label() -> None:
+    names = [b'a"} 1', b"x\\", b"\x1b[31m", b"a\nb 1", b"\xff\xfe", b"{=}", b"# HELP a"]
+
+    class Named(Played):
+        def look(self) -> Look:
+            self.at += 1
+            sent = SENT | {"bytes_acked": 10**5 * self.at}
+            return look(*[message(sent, cookie=at + 1, cc=name) for at, name in enumerate(names)], at_s=float(self.at))
+
+    watcher = Watcher(Named())
+    watcher.look()
+    with Metrics(0) as metrics:
+        metrics.add(watcher.look())
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
+            told = answer.read().decode()
+    line = r'# (HELP|TYPE) .*|sawtooth_\w+(\{cc="([^"\\]|\\.)*",limit="[a-z -]*"\})? [0-9.e+]+'
+    assert [one for one in told.splitlines() if not re.fullmatch(line, one)] == []
+    seen = {sample.labels["cc"] for family in parsed(told) for sample in family.samples if "cc" in sample.labels}
+    assert seen == {name.decode("ascii", "replace") for name in names}
 
 
 def test_labels_are_bounded() -> None:
