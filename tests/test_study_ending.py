@@ -144,3 +144,16 @@ def test_a_finished_study_is_begun_anew(tmp_path: Path, marks: Path):
     for _ in range(2):
         quick(out=tmp_path / "out", engine=Fake(str(marks)))
     assert len(list(marks.iterdir())) == 16
+
+
+@pytest.mark.parametrize("place", [".", "points", "plots"])
+def test_what_a_killed_command_left_half_written_is_gone_at_the_end(tmp_path: Path, marks: Path, place: str):
+    def ending(result: StudyResult) -> None:
+        (result.directory / place).mkdir(exist_ok=True)
+        (result.directory / place / ".mean.png.1.part").touch()
+        raise SawtoothError("disk-full", "full")
+
+    with pytest.raises(SawtoothError):
+        quick(out=tmp_path / "out", engine=Fake(str(marks)), ending=ending)
+    result = quick(out=tmp_path / "out", engine=Fake(str(marks)))
+    assert list(result.directory.rglob("*.part")) == []

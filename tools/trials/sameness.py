@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,50 +31,67 @@ def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 JUMPS = {
-    "an hour forward": "3600",
-    "a day back": "-86400",
-    "ten years forward": "315360000",
-    "to 1970": "-1790000000",
-    "back and forth": "(-1) ** int(real() * 5) * 7200",
-    "by a second at each look": "calls()",
-    "standing still": "1790000000 - real()",
+    "an hour forward": (3600, 0, 0),
+    "a day back": (-86400, 0, 0),
+    "ten years forward": (315_360_000, 0, 0),
+    "to 1970": (-1_790_000_000, 0, 0),
+    "back and forth, ten times a second": (7200, 1, 0),
+    "a second forward at each look": (0, 0, 1),
+    "a second back at each look": (0, 0, -1),
 }
-CLOCK = """
-import datetime, itertools, time
-real = time.time
-begun, counted = time.monotonic(), itertools.count()
-def calls():
-    return next(counted)
-def jumped():
-    now = real()
-    return now + ({jump}) if time.monotonic() - begun > {after} else now
-time.time = jumped
-time.time_ns = lambda: int(jumped() * 1e9)
-class Jumping(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return cls.fromtimestamp(max(0, jumped()), tz)
-    @classmethod
-    def utcnow(cls):
-        return cls.fromtimestamp(max(0, jumped()), datetime.timezone.utc).replace(tzinfo=None)
-datetime.datetime = Jumping
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static double begun;
+static double monotonic(void) {
+    struct timespec t; syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9;
+}
+static long number(const char *name) { const char *text = getenv(name); return text ? atol(text) : 0; }
+static long jump(void) {
+    static long looks;
+    double now = monotonic();
+    if (begun == 0) begun = now;
+    if ((now - begun) * 1000 < number("JUMP_AFTER_MS")) return 0;
+    long by = number("JUMP_S") + number("JUMP_EACH") * __sync_add_and_fetch(&looks, 1);
+    return number("JUMP_BACK") && (long)(now * 10) % 2 ? -by : by;
+}
+int clock_gettime(clockid_t id, struct timespec *t) {
+    int failed = syscall(SYS_clock_gettime, id, t);
+    if (!failed && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) t->tv_sec += jump();
+    return failed;
+}
+int gettimeofday(struct timeval *t, void *zone) {
+    struct timespec now; clock_gettime(CLOCK_REALTIME, &now);
+    t->tv_sec = now.tv_sec; t->tv_usec = now.tv_nsec / 1000; return 0;
+}
+time_t time(time_t *t) {
+    struct timespec now; clock_gettime(CLOCK_REALTIME, &now);
+    if (t) *t = now.tv_sec;
+    return now.tv_sec;
+}
 """
 
 
 def clocks(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """The clock of the day jumps a while after the start of each process, or at each look, as Python sees it; the
-    command alone, with two workers, or with a cluster's; every fourth is also killed once.
+    """The clock of the day jumps a while after the start of each process, or at each look, by a library that stands
+    before the C library's; the command alone, with two workers, or with a cluster's; every fourth is also killed once.
     """
+    library = home / "clock.so"
+    (home / "clock.c").write_text(CLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, home / "clock.c"], check=True)
     study = home / "study.toml"
     study.write_text(STUDY.replace('"20 s"', '"5 s"'))
     finished(["run", study, "--quiet", "--jobs", "2", "--out", home / "whole"])
     wanted, held = tables(home / "whole"), Counter[str]()
     for number in range(times):
         name = list(JUMPS)[number % len(JUMPS)]
-        site = home / f"site-{number}"
-        site.mkdir()
-        (site / "sitecustomize.py").write_text(CLOCK.format(jump=JUMPS[name], after=rng.choice((0.0, 0.5, 1.5))))
-        environment = {**os.environ, "PYTHONPATH": str(site)}
+        by, back, each = JUMPS[name]
+        jumps = {"JUMP_S": by, "JUMP_BACK": back, "JUMP_EACH": each, "JUMP_AFTER_MS": rng.choice((0, 500, 1500))}
+        environment = {**os.environ, "LD_PRELOAD": str(library), **{key: str(value) for key, value in jumps.items()}}
         where = rng.choice((["--jobs", "1"], ["--jobs", "2"], ["--cluster", "local:2"]))
         run: list[object] = ["run", study, "--quiet", *where, "--out", home / f"out-{number}"]
         if number % 4 == 3:

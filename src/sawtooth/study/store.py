@@ -237,8 +237,8 @@ def _new(home: Path) -> Path:
 def _sweep(directory: Path) -> None:
     """Removes half-written files of a killed worker, and the request to stop."""
     with writing(directory):
-        _clear(directory)
-        _clear(directory / "points")
+        for place in (directory, directory / "points", directory / "plots"):
+            _clear(place)
         shutil.rmtree(directory / "progress", ignore_errors=True)
         (directory / "progress").mkdir()
         (directory / STOP).unlink(missing_ok=True)
