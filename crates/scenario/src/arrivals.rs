@@ -153,7 +153,7 @@ impl Arrivals {
     }
 }
 
-/// The nanoseconds in which this load offers so many bytes, exact, with halves rounded to even. None if too large.
+/// The nanoseconds in which this load offers `bytes`, exact, with halves rounded to even. None if too large.
 fn quotient(bytes: f64, load_ppb: u128) -> Option<u64> {
     // A float is a 53-bit number times a power of two. A mean is at least 1 byte and at most 10^15 bytes, so everything
     // fits in 128 bits.

@@ -1,4 +1,4 @@
-//! Loss of a link direction: text is a share of packets, each lost by itself; a table says which ones are lost.
+//! Loss of a link direction: text is a share of packets, each lost independently; a table gives a pattern of losses.
 
 use crate::files::Files;
 use crate::problem::{Problem, Wrong};

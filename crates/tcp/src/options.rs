@@ -3,7 +3,7 @@
 /// One end's settings. Defaults are those of Linux 6.12 unless a field says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostOptions {
-    /// Ticks a second (`CONFIG_HZ`).
+    /// Ticks per second (`CONFIG_HZ`).
     pub hz: u32,
     /// Payload bytes of a full segment: 1448 on Ethernet with timestamps.
     pub mss: u32,

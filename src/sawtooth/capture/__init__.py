@@ -1,4 +1,4 @@
-"""Captures: pcap and pcapng files, what is told of their TCP connections, and pictures of it.
+"""Captures: pcap and pcapng files, the facts about their TCP connections, and pictures of them.
 
 >>> import sawtooth
 >>> capture = sawtooth.read_capture("slow.pcap")

@@ -37,7 +37,7 @@ _TOLD = 0.05
 
 
 def verdict(judged: Judgement, identified: Identification) -> list[tuple[str, str]]:
-    """Pairs of what is asked and the answer, in the order in which one asks."""
+    """Pairs of question and answer, in the order in which a reader asks."""
     return [
         ("What did it get?", _got(judged)),
         ("What limited it?", _limited(judged.limits)),

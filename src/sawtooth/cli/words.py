@@ -26,7 +26,7 @@ from sawtooth.compiled import (
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 _FEW = 3
-"""So many changes are told one by one."""
+"""Up to this number, changes are listed one by one."""
 
 
 def describe(scenario: Scenario) -> str:

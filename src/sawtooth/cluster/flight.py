@@ -1,4 +1,4 @@
-"""Flight: tasks on their way over a cluster, in groups of some seconds, with a bounded number of groups at a time."""
+"""Flight: sends tasks to a cluster in groups that take some seconds, with a limited number of groups at a time."""
 
 from __future__ import annotations
 

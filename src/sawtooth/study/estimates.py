@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NAMES = ("flow", "probe")
-"""Columns of ``study.probed`` that tell the rows of one run apart; shown if there are several."""
+"""Columns of ``study.probed`` that distinguish the rows of one run; shown if there are several."""
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ impl Ends {
         self.first_timer - self.cards.len().fit_u32() + card
     }
 
-    /// The index of the timer of a flow whose transfers come by themselves.
+    /// The index of the timer of a flow whose transfers start over time (`arrivals`).
     fn arriving_timer(&self, arriving: usize) -> u32 {
         (self.probers.len() + self.streams.len() + arriving).fit_u32()
     }
