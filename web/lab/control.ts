@@ -1,5 +1,6 @@
 // Which congestion control a flow has: by name, or another text of one.
 
+import { shown } from "./fields";
 import type { Language } from "./language";
 
 export type Control = string | { name: string; variant: string };
@@ -10,7 +11,7 @@ const BY_MARKS = ["dctcp", "prague", "bbr3-ecn"];
 /** What it is called: "bbr3-ecn". */
 export function called(control: Control): string {
   // A link may hold anything, and is shown before it is refused.
-  return typeof control === "object" && control !== null ? `${control.name}-${control.variant}` : String(control);
+  return typeof control === "object" && control !== null ? `${shown(control.name)}-${shown(control.variant)}` : String(control);
 }
 
 export function byMarks(control: Control): boolean {

@@ -77,7 +77,7 @@ export class Field {
 
   /** The same, but left alone while somebody writes into it, unless `whole`. */
   show(value: unknown, whole: boolean): void {
-    if (whole || document.activeElement !== this.text) this.set(value === undefined ? "" : String(value));
+    if (whole || document.activeElement !== this.text) this.set(value === undefined ? "" : shown(value));
   }
 
   /** Another quantity in the same place. `empty`: what it is where nothing is written. */
@@ -111,6 +111,11 @@ export class Field {
   private say(range: HTMLInputElement): void {
     range.setAttribute("aria-valuetext", this.text.value || this.text.placeholder);
   }
+}
+
+/** Somebody else's link may hold anything where a text is: a table may even have no text of its own. */
+export function shown(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 export function made<K extends keyof HTMLElementTagNameMap>(tag: K, name: string): HTMLElementTagNameMap[K] {

@@ -1,7 +1,7 @@
 // The flows: a row each, with its control, how many connections, when it starts and how much it sends.
 
 import { called, choices, type Control } from "./control";
-import { made } from "./fields";
+import { made, shown } from "./fields";
 import type { Language } from "./language";
 import { DEFAULTS, type Flow } from "./scenario";
 
@@ -76,10 +76,10 @@ export class Flows {
     wrong.hidden = true;
     wrong.id = `flow-${at}-wrong`;
     wrong.setAttribute("role", "alert");
-    root.append(legend, cc, this.text(at, "count", "connections", String(flow.count ?? DEFAULTS.flow.count), (value) =>
+    root.append(legend, cc, this.text(at, "count", "connections", shown(flow.count ?? DEFAULTS.flow.count), (value) =>
       ({ count: /^\d+$/.test(value.trim()) ? Number(value) : Number.NaN })));
-    root.append(this.text(at, "start", "starts at", flow.start ?? DEFAULTS.flow.start, (start) => ({ start })));
-    root.append(this.text(at, "bytes", "sends", flow.bytes ?? "", (bytes) => ({ bytes: bytes.trim() === "" ? undefined : bytes }), "no end"));
+    root.append(this.text(at, "start", "starts at", shown(flow.start ?? DEFAULTS.flow.start), (start) => ({ start })));
+    root.append(this.text(at, "bytes", "sends", shown(flow.bytes ?? ""), (bytes) => ({ bytes: bytes.trim() === "" ? undefined : bytes }), "no end"));
     if (this.flows.length > 1) {
       const remove = made("button", "remove");
       remove.type = "button";

@@ -70,7 +70,13 @@ export class Language {
 
   /** The tables of a TOML file. Raises InputError. */
   tables(toml: string): Record<string, unknown> {
-    return JSON.parse(refused(this.core.toml(toml))) as Record<string, unknown>;
+    const json = refused(this.core.toml(toml));
+    try {
+      return JSON.parse(json) as Record<string, unknown>;
+    } catch {
+      // TOML has nan and inf, which no field takes and JSON has not.
+      throw new InputError("out-of-range", "the file has a number that is nan or inf", "write digits");
+    }
   }
 
   /** bit/s, ns, bytes, parts per billion; of a queue in its `unit`. Raises InputError. */

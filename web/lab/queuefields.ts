@@ -1,6 +1,6 @@
 // The bottleneck's queue: its limit, which kind it is, and whether it marks. All of a kind's other parameters are a file's or a link's.
 
-import { Field, made } from "./fields";
+import { Field, made, shown as text } from "./fields";
 import type { Language } from "./language";
 import type { InputError } from "./problem";
 import { ABOVE, LIMITS, PLAIN } from "./queuelimit";
@@ -74,8 +74,8 @@ export class QueueFields {
   /** `whole`: also what somebody writes into. */
   set(queue: QueueGiven, whole: boolean): void {
     const table = typeof queue === "object" && queue !== null ? queue : undefined;
-    const limit = table === undefined ? PLAIN : (LIMITS[table.kind] ?? PLAIN);
-    const kind = table === undefined ? "" : table.kind;
+    const kind = table === undefined ? "" : text(table.kind);
+    const limit = LIMITS[kind] ?? PLAIN;
     // What was written was another kind's.
     const anew = whole || kind !== this.shown;
     this.queue = queue;
@@ -116,7 +116,7 @@ export class QueueFields {
   }
 
   private get ownKind(): string {
-    return typeof this.queue === "object" && this.queue !== null ? this.queue.kind : "";
+    return typeof this.queue === "object" && this.queue !== null ? text(this.queue.kind) : "";
   }
 
   private get marksAbove(): string | undefined {

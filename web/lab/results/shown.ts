@@ -28,9 +28,10 @@ export function show(host: HTMLElement, told: Told, report: string | false): voi
     host.append(words);
   }
   for (const figure of told.figures) {
-    const place = made("div", "");
-    host.append(Object.assign(made("h3", ""), { textContent: figure.title }), place);
+    const [title, place] = [made("h3", ""), made("div", "")];
+    host.append(title, place);
     try {
+      title.textContent = figure.title;
       draw(place, figure);
     } catch {
       // Of another version, or damaged: the rest is shown all the same.
