@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from fake_engine import Fake, quick, study
+from sawtooth import Scenario
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.results.query import query, views
@@ -50,6 +51,25 @@ def test_summaries_of_all_results_are_one_table_with_the_results_names(home: Pat
     assert found == [{"study": "other", "n": 2}, {"study": "small", "n": 4}]
     (one,) = rows(home, "SELECT DISTINCT result FROM summary WHERE study = 'small'")
     assert (home / one["result"] / "summary.csv").is_file()
+
+
+def test_fields_of_a_scenario_are_numbers_by_their_own_names(tmp_path: Path) -> None:
+    for at, loss in enumerate(("0.5%", "1%", "2%")):
+        path = {"rate": "100 Mbit/s", "rtt": "20 ms", "loss": loss, "queue": "1 bdp" if at else "64 KiB"}
+        Fake().run(Scenario.from_dict({"duration": "2 s", "path": path})).save(tmp_path / str(at))
+    sql = 'SELECT path.loss, path.rate, path.rtt, path.queue, "path.loss" AS text FROM points'
+    found = rows(tmp_path, f"{sql} WHERE path.loss > 0.007 ORDER BY path.loss DESC")
+    assert found == [
+        {"loss": loss, "rate": 1e8, "rtt": 0.02, "queue": "1 bdp", "text": text}
+        for loss, text in ((0.02, "2%"), (0.01, "1%"))
+    ]
+    # What has more than one kind of unit is text.
+    assert rows(tmp_path, "SELECT DISTINCT path.queue FROM points WHERE path.loss < 0.007") == [{"queue": "64 KiB"}]
+
+
+def test_a_column_that_is_called_as_a_table_of_the_scenario_stays_what_it_is(home: Path) -> None:
+    found = rows(home, "SELECT DISTINCT path, chain.loss FROM points WHERE study = 'small' ORDER BY chain.loss")
+    assert found == [{"path": "symmetric", "loss": loss} for loss in (0.0, 0.01, 0.02, 0.03)]
 
 
 def test_tables_of_runs_have_result_point_seed_and_what_varied(home: Path) -> None:

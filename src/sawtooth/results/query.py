@@ -18,9 +18,10 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.results.listing import listing
 from sawtooth.results.place import HOME
 from sawtooth.results.scanned import scanned
-from sawtooth.results.views import ABOUT, NAMES, Place, Views, uniform
+from sawtooth.results.views import ABOUT, NAMES, Place, Views, tables, uniform
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from pyarrow import Table
 
 LONGEST = 100_000
@@ -159,11 +160,29 @@ def _lay(connection: Any, found: Views, sql: str) -> None:
     for name in [one for one in NAMES if one in words] or found.there():
         frame = found.frame(name)
         if frame is not None:
-            connection.register(name, frame)
+            _lay_frame(connection, name, frame)
             continue
         files = found.files(name)
         if files:
             _lay_files(connection, name, files)
+
+
+def _lay_frame(connection: Any, name: str, frame: DataFrame) -> None:
+    """A view of a frame; of points also each table of their scenarios as a struct: ``path.loss`` is a number."""
+    import pandas as pd
+
+    structs = tables(frame) if name == "points" else {}
+    if not structs:
+        connection.register(name, frame)
+        return
+    fields = {f"{table}/{one}": values for table, of in structs.items() for one, values in of.items()}
+    connection.register(f"data_{name}", pd.concat([frame, uniform(pd.DataFrame(fields, index=frame.index))], axis=1))
+    packed = []
+    for table, of in structs.items():
+        parts = ", ".join(f"{_name(one)} := {_name(f'{table}/{one}')}" for one in of)
+        packed.append(f"struct_pack({parts}) AS {_name(table)}")
+    chosen = ", ".join(_name(str(column)) for column in frame.columns)
+    connection.execute(f"CREATE VIEW {_name(name)} AS SELECT {chosen}, {', '.join(packed)} FROM data_{name}")
 
 
 def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:

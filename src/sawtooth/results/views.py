@@ -6,6 +6,7 @@ needed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -144,6 +145,35 @@ def uniform(frame: DataFrame) -> DataFrame:
             if not kinds <= {int, float} and not kinds <= {bool}:
                 frame[name] = [None if value is None or value != value else _text(value) for value in column]
     return frame
+
+
+def tables(frame: DataFrame) -> dict[str, dict[str, list[Any]]]:
+    """By table of the scenario, its fields with a value for each row: quantities of one kind as numbers (bit/s, s,
+    bytes, shares), others as they are. None of these tables has the name of a column.
+    """
+    found: dict[str, dict[str, list[Any]]] = {}
+    for column in frame.columns:
+        table, dot, name = str(column).partition(".")
+        if dot and "." not in name and not table.isdigit() and table not in frame:
+            found.setdefault(table, {})[name] = _numbers(frame[column].tolist())
+    return found
+
+
+def _numbers(values: list[Any]) -> list[Any]:
+    from sawtooth.scenario import Loss, Rate, Size, Span
+
+    amounts: list[tuple[Any, Callable[[Any], float]]] = [
+        (Rate, lambda one: one.bps),
+        (Span, lambda one: one.ns / 1e9),
+        (Size, lambda one: one.bytes),
+        (Loss, lambda one: one.probability),
+    ]
+    known = [None if value is None or value != value else value for value in values]
+    if all(value is None or isinstance(value, str) for value in known):
+        for kind, amount in amounts:
+            with contextlib.suppress(SawtoothError):
+                return [None if value is None else float(amount(kind.parse(value))) for value in known]
+    return known
 
 
 def _is_there(path: Path, root: Path) -> bool:
