@@ -18,8 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
+from executed import Executed, execute, program
 from sawtooth.errors import SawtoothError
-from sawtooth.programs import Execution, Program, execute, value_of
+from sawtooth.programs import Finished
 from sawtooth.scenario import Scenario
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: an ordinary user's guest is that user")
@@ -148,11 +149,10 @@ def scenario(duration: str = "5 s") -> Scenario:
     return Scenario.from_dict({"topology": "path", "duration": duration, "interval": "100 ms", "path": about})
 
 
-def on_client(command: str | list[str], **more: object) -> Execution:
-    memory = str(more.pop("memory", "1024M"))
+def on_client(command: str | list[str], **more: object) -> Executed:
     told = more.pop("output", None)
-    program = Program("client", command, environment={"T": tempfile.gettempdir()}, **more)  # type: ignore[arg-type]
-    return execute(scenario(), [program], memory=memory, output=told)  # type: ignore[arg-type]
+    asked = program("client", command, environment={"T": tempfile.gettempdir()}, **more)
+    return execute(scenario(), [asked], output=told)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -233,8 +233,8 @@ def test_what_is_laid_in_the_place_of_output_is_not_read(kernel: object, tmp_pat
     # Time enough for some looks.
     busy = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); /bin/true; done"
     command = f"{SHARE} SECRET={secret}; {''.join(laid)} {busy}"
-    programs = [Program("client", "true") for _ in list(IN_PLACE)[1:]]
-    programs += [Program("client", command, environment={"T": tempfile.gettempdir()})]
+    programs = [program("client", "true") for _ in list(IN_PLACE)[1:]]
+    programs += [program("client", command, environment={"T": tempfile.gettempdir()})]
 
     def output(number: int, out: bytes, err: bytes) -> None:
         told[number][0] += len(out) + len(err)
@@ -289,16 +289,17 @@ HEAVY = {
 @pytest.mark.parametrize("name", HEAVY)
 def test_a_program_gets_so_much_and_no_more(kernel: object, name: str) -> None:
     command, holds = HEAVY[name]
-    (one,) = on_client(command, memory="2048M").programs
+    (one,) = on_client(command).programs
     assert holds(int(one.stdout or b"0"))
     assert len(one.stderr) <= 512 << 20
 
 
-@pytest.mark.parametrize("memory", ["x", "", "-1M", "2048", "1e3M", "0M", "2048M init=/bin/sh", "\udc9b"])
+@pytest.mark.parametrize("memory", ["x", "", "-1 MiB", "2048", "1e3 MiB", "0 MiB", "2 GiB init=/bin/sh", "\udc9b"])
 def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
     with pytest.raises(SawtoothError) as caught:
-        execute(scenario(), [Program("client", "true")], memory=memory)
-    assert (caught.value.code, caught.value.field) == ("bad-usage", "memory")
+        execute(scenario(), [program("client", "true", memory=memory)])
+    assert caught.value.field == "programs.0.memory"
+    assert caught.value.fix
 
 
 @pytest.mark.parametrize(
@@ -308,7 +309,7 @@ def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
 @pytest.mark.parametrize("place", ["stdout:/a", "stdout:(.+)"])
 def test_what_a_program_prints_is_a_finite_number_or_refused(printed: str, place: str) -> None:
     with pytest.raises(SawtoothError) as caught:
-        value_of(place, printed, "")
+        Finished("client", "client", "true", 0.0, 1.0, 0, printed.encode(), b"").value(place)
     assert caught.value.code == "bad-measure"
 
 

@@ -95,8 +95,15 @@ class Scenario:
 
     def compile(
         self, files: object
-    ) -> tuple[str, str | None, list[tuple[list[str], list[tuple[str, str]], str | None] | None]]:
-        """JSON for ``Simulation``; the kernel's name; the files, parameters and name of each flow's module."""
+    ) -> tuple[
+        str,
+        str | None,
+        list[tuple[list[str], list[tuple[str, str]], str | None] | None],
+        tuple[list[tuple[str, str]], list[str], list[str]],
+    ]:
+        """What ``Simulation`` takes; the kernel's name; of each flow the files, parameters and name of its module; what
+        programs call hosts, by the hosts' names, the names of the programs, and their hosts.
+        """
 
     def forget(self) -> None:
         """Discard the result of compiling, to save memory. ``compile`` then compiles again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Format version of ``run.json``. A reader refuses a higher version. Format 1 has no checksums of the tables."""
 
-TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments")
-"""Tables that a run may have; docs/reference/tables.md lists their columns. Every run has ``intervals``. The last four
-exist only with sources of their kind."""
+TABLES = (
+    *("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments"),
+    *("programs", "connections", "collected"),
+)
+"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
+are there where a source is of their kind, the last three where programs run."""
 
 _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),
@@ -51,6 +55,16 @@ class Run(Drawn):
     engine: str
     tables: MutableMapping[str, DataFrame]
     meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def end_s(self) -> float:
+        """When it ended: at the scenario's duration, or before it with the last of its programs."""
+        return min(float(self.meta.get("end_s", math.inf)), self.scenario.duration.seconds)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The numbers that its programs are asked for, by name; NaN where one that failed did not print it."""
+        return {name: math.nan if value is None else value for name, value in self.meta.get("measured", {}).items()}
 
     @property
     def warnings(self) -> list[str]:

@@ -6,13 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sawtooth_net::scenario::Trace;
 use sawtooth_scenario::{
-    Burst, CONGESTION_CONTROLS, Compiled, Field, Files, Listed, Loss, Problem, Quantity, Queue, Rate, Size, Span,
-    Steps, Traced, Unit, VARIANTS, Value, View, flow_names, read_table,
+    Burst, CONGESTION_CONTROLS, Compiled, Field, Files, Listed, Loss, Problem, Programs, Quantity, Queue, Rate, Size,
+    Span, Steps, Traced, Unit, VARIANTS, Value, View, flow_names, read_table,
 };
 use std::sync::Mutex;
 
 /// A module's files, parameters and name.
 type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
+
+/// What programs call hosts, by the hosts' names; names of the programs, and their hosts.
+type Placed = (Vec<(String, String)>, Vec<String>, Vec<String>);
 
 /// See the stub.
 #[pyclass(frozen, module = "sawtooth._core")]
@@ -95,7 +98,7 @@ impl Scenario {
         &self,
         py: Python<'_>,
         files: &Bound<'_, PyAny>,
-    ) -> PyResult<(String, Option<String>, Vec<Option<Module>>)> {
+    ) -> PyResult<(String, Option<String>, Vec<Option<Module>>, Placed)> {
         let kept = self.compiled.lock().expect("nobody panics with it").take();
         let compiled = match kept {
             Some(compiled) => compiled,
@@ -103,7 +106,8 @@ impl Scenario {
         };
         let text = compiled.to_json();
         let modules = compiled.modules.into_iter().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
-        Ok((text, compiled.kernel, modules.collect()))
+        let Programs { called, names, hosts, .. } = compiled.programs;
+        Ok((text, compiled.kernel, modules.collect(), (called, names, hosts)))
     }
 
     fn forget(&self) {

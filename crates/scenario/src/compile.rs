@@ -9,6 +9,7 @@ use crate::parts::Host;
 use crate::place::{self, Placed};
 use crate::policer::check_burst;
 use crate::problem::Problem;
+use crate::program::{self, Programs};
 use crate::python;
 use crate::queue::{Discipline, Limit, QueueModel};
 use crate::routing::Router;
@@ -38,6 +39,7 @@ pub struct Compiled {
     pub kernel: Option<String>,
     /// For each flow, the sources of its module, if it has one.
     pub modules: Vec<Option<Sources>>,
+    pub programs: Programs,
 }
 
 /// A congestion control given as C sources.
@@ -56,7 +58,9 @@ pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled
     let mut router = Router::new(&network);
     let flows = place::flows(scenario, &network, &mut router)?;
     let probes = place::probes(scenario, &network, &mut router)?;
-    let crossing = first_crossing(&network, &flows);
+    let programs = program::place(scenario, &network, &mut router, &flows)?;
+    let ways: Vec<Placed> = flows.iter().chain(&programs.ways).cloned().collect();
+    let crossing = first_crossing(&network, &ways);
     let varying: Vec<Steps> = network.wires.iter().map(|wire| steps(wire, scenario)).collect::<Result<_, _>>()?;
     let mut paces = paces(&network, &varying)?;
     let settings: Vec<Host> = network.hosts.iter().map(|name| scenario.host_settings(name)).collect();
@@ -65,12 +69,12 @@ pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled
     let hosts = hosts.collect::<Result<_, _>>()?;
     let mut transmitters = Vec::with_capacity(network.transmitters.len());
     for (index, transmitter) in network.transmitters.iter().enumerate() {
-        let crossing = crossing.get(&index).map(|place| &flows[*place]);
+        let crossing = crossing.get(&index).map(|place| &ways[*place]);
         transmitters.push(whole.transmitter(transmitter, crossing, paces.remove(&index))?);
     }
     let mut links = Vec::with_capacity(network.wires.len());
     for (index, (wire, steps)) in network.wires.iter().zip(varying).enumerate() {
-        links.push(whole.link(index, wire, steps, &flows)?);
+        links.push(whole.link(index, wire, steps, &ways)?);
     }
     let kernel = kernel(&network, &settings)?;
     Ok(Compiled {
@@ -83,11 +87,18 @@ pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled
             transmitters,
             links,
             flows: flows.iter().map(|placed| whole.flow(placed)).collect::<Result<_, _>>()?,
-            probes: probes.iter().map(|placed| whole.probe(placed)).collect(),
+            probes: probes.iter().map(|placed| whole.probe(placed)).chain(programs.ways.iter().map(way)).collect(),
             queue_delays: scenario.queue_delays,
         },
         kernel,
+        programs,
     })
+}
+
+/// A way between programs: as a probe that sends nothing.
+fn way(placed: &Placed) -> net::Probe {
+    let Placed { name, forward, backward, .. } = placed.clone();
+    net::Probe { name, start_ns: 0, interval_ns: 1_000_000_000, count: 0, forward, backward }
 }
 
 /// The changes of a link over time, from its trace or its `changes`.
@@ -188,8 +199,8 @@ fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Proble
     Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
 }
 
-/// For each transmitter, the first flow in the file whose data or acknowledgements pass it. Queues in bdp use this
-/// flow's base RTT.
+/// For each transmitter, the first flow in the file whose data or acknowledgements pass it, or path between programs.
+/// Queues in bdp use its base RTT.
 fn first_crossing(network: &Network, flows: &[Placed]) -> BTreeMap<usize, usize> {
     let mut first = BTreeMap::new();
     for (place, placed) in flows.iter().enumerate() {

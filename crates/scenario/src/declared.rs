@@ -10,6 +10,7 @@ use crate::loss::{GilbertElliott, LossPattern};
 use crate::parts::{Card, Chain, Direction, Dumbbell, Home, Host, Link, ParkingLot, Path, Route};
 use crate::policer::Policer;
 use crate::problem::{Problem, first};
+use crate::program::Program;
 use crate::queue::{Bfifo, Cake, Codel, DualPi2, Fq, FqCodel, FqPie, Pfifo, Pie, Red, Sfq, Tbf};
 use crate::scenario::Scenario;
 use crate::sizes::{Cdf, Lognormal, Pareto};
@@ -43,7 +44,7 @@ macro_rules! by_name {
 
 by_name! {
     Arrivals Bfifo Cake Card Cdf Chain Change Codel Direction DualPi2 Dumbbell Exponential Flow Fq FqCodel FqPie GilbertElliott Home Host
-    Jitter Link Lognormal LossPattern Module OnOff Pages Pareto ParkingLot Path Pfifo Pie Policer Probe Reader Red Reorder Replace
+    Jitter Link Lognormal LossPattern Module OnOff Pages Pareto ParkingLot Path Pfifo Pie Policer Probe Program Reader Red Reorder Replace
     Requests Route Sfq Share Steady Tbf Udp Variant Video
 }
 
@@ -60,7 +61,7 @@ impl Scenario {
         }
         fields! {
             name topology duration warmup interval seed traffic ip queue_delays path chain dumbbell parking_lot home host hosts cards links
-            routes flows probes
+            routes flows probes programs
         }
     }
 }

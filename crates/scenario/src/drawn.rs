@@ -7,6 +7,7 @@ use crate::loss::LossModel;
 use crate::network::{Network, Transmitter, Wire};
 use crate::place::{self, Placed};
 use crate::problem::Problem;
+use crate::program;
 use crate::routing::Router;
 use crate::scenario::Scenario;
 use crate::table::Field;
@@ -60,6 +61,13 @@ impl Scenario {
         tables.set("flows", Value::List(drawn.collect()));
         let drawn = probes.iter().map(|one| place(one, self.probes[one.index].write(), false));
         tables.set("probes", Value::List(drawn.collect()));
+        let hosts = program::place(self, &network, &mut router, &flows)?.hosts;
+        let drawn = self.programs.iter().zip(hosts).map(|(program, host)| {
+            let Value::Table(mut told) = program.given() else { unreachable!("a program is a table") };
+            told.set("host", Value::Text(host));
+            Value::Table(told)
+        });
+        tables.set("programs", Value::List(drawn.collect()));
         let is_said = |name: &str, value: &Value| match value {
             Value::Table(table) => !table.is_empty(),
             Value::List(list) => !list.is_empty() || name == "flows",

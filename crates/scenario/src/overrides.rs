@@ -7,6 +7,7 @@ use crate::compile::Compiled;
 use crate::files::Files;
 use crate::place::{flow_names, probe_names};
 use crate::problem::Problem;
+use crate::program::program_names;
 use crate::scenario::Scenario;
 use crate::table::Field;
 use crate::text::DEEPEST;
@@ -14,7 +15,7 @@ use crate::value::{Table, Value};
 use crate::words::{plain, shown, suggestion};
 use std::collections::BTreeMap;
 
-const LISTS: &[&str] = &["flows", "links", "probes", "routes"];
+const LISTS: &[&str] = &["flows", "links", "probes", "programs", "routes"];
 const LONGEST: usize = 200;
 
 fn bad(message: String, fix: impl Into<String>, key: &str) -> Problem {
@@ -27,13 +28,18 @@ impl Scenario {
     /// and bad-override.
     pub fn set(&self, changes: &[(String, Value)], files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         let Value::Table(mut tables) = self.given() else { unreachable!("a scenario is a table") };
-        if changes.iter().any(|(key, _)| key.split('.').next() == Some("flows")) {
+        if !self.flows.is_empty() && changes.iter().any(|(key, _)| key.split('.').next() == Some("flows")) {
             let flow = |control| Value::Table([("cc".to_string(), Value::Text(control))].into_iter().collect());
             let flows = || Value::List(self.flows.iter().map(|one| flow(one.control())).collect());
             tables.entry("flows", flows);
         }
         let links = self.links.iter().map(|link| link.called()).collect();
-        let names = [("flows", flow_names(&self.flows)?), ("links", links), ("probes", probe_names(&self.probes)?)];
+        let names = [
+            ("flows", flow_names(&self.flows)?),
+            ("links", links),
+            ("probes", probe_names(&self.probes)?),
+            ("programs", program_names(&self.programs)?),
+        ];
         let names = names.into_iter().map(|(list, names)| (list.to_string(), names)).collect();
         Scenario::read(&Value::Table(apply(tables, changes, names)?), files)
     }

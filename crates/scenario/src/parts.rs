@@ -238,6 +238,8 @@ table! {
             "request ECN only in the first SYN, not when it is retransmitted, as tcp_ecn_fallback";
         gro: Merging, Between("0 s", "10 ms"), Nothing,
             "merge received segments (generic receive offload): a time, for how long the card waits for the next packet; or true, to merge what arrives together; false: no merging";
+        cc: Option<String>, NAME, Nothing,
+            "congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own";
         offload: bool, Any, Flag(false),
             "segmentation offload: loss on a link that leaves the sending host drops whole super-packets";
     }
@@ -254,7 +256,7 @@ impl Host {
             };
         }
         lay!(kernel, hz, mss, initial_window, receive_buffer, send_buffer, delayed_ack, sack, timestamps);
-        lay!(ecn, ecn_fallback, gro, offload);
+        lay!(ecn, ecn_fallback, gro, cc, offload);
         laid
     }
 }

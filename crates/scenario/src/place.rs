@@ -98,8 +98,8 @@ pub fn probe_names(probes: &[Probe]) -> Result<Vec<String>, Problem> {
     names("probes", probes.iter().map(|probe| (probe.name.as_deref(), "probe".into())).collect())
 }
 
-/// Given names. The others get their base name, with a number from 2 on if it is taken.
-fn names(table: &str, items: Vec<(Option<&str>, String)>) -> Result<Vec<String>, Problem> {
+/// Given names, and for the others their base, numbered from 2 when it is taken.
+pub(crate) fn names(table: &str, items: Vec<(Option<&str>, String)>) -> Result<Vec<String>, Problem> {
     let given: Vec<&str> = items.iter().filter_map(|(name, _)| *name).collect();
     let mut used: BTreeSet<String> = given.iter().map(|name| name.to_string()).collect();
     if used.len() < given.len() {

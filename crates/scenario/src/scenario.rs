@@ -1,11 +1,13 @@
 //! The scenario: the input of an engine. All fields and quantities are checked when they are read.
 
 use crate::compile::{Compiled, compile};
+use crate::control::Control;
 use crate::files::{Files, NoFiles};
 use crate::flow::{Flow, Probe};
 use crate::kinds::Version;
 use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, ParkingLot, Path, Route};
 use crate::problem::{Problem, Wrong, below, first};
+use crate::program::Program;
 use crate::schema::{self, Definitions};
 use crate::table::{At, Declare, Field, Given, Rule, table, wrong_type};
 use crate::units::Span;
@@ -103,8 +105,9 @@ table! {
         cards: Named<Card>, Any, EmptyTable, "network cards of topology \"custom\", by host";
         links: Vec<Link>, Any, EmptyList, "links of topology \"custom\"";
         routes: Vec<Route>, Any, EmptyList, "routes of topology \"custom\"; absent: fewest hops";
-        flows: Vec<Flow>, Any, OneTable, "flows; absent: one cubic flow from end to end";
+        flows: Vec<Flow>, Any, OneTable, "flows; absent: one cubic flow from end to end, or none where there are programs";
         probes: Vec<Probe>, Any, EmptyList, "probes; absent: none";
+        programs: Vec<Program>, Any, EmptyList, "unmodified programs, on the engines `kernel` and `netns`; absent: none";
     }
 }
 
@@ -118,7 +121,10 @@ impl Scenario {
             return Err(Problem::new("wrong-type", "a scenario is a table", "write a table of fields"));
         }
         let at = At { name: "", files };
-        let scenario = <Scenario as Field>::read(tables, &Rule::Any, at).map_err(first)?;
+        let mut scenario = <Scenario as Field>::read(tables, &Rule::Any, at).map_err(first)?;
+        if !scenario.programs.is_empty() && !scenario.gives("flows") {
+            scenario.flows.clear();
+        }
         scenario.check()?;
         let compiled = compile(&scenario, files)?;
         Ok((scenario, compiled))
@@ -148,6 +154,11 @@ impl Scenario {
         self.check_times()?;
         let kernel = self.host.kernel.as_deref();
         let kernel = kernel.or_else(|| self.hosts.iter().find_map(|(_, host)| host.kernel.as_deref()));
+        let named = std::iter::once(("host".to_string(), &self.host));
+        for (place, host) in named.chain(self.hosts.iter().map(|(name, host)| (format!("hosts.{name}"), host))) {
+            let control = host.cc.clone().map(Control::Named);
+            control.map_or(Ok(()), |cc| cc.check(kernel)).map_err(|wrong| wrong.within(&place))?;
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             let checked = flow.cc.check(kernel).and_then(|()| flow.check());
             checked.map_err(|wrong| wrong.within(&format!("flows.{index}")))?;
@@ -197,8 +208,8 @@ impl Scenario {
             let fix = format!("set topology = \"custom\", or use the fields of [{own}]");
             return Err(Problem::new("conflict", message, fix).of(*name));
         }
-        if self.flows.is_empty() && self.probes.is_empty() {
-            let message = "there is neither a flow nor a probe";
+        if self.flows.is_empty() && self.probes.is_empty() && self.programs.is_empty() {
+            let message = "there is no flow, no probe and no program";
             return Err(Problem::new("missing-field", message, "remove flows to get one cubic flow").of("flows"));
         }
         Ok(())
@@ -227,7 +238,9 @@ impl Scenario {
         }
         let flows = self.flows.iter().enumerate().map(|(index, flow)| ("flows", index, flow.start));
         let probes = self.probes.iter().enumerate().map(|(index, probe)| ("probes", index, probe.start));
-        match flows.chain(probes).find(|(.., start)| start >= duration) {
+        let programs = self.programs.iter().enumerate();
+        let programs = programs.filter_map(|(index, program)| Some(("programs", index, program.start?)));
+        match flows.chain(probes).chain(programs).find(|(.., start)| start >= duration) {
             Some((table, index, start)) => {
                 let message = format!("\"{start}\" is not before the end, \"{duration}\"");
                 let fix = format!("choose a start before \"{duration}\", like \"0 s\"");

@@ -14,6 +14,10 @@ impl Compiled {
     /// Refuses a congestion control that is not in `controls`, and a flow whose RTT without queueing (a full segment
     /// and its acknowledgement) is shorter than a tick of TCP's clock. Code unsupported.
     pub fn check_simulated(&self, topology: &str, controls: &[&str]) -> Result<(), Problem> {
+        if !self.programs.hosts.is_empty() {
+            let fix = "use --engine kernel, or netns";
+            return Err(Problem::new("unsupported", "a simulated TCP runs no programs", fix).of("programs"));
+        }
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             let cc = flow.cc.as_str();
             let is_ours = controls.contains(&cc) || flow.datagrams.is_some();

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth import engines
+from sawtooth.bar import Bar
 from sawtooth.cli import complete
 from sawtooth.cli.command import Command
 from sawtooth.cli.once import Once
 from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, tell, width
 from sawtooth.columns import aligned
 from sawtooth.errors import InputError
-from sawtooth.plain import plain, where
+from sawtooth.plain import where
+from sawtooth.programs import Finished, finished
 
 if TYPE_CHECKING:
-    from sawtooth.programs import Execution, Finished, Program
+    from sawtooth.engines import Engine
+    from sawtooth.programs import Output
+    from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
 _SHOWN = 10
@@ -76,8 +86,10 @@ class _Exec(Command):
 )
 @click.option("--duration", cls=Once, help="Virtual time after which the command is ended (default: 60 s).")
 @click.option("--collect", multiple=True, metavar="PATTERN", help="Bring these files of the command back; repeatable.")
-@click.option("--see", multiple=True, metavar="DIR", help="Also show this directory to the programs; repeatable.")
-@click.option("--memory", default="2048M", show_default=True, help="Memory of all programs and their files together.")
+@click.option("--see", multiple=True, metavar="PATH", help="Also show this file or directory; repeatable.")
+@click.option(
+    "--memory", cls=Once, help='Memory of all programs and their files together, like "3 GiB" (default: 2 GiB).'
+)
 @click.option(
     "--engine",
     default="kernel",
@@ -105,7 +117,7 @@ def exec_(
     duration: str | None,
     collect: tuple[str, ...],
     see: tuple[str, ...],
-    memory: str,
+    memory: str | None,
     engine: str,
     jobs: int | None,
     out: str | None,
@@ -130,15 +142,11 @@ def exec_(
     if not words:
         fix = "put it after two dashes: sawtooth exec --rate ... -- curl http://server:8000/"
         raise InputError("bad-usage", "there is no command", field="COMMAND", fix=fix)
-    places = _measures(measure)
     given = {name: value for name, value in path.items() if value is not None}
     scenario = _scenario(file, given, settings, duration, seed)
-    programs = _programs(server, ready, server_on, words, on, collect)
-    wanted: dict[str, Any] = {
-        "engine": engine,
-        "memory": memory,
-        "see": [Path(one) for one in see],
-    }
+    mine = {"collect": collect, "files": see, "measure": _measures(measure), "memory": memory}
+    scenario = _with_programs(scenario, server, ready, server_on, {"host": on, "command": words, **mine})
+    chosen = engines.get(engine)
     if seeds is not None or len(cc) > 1:
         several = "--seeds" if seeds is not None else "--cc"
         for name, one_run in (("--seed", seed and seeds), ("--out", out), ("--collect", collect)):
@@ -146,36 +154,34 @@ def exec_(
                 fix = f"leave out {name}, or {several}"
                 raise InputError("bad-usage", f"it is for one run, and {several} asks for several", field=name, fix=fix)
         numbers = [scenario.seed] if seeds is None else [*range(1, seeds + 1)]
-        _table(context, scenario, programs, wanted, cc, numbers, places, jobs, as_json)
+        _table(context, scenario, chosen, cc, numbers, jobs, as_json)
         return
-    from sawtooth.bar import Bar
-    from sawtooth.programs import execute
-
+    scenario = scenario.set({"host.cc": cc[0]} if cc else {})
     with Bar("exec", 1, quiet=is_quiet() or is_answered_on_a_terminal()) as bar:
-        done = execute(
-            scenario,
-            programs,
-            cc=cc[0] if cc else None,
-            progress=bar.show,
-            output=None if as_json else _Printer(len(programs) - 1),
-            **wanted,
-        )
+        printer = None if as_json else _Printer(len(scenario.programs) - 1)
+        run = _engine(chosen, printer).run(scenario, progress=bar.show)
     if out is not None:
-        from sawtooth.programs.saving import save
-
-        save(done, scenario, Path(out))
-    _bring(done)
-    last = done.programs[-1]
+        run.save(Path(out))
+    _bring(run)
+    programs = finished(run)
     if as_json:
-        say(json.dumps(_described(done, places), indent=2, ensure_ascii=False))
+        say(json.dumps(_described(run, programs), indent=2, ensure_ascii=False))
     else:
-        for name, place in places.items():
-            tell(f"{name}: {last.value(place):g}")
+        for name, value in run.meta["measured"].items():
+            tell(f"{name}: {_cell(value)}")
         if not is_quiet():
-            tell("\n".join(_summary(done)))
+            tell("\n".join(_summary(run, programs)))
         if out is not None:
             tell(f"results: {where(out)}")
-    context.exit(last.exit_status)
+    context.exit(programs[-1].exit_status)
+
+
+def _engine(chosen: Engine, output: Output | None) -> Engine:
+    """The one that passes on what programs print; one that runs none says so itself."""
+    from sawtooth.engines.kernel import Kernel
+    from sawtooth.engines.netns import Netns
+
+    return replace(chosen, output=output) if isinstance(chosen, (Kernel, Netns)) else chosen
 
 
 def _scenario(
@@ -202,17 +208,19 @@ def _scenario(
     return (loaded.points()[0].scenario if isinstance(loaded, Study) else loaded).set(changes)
 
 
-def _programs(
-    server: tuple[str, ...], ready: str | None, server_on: str, words: list[str], on: str, collect: tuple[str, ...]
-) -> list[Program]:
-    from sawtooth.programs import Program
-
+def _with_programs(
+    scenario: Scenario, server: tuple[str, ...], ready: str | None, server_on: str, command: dict[str, Any]
+) -> Scenario:
+    """The scenario with the servers and the command after the programs that it has."""
     if ready is not None and not server:
         raise InputError("bad-usage", "there is no server", field="--ready", fix="add --server COMMAND")
-    servers = [Program(server_on, one, ready="listening") for one in server]
+    programs = [{"host": server_on, "command": one, "ready": "listening"} for one in server]
     if ready is not None:
-        servers[-1] = Program(server_on, server[-1], ready=ready)
-    return [*servers, Program(on, words, collect=collect)]
+        programs[-1]["ready"] = ready
+    added = [{**one, "directory": os.getcwd()} for one in (*programs, command)]
+    given = {name: value for name, value in added[-1].items() if value not in (None, (), {})}
+    added[-1] = {name: [*value] if isinstance(value, tuple) else value for name, value in given.items()}
+    return scenario.set({"programs": [*scenario.given().get("programs", []), *added]})
 
 
 def _measures(given: tuple[str, ...]) -> dict[str, str]:
@@ -237,29 +245,20 @@ class _Printer:
             pass_on(stdout, stderr)
 
 
-def _bring(done: Execution) -> None:
-    """Copy the requested files to the directory in which sawtooth was called. Existing files are never overwritten."""
+def _bring(run: Run) -> None:
+    """Writes the files that were asked for where the command was given; none is overwritten."""
     from sawtooth.storage import writing
 
-    for files in done.collected.values():
-        for name, content in files.items():
-            with writing(Path(name)), open(name, "xb") as file:
-                file.write(content)
+    if "collected" in run.tables:
+        for one in run.tables["collected"].to_dict("records"):
+            with writing(Path(one["file"])), open(one["file"], "xb") as file:
+                file.write(one["content"])
 
 
-def _became(program: Finished) -> str:
-    if program.start_s is None:
-        return "was not started: the run was over"
-    if program.end_s is None or program.status is None:
-        return "ran until the run ended"
-    how = f"exited with status {program.status}" if program.status >= 0 else f"was ended by signal {-program.status}"
-    return f"{how} after {program.seconds:.6f} s"
-
-
-def _summary(done: Execution) -> list[str]:
-    """A summary for people, in addition to the output: times, connections, and losses on the path."""
-    lines = [f"{one.program.host}: {plain(one.program.shown(), 60)}: {_became(one)}" for one in done.programs]
-    table = done.connections
+def _summary(run: Run, programs: list[Finished]) -> list[str]:
+    """What a person wants to know beside the output: times, connections, what the path lost."""
+    lines = [one.describe() for one in programs]
+    table = run.tables["connections"]
     if len(table):
         # The last row of each connection, because its counters only grow.
         last = table.drop_duplicates(["host", "connection"], keep="last")
@@ -282,70 +281,84 @@ def _summary(done: Execution) -> list[str]:
             for one in sending.head(_SHOWN).to_dict("records")
         ]
         lines += aligned(rows, words=(0, 1, 2), width=width())
-    drops = int(done.tables["queues"]["drops"].sum()) if len(done.tables["queues"]) else 0
-    lost = int(done.tables["links"]["lost"].sum()) if len(done.tables["links"]) else 0
+    drops = int(run.tables["queues"]["drops"].sum()) if len(run.tables["queues"]) else 0
+    lost = int(run.tables["links"]["lost"].sum()) if len(run.tables["links"]) else 0
     lines.append(f"path: {drops:,} packets dropped by queues, {lost:,} lost on links")
-    cpu = "" if done.cpu_s is None else f" ({done.cpu_s:.1f} s of processor time)"
-    lines.append(f"{done.end_s:.3f} s passed in there, {done.wall_s:.1f} s here{cpu}")
+    cpu = f" ({run.meta['cpu_s']:.1f} s of processor time)" if "cpu_s" in run.meta else ""
+    lines.append(f"{run.end_s:.3f} s passed in there, {run.meta['wall_s']:.1f} s here{cpu}")
     return lines
 
 
-def _described(done: Execution, places: dict[str, str]) -> dict[str, Any]:
-    """The results as JSON values. The last program is the command; ``measures`` refers to it."""
+def _described(run: Run, programs: list[Finished]) -> dict[str, Any]:
+    """As JSON; the last program is the command."""
     return {
         "programs": [
             {
-                "host": one.program.host,
-                "command": one.program.words(),
+                "program": one.name,
+                "host": one.host,
+                "command": one.command,
                 "start_s": one.start_s,
                 "end_s": one.end_s,
                 "status": one.status,
                 "stdout": one.stdout.decode(errors="replace"),
                 "stderr": one.stderr.decode(errors="replace"),
             }
-            for one in done.programs
+            for one in programs
         ],
-        "measures": {name: done.programs[-1].value(place) for name, place in places.items()},
-        "end_s": done.end_s,
-        "wall_s": done.wall_s,
-        "cpu_s": done.cpu_s,
+        "measures": run.meta["measured"],
+        "end_s": run.end_s,
+        "wall_s": run.meta["wall_s"],
+        "cpu_s": run.meta.get("cpu_s"),
+    }
+
+
+def _row(engine: Engine, stop: Callable[[], bool], scenario: Scenario) -> dict[str, Any]:
+    """Of one run: None for what there is none of."""
+    run = engine.run(scenario, stop=stop)
+    last = finished(run)[-1]
+    status, seconds = last.exit_status, last.seconds
+    return {
+        "cc": scenario.host.cc,
+        "seed": scenario.seed,
+        "status": status,
+        "seconds": seconds,
+        **run.meta["measured"],
     }
 
 
 def _table(
     context: click.Context,
     scenario: Scenario,
-    programs: list[Program],
-    wanted: dict[str, Any],
+    engine: Engine,
     controls: tuple[str, ...],
     seeds: list[int],
-    places: dict[str, str],
     jobs: int | None,
     as_json: bool,
 ) -> None:
     from statistics import median
 
-    from sawtooth.bar import Bar
-    from sawtooth.programs.runs import Task, row
     from sawtooth.work import fan_out
 
-    tasks = [
-        Task(scenario.set({"seed": seed}), programs, cc, places, wanted) for cc in controls or (None,) for seed in seeds
+    asked = [
+        scenario.set({"seed": seed, **({"host.cc": cc} if cc else {})}) for cc in controls or (None,) for seed in seeds
     ]
     rows: dict[int, dict[str, Any]] = {}
-    with Bar("exec", len(tasks), quiet=is_quiet()) as bar:
+    stop = threading.Event()
+    with Bar("exec", len(asked), quiet=is_quiet()) as bar:
         fan_out(
-            row,
-            tasks,
+            partial(_row, engine, stop.is_set),
+            asked,
             done=rows.__setitem__,
             poll=lambda: bar.show(len(rows)),
-            jobs=1 if wanted["engine"] == "netns" else jobs,
+            stop=stop.set,
+            jobs=1 if engine.name == "netns" else jobs,
+            threads=True,
         )
-    found = [rows[number] for number in range(len(tasks))]
+    found = [rows[number] for number in range(len(asked))]
     if as_json:
         say(json.dumps(found, indent=2))
     else:
-        names = ["seconds", *places]
+        names = [*found[0]][3:]
         lines = [["cc", "seed", "status", *names]]
         lines += [
             [one["cc"] or "default", str(one["seed"]), str(one["status"]), *(_cell(one[n]) for n in names)]

@@ -44,7 +44,12 @@ class Compiled:
     kernel: str | None = None
     """The name of the kernel that the engine ``kernel`` boots. The core and guests do not read it."""
     queue_delays: bool = False
-    """Percentiles of all queues' delays, also of queues that hold no packets."""
+    """Percentiles of all queues' delays, also of those that hold no packets."""
+    programs: tuple[str, ...] = ()
+    """Names of the programs, and their hosts. They, too, are no part of what the core reads."""
+    program_hosts: tuple[str, ...] = ()
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What programs call hosts, by the hosts' names: ``server`` and ``client``."""
     _text: str = field(default="", compare=False, repr=False)
 
     @property
@@ -84,9 +89,13 @@ class Compiled:
         text: str,
         kernel: str | None,
         modules: Sequence[tuple[Sequence[str], Sequence[tuple[str, str]], str | None] | None],
+        programs: tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]] = ((), (), ()),
     ) -> Compiled:
-        """From the core's JSON of a scenario, the kernel, and each flow's module."""
+        """What the core made of a scenario: its JSON, the kernel, of each flow the module, and where programs run."""
         made = cls._read(json.loads(text), text)
+        if programs[1]:
+            called, names, hosts = programs
+            made = replace(made, programs=tuple(names), program_hosts=tuple(hosts), called=dict(called))
         if kernel is None and not any(modules):
             return made
         flows = (

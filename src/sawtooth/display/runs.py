@@ -9,6 +9,7 @@ from sawtooth.display.page import picture, table
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
 from sawtooth.meta import limit_lines
+from sawtooth.programs import finished
 from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import latencies, throughput_by_flow
@@ -50,6 +51,8 @@ def told(run: Run) -> tuple[str, list[str]]:
     said = [_flow(row) for row in found.head(_MOST).to_dict("records")]
     if len(found) > _MOST:
         said.append(f"… and {len(found) - _MOST} more flows, {found['mean_mbps'].sum():.4g} Mbit/s all together")
+    said += [one.describe() for one in finished(run)]
+    said += [f"{name}: {value:.6g}" for name, value in run.measured.items()]
     queue = bottleneck(run)
     if queue is not None:
         delay, drops, marks = mean_delay_s([queue]), total([queue], "drops"), total([queue], "marks")

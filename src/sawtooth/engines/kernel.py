@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.kernel import Kernel as Installed
+    from sawtooth.programs import Output
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
@@ -40,6 +41,8 @@ class Kernel:
     capture: Path | None = None
     capture_at: tuple[str, ...] = ()
     name: str = "kernel"
+    output: Output | None = None
+    """Called with what programs print, as it comes."""
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Kernel:
         """This engine with captures."""
@@ -49,19 +52,21 @@ class Kernel:
         """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
         from sawtooth.testbed.traffic import captured_hosts
 
-        compiled = scenario.compile()
-        check(compiled, scenario.traffic, capture=self.capture is not None)
-        captured_hosts(compiled, self.capture_at)
+        _check(scenario, capture=self.capture is not None)
+        captured_hosts(scenario.compile(), self.capture_at)
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
-        """Boots, measures and reads. Raises SawtoothError: as ``check`` does; ``guest-failed``, ``testbed-failed``,
-        ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures."""
+        """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
+        ``interrupted``; ``program-not-ready`` and ``bad-measure`` of programs; ``unwritable-output`` and
+        ``disk-full`` for captures.
+        """
+        from sawtooth import programs
         from sawtooth.testbed import outcome
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        called = check(compiled, scenario.traffic, capture=self.capture is not None)
+        called = _check(scenario, capture=self.capture is not None)
         captured = captured_hosts(compiled, self.capture_at)
         captured = [] if self.capture is None else captured
 
@@ -69,6 +74,7 @@ class Kernel:
             if stop is not None and stop():
                 fix = "run it again"
                 raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+            printed.show()
             if progress is not None:
                 progress(outcome.progress(share))
 
@@ -76,8 +82,21 @@ class Kernel:
         with directory() as own:
             share = own / "share"
             share.mkdir()
-            outcome.prepare(share, compiled, Place(), PREFIX, traffic=scenario.traffic, capture=captured, called=called)
-            meta = boot(share, compiled, look)
+            printed = programs.Printed(share, scenario, self.output)
+            order = programs.order(scenario, _kernel(compiled).own)
+            outcome.prepare(
+                share,
+                compiled,
+                Place(),
+                PREFIX,
+                traffic=programs.traffic(scenario),
+                capture=captured,
+                called=called,
+                programs=order,
+            )
+            memory = f"{programs.memory(scenario) >> 20}M" if order else MEMORY
+            meta = boot(share, compiled, look, memory=memory, places=programs.places(scenario))
+            printed.show()
             meta["wall_s"] = time.perf_counter() - begun
             result = outcome.run(share, scenario, self.name, meta, called=called)
             if self.capture is not None:
@@ -90,17 +109,22 @@ class Kernel:
 ENGINE: Engine = Kernel()
 
 
-def check(compiled: Compiled, traffic: str, *, capture: bool) -> dict[str, str]:
-    """Maps flows' names of congestion controls to the kernel's, where they differ.
+def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
+    """What flows call their controls, and what the kernel calls them, where that is another name.
 
     Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``.
     """
+    from sawtooth import programs
     from sawtooth.testbed import refusals
     from sawtooth.testbed.compiler import source
     from sawtooth.testbed.place import Place
 
+    compiled, traffic = scenario.compile(), programs.traffic(scenario)
     refusals.check(compiled, traffic, Place(), where="the engine kernel")
     found = _kernel(compiled)
+    programs.check(scenario)
+    for control, field in programs.controls(scenario).values():
+        _check_control(control, found, field)
     for index, flow in enumerate(compiled.flows):
         if flow.module is None and flow.datagrams is None:
             _check_control(flow.cc, found, f"flows.{index}.cc")
@@ -110,16 +134,6 @@ def check(compiled: Compiled, traffic: str, *, capture: bool) -> dict[str, str]:
     refusals.check_tools(traffic, capture=capture)
     source()
     return called
-
-
-def control(compiled: Compiled, name: str) -> str:
-    """The kernel's name for a congestion control of the scenario.
-
-    Raises SawtoothError ``unsupported`` or ``kernel-missing``.
-    """
-    found = _kernel(compiled)
-    _check_control(name, found, "cc")
-    return found.own(name)
 
 
 def boot(

@@ -24,7 +24,10 @@ def simulated() -> Collection[str]:
 
 
 def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
-    """Raises SawtoothError ``unsupported`` if a compiled scenario needs something that the engine lacks."""
+    """Raises SawtoothError ``unsupported``: a compiled scenario has what the engine lacks."""
+    if compiled.programs:
+        message = f"the engine {engine} runs no programs"
+        raise InputError("unsupported", message, field="programs", fix="use --engine kernel, or netns")
     for index, flow in enumerate(compiled.flows):
         if flow.module is not None and engine != "sim":
             message = f"the engine {engine} runs no C source"

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
-    from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
+    from sawtooth.programs import Output
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
@@ -37,6 +37,8 @@ class Netns:
     capture: Path | None = None
     capture_at: tuple[str, ...] = ()
     name: str = "netns"
+    output: Output | None = None
+    """Called with what programs print, as it comes."""
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Netns:
         """This engine with captures."""
@@ -46,16 +48,16 @@ class Netns:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
         from sawtooth.testbed.traffic import captured_hosts
 
-        compiled = scenario.compile()
-        check(compiled, scenario.traffic, capture=self.capture is not None)
-        captured_hosts(compiled, self.capture_at)
+        _check(scenario, capture=self.capture is not None)
+        captured_hosts(scenario.compile(), self.capture_at)
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Sets up, measures for the scenario's duration, cleans up and reads.
 
-        Raises SawtoothError: as ``check`` does; ``testbed-failed``, ``interrupted``; ``unwritable-output`` and
-        ``disk-full`` for captures.
+        Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``; ``program-not-ready`` and
+        ``bad-measure`` of programs; ``unwritable-output`` and ``disk-full`` for captures.
         """
+        from sawtooth import programs
         from sawtooth.temporary import directory as run_directory
         from sawtooth.testbed import outcome, remarks, survey
         from sawtooth.testbed.apply import remove
@@ -72,12 +74,15 @@ class Netns:
         names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]
         begun, before = time.perf_counter(), _processor_ticks()
         with run_directory() as directory:
-            compiled = scenario.compile()
-            outcome.prepare(directory, compiled, place, own, traffic=scenario.traffic, capture=captured)
+            compiled, traffic = scenario.compile(), programs.traffic(scenario)
+            order = programs.order(scenario)
+            outcome.prepare(directory, compiled, place, own, traffic=traffic, capture=captured, programs=order)
+            printed = programs.Printed(directory, scenario, self.output)
             try:
-                measure(directory, scenario.duration.seconds, progress, stop)
+                _measure(directory, scenario.duration.seconds, printed.show, progress, stop)
             finally:
                 remove(names)
+            printed.show()
             busy, all_ticks = (now - then for now, then in zip(_processor_ticks(), before, strict=True))
             share = busy / max(1, all_ticks)
             meta: dict[str, Any] = {
@@ -96,13 +101,15 @@ class Netns:
 ENGINE: Engine = Netns()
 
 
-def check(compiled: Compiled, traffic: str, *, capture: bool) -> None:
+def _check(scenario: Scenario, *, capture: bool) -> None:
     """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
+    from sawtooth import programs
     from sawtooth.testbed import refusals, survey
     from sawtooth.testbed.compiler import source
     from sawtooth.testbed.names import prefix
     from sawtooth.testbed.plan import build
 
+    compiled, traffic = scenario.compile(), programs.traffic(scenario)
     place, where = survey.place(), "this host's kernel"
     refusals.check(compiled, traffic, place, where=where)
     refusals.check_kinds(compiled, build(compiled, place, prefix()), survey.lacking, where=where)
@@ -110,14 +117,17 @@ def check(compiled: Compiled, traffic: str, *, capture: bool) -> None:
     if hz is not None and hz != compiled.hosts[0].hz:
         message = f"this host's kernel has HZ {hz}, and nothing can change that"
         raise InputError("unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel")
+    programs.check(scenario)
+    for control, field in programs.controls(scenario).values():
+        _check_control(control, field)
     for index, flow in enumerate(compiled.flows):
         if flow.datagrams is None:
-            check_control(flow.cc, f"flows.{index}.cc")
+            _check_control(flow.cc, f"flows.{index}.cc")
     refusals.check_tools(traffic, capture=capture)
     source()
 
 
-def check_control(name: str, field: str) -> None:
+def _check_control(name: str, field: str) -> None:
     """Raises SawtoothError ``unsupported`` for a congestion control that this host's kernel lacks."""
     from sawtooth.testbed import survey
 
@@ -126,8 +136,10 @@ def check_control(name: str, field: str) -> None:
         raise InputError("unsupported", f"this host's kernel has no {name}", field=field, fix=fix)
 
 
-def measure(directory: Path, duration_s: float, progress: Progress | None, stop: Stop | None) -> None:
-    """Runs the testbed for this long, in a separate process group, which ends with this call."""
+def _measure(
+    directory: Path, duration_s: float, look: Callable[[], None], progress: Progress | None, stop: Stop | None
+) -> None:
+    """Runs the testbed for so long, in a process group of its own, which ends with this call."""
     from sawtooth.testbed import outcome
 
     deadline = time.monotonic() + duration_s + _PATIENCE_S
@@ -138,6 +150,7 @@ def measure(directory: Path, duration_s: float, progress: Progress | None, stop:
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_S)
+            look()
             if progress is not None:
                 progress(outcome.progress(directory))
             if stop is not None and stop():

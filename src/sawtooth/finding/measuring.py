@@ -22,7 +22,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
 from sawtooth.study.attainable import unattainable
-from sawtooth.study.measures import MEASURES, UTILIZATION, Measured, columns
+from sawtooth.study.measures import MEASURES, UTILIZATION, Measured, columns, measured
 from sawtooth.wanted import Amount, Comparison, Measure
 from sawtooth.work import Workers, fan_out, told_to_stop
 
@@ -64,9 +64,10 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
             raise InputError("bad-expression", f"{where}a field does not take flow", fix="remove flow")
         return Asked(measure.name, tuple(changes), place=tuple(measure.name.split(".")))
     name = ALIASES.get(measure.name, measure.name)
-    if name not in NAMES:
+    columns_known = (*NAMES, *measured(scenario))
+    if name not in columns_known:
         message = f"{where}there is no measure called {plain(measure.name, 60)}"
-        fix = suggestion(measure.name, [*ALIASES, *NAMES])
+        fix = suggestion(measure.name, [*ALIASES, *columns_known])
         raise InputError("unknown-name", message, fix=fix)
     if flow is not None:
         if name != "mean_mbps":
@@ -121,6 +122,7 @@ def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[st
         row |= counters(run)
     if names & set(MEASURES):
         row |= columns([Measured.of(run)])
+    row |= run.measured
     found: dict[tuple[str, str | None], float] = {(name, None): float(row[name]) for name in names}
     flows = [flow for _, flow in wanted if flow is not None]
     if flows:

@@ -1,7 +1,24 @@
 """Your own programs on a scenario's hosts: unmodified, on the real kernel, in virtual time and without root."""
 
-from sawtooth.programs.execution import Execution, Finished, execute
-from sawtooth.programs.program import Program
-from sawtooth.programs.value import value_of
+from sawtooth.programs.finished import TIME_UP, Finished, finished
+from sawtooth.programs.order import controls, memory, order, places, shown, traffic, words
+from sawtooth.programs.printed import Output, Printed
+from sawtooth.programs.tables import read
+from sawtooth.programs.value import check
 
-__all__ = ["Execution", "Finished", "Program", "execute", "value_of"]
+__all__ = [
+    "TIME_UP",
+    "Finished",
+    "Output",
+    "Printed",
+    "check",
+    "controls",
+    "finished",
+    "memory",
+    "order",
+    "places",
+    "read",
+    "shown",
+    "traffic",
+    "words",
+]

@@ -1,36 +1,71 @@
-"""Extracts a number from a program's output: by a JSON pointer (RFC 6901) or a regular expression."""
+"""A number of a program: how long it took, its exit status, or one that it printed, by a JSON pointer (RFC 6901) or a
+regular expression.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import deque
+from typing import TYPE_CHECKING
 
 from sawtooth.errors import InputError
 from sawtooth.foreign import json_value
 
-_STREAMS = ("stdout", "stderr")
-_FIX = 'write "stdout:/time_total", a JSON pointer, or "stdout:([0-9.]+) Mbits", a regular expression with one group'
+if TYPE_CHECKING:
+    from sawtooth.programs.finished import Finished
+    from sawtooth.scenario import Scenario
+
+_FIX = (
+    'write "seconds", "stdout:/time_total" (a JSON pointer) or "stdout:([0-9.]+) Mbits" (a regular expression with '
+    "one group)"
+)
 
 
-def value_of(wanted: str, stdout: str, stderr: str, *, field: str = "measure") -> float:
-    """The number that ``wanted`` names: ``stdout:/a/0/b`` in JSON, or ``stderr:REGEX`` with one group, its last match.
+def check(scenario: Scenario) -> None:
+    """Raises InputError ``bad-measure`` where a program of the scenario is asked for what is no place."""
+    for number, program in enumerate(scenario.programs):
+        for name, place in program.measure.items():
+            check_place(place, field=f"programs.{number}.measure.{name}")
 
-    Raises InputError ``bad-measure`` if ``wanted`` has another form, or the output has no such number.
+
+def check_place(place: str, *, field: str = "measure") -> None:
+    """Raises InputError ``bad-measure`` where it names no place."""
+    stream, colon, where = place.partition(":")
+    if place in ("seconds", "status") or (stream in ("stdout", "stderr") and where):
+        try:
+            is_one = where.startswith("/") or not colon or re.compile(where).groups == 1
+        except re.error as error:
+            raise InputError("bad-measure", f'"{place[:80]}": {error}', field=field, fix=_FIX) from None
+        if is_one:
+            return
+        raise InputError("bad-measure", f'"{place[:80]}" has not one group', field=field, fix=_FIX)
+    raise InputError("bad-measure", f'"{place[:80]}" is no place in an output', field=field, fix=_FIX)
+
+
+def value_of(place: str, program: Finished, *, field: str = "measure") -> float:
+    """The number at ``place``: ``seconds`` from start to end, ``status`` as a shell has it, ``stdout:/a/0/b`` in JSON,
+    or ``stderr:REGEX`` with one group, its last match.
+
+    Raises InputError ``bad-measure``: as ``check_place``, or where there is no such number.
     """
-    stream, colon, place = wanted.partition(":")
-    if not colon or stream not in _STREAMS or not place:
-        raise InputError("bad-measure", f'"{wanted[:80]}" is no place in an output', field=field, fix=_FIX)
-    text = stdout if stream == "stdout" else stderr
-    found = _pointed(text, place) if place.startswith("/") else _matched(text, place, field)
+    check_place(place, field=field)
+    stream, _, where = place.partition(":")
+    if place == "status":
+        return float(program.exit_status)
+    if place == "seconds":
+        found: object = program.seconds
+    else:
+        text = (program.stdout if stream == "stdout" else program.stderr).decode(errors="replace")
+        found = _pointed(text, where) if where.startswith("/") else _matched(text, where)
     try:
         if math.isfinite(number := float(found)):  # type: ignore[arg-type]
             return number
         raise ValueError
     except (TypeError, ValueError):
-        said = "has nothing there" if found is None else f"has {str(found)[:60]!r} there, which is no number"
-        raise InputError(
-            "bad-measure", f'the {stream} of the program {said}: "{place[:80]}"', field=field, fix=_FIX
-        ) from None
+        said = "is not there" if found is None else f"is {str(found)[:60]!r}, which is no number"
+        message = f'"{place[:80]}" of the program "{program.name}" {said}'
+        raise InputError("bad-measure", message, field=field, fix=_FIX) from None
 
 
 def _pointed(text: str, pointer: str) -> object:
@@ -44,9 +79,6 @@ def _pointed(text: str, pointer: str) -> object:
     return value if not isinstance(value, bool) else None
 
 
-def _matched(text: str, expression: str, field: str) -> object:
-    try:
-        found = list(re.finditer(expression, text))
-        return found[-1][1] if found else None
-    except (re.error, IndexError) as error:
-        raise InputError("bad-measure", f'"{expression[:80]}": {error}', field=field, fix=_FIX) from None
+def _matched(text: str, expression: str) -> object:
+    found = deque(re.finditer(expression, text), maxlen=1)
+    return found[0][1] if found else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,6 @@ from sawtooth.report.points import said
 from sawtooth.report.words import number, short, signed
 from sawtooth.stats import change_percent
 from sawtooth.study.directions import flows_of, mean_of, opposite
-from sawtooth.study.measures import TITLES
 from sawtooth.study.result import StudyResult
 from sawtooth.study.study import SHARE, THROUGHPUT
 
@@ -36,9 +36,9 @@ class Compared:
         return change_percent(self.high, self.low)
 
 
-def name_and_unit(column: str) -> tuple[str, str]:
-    """Split a column's title, for example into "latency under load, median" and "ms"."""
-    title = "share of the first flow, %" if column == SHARE else TITLES[column]
+def name_and_unit(column: str, titles: Mapping[str, str]) -> tuple[str, str]:
+    """ "latency under load, median" and "ms"."""
+    title = "share of the first flow, %" if column == SHARE else titles[column]
     name, _, unit = title.rpartition(", ")
     return (name, unit) if name and " " not in unit and unit not in ("median", "mean") else (title, "")
 
@@ -87,7 +87,7 @@ def sentence(result: StudyResult, found: list[Compared]) -> str:
     """The study's result in one sentence; empty if nothing is compared."""
     if not found:
         return ""
-    name, unit = name_and_unit(result.study.headline)
+    name, unit = name_and_unit(result.study.headline, result.study.titles)
     at, to = places(result)
     told = [
         f"{one.who}: {amount(one.low, unit)} → {amount(one.high, unit)}"

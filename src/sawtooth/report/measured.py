@@ -169,7 +169,7 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
     # The study's headline comes first.
     wanted = sorted(result.study.report.measures, key=lambda one: one != result.study.headline)
     table = _with_ends(result, wanted)
-    titles = dict(TITLES)
+    titles = dict(result.study.titles)
     if THROUGHPUT in wanted and len(ways := _by_way(result)) > 1:
         # Show the directions separately: no link carries their sum.
         at = wanted.index(THROUGHPUT)
@@ -233,6 +233,7 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
     """One column of the study's table against another: one mark per point, one panel per value of the panels'
     columns."""
     across, up = result.study.report.trade
+    titles = result.study.titles
     table = _with_ends(result, (across, up))
     panels, lines = [], []
     for place, panel in enumerate(layout.panel_values):
@@ -245,13 +246,13 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
                 lines.append(Line(place, layout.name(series, "all"), tint, x, y, look=number, joined=layout.numeric))
         logs = {name: _is_steep(table[name]) for name in (across, up)}
         title = layout.panel_titles[place]
-        panels.append(Panel(title, TITLES[across], TITLES[up], log_x=logs[across], log_y=logs[up]))
+        panels.append(Panel(title, titles[across], titles[up], log_x=logs[across], log_y=logs[up]))
     if not layout.series:
         lines = [_one(result, layout, table, at, (across, up)) for at in range(len(layout.x_values))]
     caption = f"Each mark is a point, all seeds together; lines follow {layout.x_title}."
     if not (layout.series and layout.numeric):
         caption = "Each mark is a point, all seeds together."
-    what = [TITLES[name].partition(", ")[0] for name in (up, across)]
+    what = [titles[name].partition(", ")[0] for name in (up, across)]
     across_panels = min(ACROSS, len(panels))
     return LineFigure(
         "trade",

@@ -16,6 +16,9 @@ _BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
     """The same tables with the full path of module sources that are in ``directory``."""
     tables = _with_traces(tables, directory)
+    programs = tables.get("programs")
+    if isinstance(programs, list):
+        tables = {**tables, "programs": [_placed(one, directory) for one in programs]}
     flows = tables.get("flows")
     if not isinstance(flows, list):
         return tables
@@ -30,6 +33,19 @@ def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
         for flow in moved
     ]
     return {**tables, "flows": moved}
+
+
+def _placed(program: Any, directory: Path) -> Any:
+    """A program with its directory and files by their whole paths; without a directory, in the file's."""
+    if not isinstance(program, Mapping):
+        return program
+    own, files = program.get("directory", "."), program.get("files")
+    placed = dict(program)
+    if isinstance(own, str):
+        placed["directory"] = str((directory / own).absolute())
+    if isinstance(files, list):
+        placed["files"] = [str((directory / one).absolute()) if isinstance(one, str) else one for one in files]
+    return placed
 
 
 def _listed(source: Any, directory: Path) -> Any:

@@ -390,6 +390,8 @@ class Host(Part):
     """merge received segments (generic receive offload): a time, for how long the card waits for the next packet; or
     true, to merge what arrives together; false: no merging
     """
+    cc: str | None
+    """congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own"""
     offload: bool
     """segmentation offload: loss on a link that leaves the sending host drops whole super-packets"""
 
@@ -649,6 +651,39 @@ class Probe(Part):
     """time of the first probe"""
 
 
+class Program(Part):
+    """An unmodified program that runs on a host; engines ``kernel`` and ``netns``."""
+
+    name: str | None
+    """name in the results; absent: the host's name, numbered if taken"""
+    host: str
+    """host that it runs on; `server` and `client` are the two ends, where no host has that name"""
+    command: str | tuple[str, ...]
+    """the command: a list of words, or a text for the shell"""
+    ready: str | None
+    """makes it a server, which ends with the run: later programs start when it is ready. `listening` (on any new
+    port), `port 8000`, or a text that it prints
+    """
+    start: Span | None
+    """start time; absent: as soon as the programs before it are ready"""
+    directory: str | None
+    """working directory; absent: that of the file"""
+    environment: dict[str, str]
+    """environment variables, added to `PATH`, `HOME` and `LC_ALL`"""
+    stdin: str | None
+    """text that it reads on standard input"""
+    files: tuple[str, ...]
+    """more files or directories that it sees, if they lie below `/tmp` or `/run`"""
+    collect: tuple[str, ...]
+    """files to keep in the results when the run is over: names with `*` and `?`"""
+    memory: Size | None
+    """memory that it needs, its files included, on the engine `kernel`; the guest has the sum, and at least 2 GiB"""
+    measure: dict[str, str]
+    """numbers to read from its output, by column: `time_s = "stdout:/time_total"` (JSON pointer) or `"stdout:([0-9.]+)
+    Mbit"` (regular expression)
+    """
+
+
 class Reader(Part):
     """An application that reads at a mean rate once it has accepted the connection, with or without pauses.
 
@@ -888,6 +923,8 @@ class Scenario(Part):
     routes: tuple[Route, ...]
     """routes of topology "custom"; absent: fewest hops"""
     flows: tuple[Flow, ...]
-    """flows; absent: one cubic flow from end to end"""
+    """flows; absent: one cubic flow from end to end, or none where there are programs"""
     probes: tuple[Probe, ...]
     """probes; absent: none"""
+    programs: tuple[Program, ...]
+    """unmodified programs, on the engines `kernel` and `netns`; absent: none"""

@@ -114,7 +114,7 @@ def _viewers(run: Run, flow: Flow, segments: DataFrame) -> DataFrame:
     buffer ran empty."""
     import pandas as pd
 
-    warmup_s, end_s = run.scenario.warmup.seconds, run.scenario.duration.seconds
+    warmup_s, end_s = run.scenario.warmup.seconds, run.end_s
     if flow.duration_ns is not None:
         end_s = min(end_s, (flow.start_ns + flow.duration_ns) / 1e9)
     rows = []

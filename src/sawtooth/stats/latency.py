@@ -48,6 +48,6 @@ def latencies(run: Run) -> list[Latency]:
         own = table[table["probe"] == index].sort_values("t_s")
         sent, rtt = own["t_s"].to_numpy(float), own["rtt_s"].to_numpy(float)
         longest = float(np.nanmax(rtt)) if np.isfinite(rtt).any() else 0.0
-        known = np.isfinite(rtt) | (sent + longest < run.scenario.duration.seconds)
+        known = np.isfinite(rtt) | (sent + longest < run.end_s)
         found.append(Latency(probe.name, round_trip_s(compiled, probe), sent[known], rtt[known]))
     return found

@@ -33,8 +33,9 @@ def whole_intervals(run: Run, table: DataFrame) -> DataFrame:
     Its rate covers less time than the others, so as one sample it would have too much weight and too much spread.
     """
     kept = after_warmup(run, table)
-    rest_ns = run.scenario.duration.ns % run.scenario.interval.ns
-    return kept[kept["t_s"] < (run.scenario.duration.ns - rest_ns / 2) / 1e9] if rest_ns else kept
+    end_ns = round(run.end_s * 1e9)
+    rest_ns = end_ns % run.scenario.interval.ns
+    return kept[kept["t_s"] < (end_ns - rest_ns / 2) / 1e9] if rest_ns else kept
 
 
 def throughput(run: Run) -> Series[float]:
@@ -58,7 +59,7 @@ def span(run: Run) -> tuple[float, float]:
     The interval in which the warm-up ends is left out, and so is a last one that is cut short.
     """
     interval_ns = run.scenario.interval.ns
-    first, last = -(-run.scenario.warmup.ns // interval_ns), run.scenario.duration.ns // interval_ns
+    first, last = -(-run.scenario.warmup.ns // interval_ns), round(run.end_s * 1e9) // interval_ns
     return first * interval_ns / 1e9, last * interval_ns / 1e9
 
 

@@ -28,7 +28,7 @@ from sawtooth.plain import plain
 from sawtooth.rows import opened
 from sawtooth.scenario import Scenario
 from sawtooth.stats import COUNTERS, STATISTICS
-from sawtooth.study.measures import MEASURES
+from sawtooth.study.measures import MEASURES, measured
 from sawtooth.study.result import Place, row_of
 from sawtooth.study.study import Point
 from sawtooth.study.worker import failed
@@ -265,7 +265,8 @@ def _schema(points: Sequence[Point], fields: Sequence[Mapping[str, Any]]) -> Any
             seen.setdefault(name, set()).add(type(value))
     types = {name: _type(kinds - {type(None)}) for name, kinds in seen.items()}
     types |= {"digest": pa.string(), "point": pa.string(), "engine": pa.string(), "seed": pa.int64()}
-    types |= dict.fromkeys(_NUMBERS, pa.float64()) | {"ci_of": pa.string(), "ci_n": pa.int64()}
+    numbers = (*_NUMBERS, *measured(points[0].scenario))
+    types |= dict.fromkeys(numbers, pa.float64()) | {"ci_of": pa.string(), "ci_n": pa.int64()}
     return pa.schema(list(types.items()))
 
 

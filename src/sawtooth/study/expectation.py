@@ -20,7 +20,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, text
-from sawtooth.study.measures import MEASURES, UTILIZATION
+from sawtooth.study.measures import MEASURES, UTILIZATION, measured
 from sawtooth.study.shares import SHARE_COLUMNS
 from sawtooth.wanted import Amount, Comparison, Measure, parse
 
@@ -60,8 +60,9 @@ class Expectation:
         ``unknown-name``, ``conflict``, ``too-many-points``; ``missing-unit`` and ``bad-expression`` if its sides have
         different dimensions.
         """
+        own = measured(scenario)
         for one in self.wanted.measures:
-            known = OF_PARTS if parts_of(one) else COLUMNS
+            known = OF_PARTS if parts_of(one) else (*COLUMNS, *own)
             if not is_field(one) and column_of(one) not in known:
                 raise InputError("unknown-name", f"no table has a column {one.name}", fix=suggestion(one.name, known))
         self.wanted.sides(

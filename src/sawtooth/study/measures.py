@@ -9,8 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.errors import InputError
+from sawtooth.programs.value import check_place
 from sawtooth.run import Run
+from sawtooth.scenario import Scenario
 from sawtooth.stats import (
+    COUNTERS,
+    STATISTICS,
     Application,
     Latency,
     applications,
@@ -89,6 +94,7 @@ TITLES = {
     **application.TITLES,
 }
 """Columns that figures draw, with their titles."""
+_UNITS = {"_mbps": ", Mbit/s", "_bps": ", bit/s", "_ms": ", ms", "_s": ", s", "_percent": ", %", "_bytes": ", bytes"}
 NAMES = ("probe", "flow", "bytes_from", "bytes_to", *application.NAMES)
 """Columns of the tables ``latency``, ``completions`` and ``applications`` besides ``MEASURES``."""
 PREFIXES = ("latency_", "queue_", "rpm", "fct_", "slowdown_")
@@ -105,6 +111,8 @@ class Measured:
     converges_s: float
     applications: tuple[Application, ...]
     utilization: float
+    programs: Mapping[str, float]
+    """Numbers that programs are asked for."""
 
     @classmethod
     def of(cls, run: Run) -> Measured:
@@ -118,6 +126,7 @@ class Measured:
             converges_s(run),
             tuple(applications(run)),
             utilization(run, queue),
+            run.measured,
         )
 
 
@@ -144,7 +153,37 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
     row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
     row |= application.columns([one.applications for one in seen])
     row[UTILIZATION] = 100 * math.fsum(one.utilization for one in seen) / len(seen)
+    for name in seen[0].programs:
+        row[name] = math.fsum(one.programs[name] for one in seen) / len(seen)
     return row
+
+
+def measured(scenario: Scenario) -> list[str]:
+    """Columns of numbers that the scenario's programs are asked for.
+
+    Raises InputError ``conflict`` for a name that another column has, ``bad-measure`` for one that names no place.
+    """
+    found: list[str] = []
+    for number, program in enumerate(scenario.programs):
+        for name, place in program.measure.items():
+            field = f"programs.{number}.measure.{name}"
+            if name in (*STATISTICS, *COUNTERS, *MEASURES, *found):
+                fix = f"give it another name, like my_{name}"
+                raise InputError("conflict", f"there is a column {name} already", field=field, fix=fix)
+            check_place(place, field=field)
+            found.append(name)
+    return found
+
+
+def titles(scenario: Scenario) -> dict[str, str]:
+    """``TITLES``, and those of the numbers that programs are asked for. Raises InputError as ``measured``."""
+    return TITLES | {name: _title(name) for name in measured(scenario)}
+
+
+def _title(column: str) -> str:
+    """ "page load, s" for page_load_s."""
+    ending = next((ending for ending in _UNITS if column.endswith(ending)), "")
+    return column.removesuffix(ending).replace("_", " ") + _UNITS.get(ending, "")
 
 
 def application_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:

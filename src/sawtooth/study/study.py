@@ -30,7 +30,7 @@ from sawtooth.study.asked import Find
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.expectation import MOST, read
 from sawtooth.study.files import read_tables
-from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, TITLES
+from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, measured, titles
 from sawtooth.study.shares import SHARE_COLUMNS
 
 MAX_POINTS = 100_000
@@ -288,9 +288,15 @@ class Study(Shown, _Table):
         return Roles(x, series, tuple(name for name in others if name != series), baseline, detail)
 
     @property
+    def titles(self) -> dict[str, str]:
+        """What figures call the columns that they may draw."""
+        return titles(self._base())
+
+    @property
     def headline(self) -> str:
         """The study's main measure. If the file does not name one: page times for pages, latency under load for probes,
-        the first column of the figure ``measures`` if it is drawn, otherwise goodput."""
+        the first column of the figure ``measures`` if it is drawn, the first number that programs are asked for,
+        otherwise goodput."""
         report = self.report
         if report.headline is not None:
             return report.headline
@@ -298,7 +304,9 @@ class Study(Shown, _Table):
             return "page_ms_p50"
         if set(get_args(LatencyPlot)) & {"latency", "latency-cdf"} & set(report.plots):
             return "latency_p50_ms"
-        return report.measures[0] if "measures" in report.plots else THROUGHPUT
+        if "measures" in report.plots:
+            return report.measures[0]
+        return next(iter(measured(self._base())), THROUGHPUT)
 
     @property
     def is_of_probes(self) -> bool:
@@ -403,15 +411,16 @@ class Study(Shown, _Table):
             if name is not None and name not in names:
                 fix = suggestion(name, names)
                 raise InputError("unknown-name", f"no column is named {name}", field=f"report.{role}", fix=fix)
+        known = titles(self._base())
         for role in ("measures", "trade"):
             for column in getattr(self.report, role):
-                if column not in TITLES:
-                    fix = suggestion(column, TITLES)
+                if column not in known:
+                    fix = suggestion(column, known)
                     message = f"no figure can show the column {column}"
                     raise InputError("unknown-name", message, field=f"report.{role}", fix=fix)
         headline = self.report.headline
-        if headline is not None and headline not in (*TITLES, SHARE):
-            fix = suggestion(headline, (*TITLES, SHARE))
+        if headline is not None and headline not in (*known, SHARE):
+            fix = suggestion(headline, (*known, SHARE))
             message = f"no report can compare the column {headline}"
             raise InputError("unknown-name", message, field="report.headline", fix=fix)
         roles = self.roles()

@@ -85,9 +85,9 @@ def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path
         for host in dict.fromkeys(program["host"] for program in task["programs"]):
             number = names.index(host)
             namespace = plan.namespace_of(number)
-            if task["control"] is not None:
+            if (control := task["controls"].get(host)) is not None:
                 with entered(namespace):
-                    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text(task["control"])
+                    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text(control)
             places = [Path(place) for place in task["places"]]
             containers[host] = Container(task["called"].get(host, host), NAMESPACES / namespace, task["hosts"], places)
             text += f"watch {number}\n"

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,8 @@ def whole() -> Iterator[None]:
     """Converts errors while reading results, which a program in a guest may have damaged, into ``testbed-failed``."""
     try:
         yield
+    except SawtoothError:
+        raise
     except (ArithmeticError, AssertionError, LookupError, OSError, TypeError, ValueError) as error:
         message = f"the testbed left an incomplete result: {error}"
         raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
@@ -151,14 +154,19 @@ def run(
 ) -> Run:
     """Reads the tables and adds the place's facts to ``meta``. ``called`` as in ``prepare``.
 
-    Raises SawtoothError ``testbed-failed``.
+    Raises SawtoothError ``testbed-failed``; ``bad-measure`` of programs.
     """
+    from sawtooth import programs
+
     compiled = scenario.compile()
     with whole():
         system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
         version = re.search(r"(\d+)\.(\d+)", system["kernel"])
         assert version is not None
-        found = tables.read(directory, compiled, (int(version[1]), int(version[2])))
+        of_programs, ended = programs.read(directory, scenario) if scenario.programs else ({}, {})
+        end_ns = min(round(ended["end_s"] * 1e9), compiled.duration_ns) if ended else compiled.duration_ns
+        until = replace(compiled, duration_ns=max(1, end_ns))
+        found = tables.read(directory, until, (int(version[1]), int(version[2]))) | of_programs
     theirs, both_ends = _ends(directory, scenario, compiled)
     asked = {flow.name: flow.cc for flow in compiled.flows}
     controls = {flow: asked[flow] if cc == (called or {}).get(asked[flow]) else cc for flow, cc in theirs.items()}
@@ -166,11 +174,12 @@ def run(
     described = {
         "names": names(compiled),
         "limits": limited,
-        "traffic": scenario.traffic,
+        "traffic": programs.traffic(scenario),
         "congestion_control_used": controls,
         **({"iperf3": both_ends} if both_ends else {}),
         "hosts": tables.by_host(directory, compiled),
         "system": system,
+        **ended,
         **meta,
         "warnings": [*remarks.warnings(scenario, found, controls, limited), *meta.get("warnings", [])],
     }
@@ -188,7 +197,7 @@ def progress(directory: Path) -> float:
 def _ends(directory: Path, scenario: Scenario, compiled: Compiled) -> tuple[dict[str, str], dict[str, Any]]:
     """The congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
     flows = [flow.name for flow in compiled.flows]
-    if scenario.traffic == "native":
+    if not flows or scenario.traffic == "native":
         lines = (directory / "controls.csv").read_text().splitlines()[1:]
         used = {flows[int(flow)]: cc for flow, cc in (line.split(",") for line in lines)}
         return {name: cc for name, cc in used.items() if cc}, {}

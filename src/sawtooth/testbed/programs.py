@@ -132,8 +132,10 @@ class Supervisor:
     def _start(self, program: Running) -> None:
         about = program.about
         given = self._directory / f"program-{program.number}.in"
+        if about["stdin"] is not None:
+            given.write_text(about["stdin"], encoding="utf-8")
         program.files = (
-            given if given.exists() else Path(os.devnull),
+            Path(os.devnull) if about["stdin"] is None else given,
             self._directory / f"program-{program.number}.out",
             self._directory / f"program-{program.number}.err",
         )

@@ -11,6 +11,7 @@ def test_the_download_survives_loss():
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,20 +19,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sawtooth.programs import Execution, Program
+    from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
 
 @dataclass(frozen=True)
 class Done:
     """The result of a command: its exit ``status`` (None if time ran out), ``seconds`` of virtual time from start to
-    end, its output, and ``execution``, the whole run with connections, queues and files."""
+    end, its output, and ``run``, the whole run with its tables of connections, queues and files."""
 
     status: int | None
     seconds: float | None
     stdout: str
     stderr: str
-    execution: Execution = field(repr=False)
+    run: Run = field(repr=False)
 
 
 @dataclass
@@ -40,9 +41,8 @@ class Network:
     other."""
 
     scenario: Scenario
-    cc: str | None
     engine: str
-    servers: list[Program] = field(default_factory=list)
+    servers: list[dict[str, Any]] = field(default_factory=list)
 
     def host(self, name: str) -> Host:
         """The host of that name. ``server`` and ``client`` are the two ends of the path."""
@@ -57,32 +57,34 @@ class Host:
     name: str
 
     def start(self, command: str | Sequence[str], *, ready: str = "listening", **options: Any) -> None:
-        """Registers a server for all later runs. ``ready`` and ``options`` are as in ``sawtooth.programs.Program``."""
-        from sawtooth.programs import Program
-
-        self.network.servers.append(Program(self.name, command, ready=ready, **options))
+        """Registers a server for all later runs. ``ready`` and ``options`` are fields of ``[[programs]]``."""
+        self.network.servers.append(self._program(command, ready=ready, **options))
 
     def run(self, command: str | Sequence[str], *, check: bool = True, **options: Any) -> Done:
-        """Runs a command to its end, together with the servers and the scenario's flows.
+        """Runs a command to its end, beside the servers and the scenario's flows. ``options`` are fields of
+        ``[[programs]]``.
 
-        Raises subprocess.CalledProcessError if it failed (unless ``check`` is false); subprocess.TimeoutExpired if the
-        scenario's duration was too short; SawtoothError as ``sawtooth.programs.execute`` does.
+        Raises subprocess.CalledProcessError if it fails, unless ``check`` is false; subprocess.TimeoutExpired if the
+        scenario's duration is too short for it; SawtoothError as ``sawtooth.run`` does.
         """
-        from sawtooth.programs import Program, execute
+        from sawtooth import engines
+        from sawtooth.programs import finished, words
 
-        program = Program(self.name, command, **options)
         network = self.network
-        done = execute(network.scenario, [*network.servers, program], engine=network.engine, cc=network.cc)
-        last = done.programs[-1]
-        result = Done(
-            last.status, last.seconds, last.stdout.decode(errors="replace"), last.stderr.decode(errors="replace"), done
-        )
+        listed = network.scenario.given().get("programs", [])
+        scenario = network.scenario.set({"programs": [*listed, *network.servers, self._program(command, **options)]})
+        run = engines.get(network.engine).run(scenario)
+        last = finished(run)[-1]
+        stdout, stderr = (one.decode(errors="replace") for one in (last.stdout, last.stderr))
         if check and last.status is None:
-            limit = network.scenario.duration.seconds
-            raise subprocess.TimeoutExpired(program.words(), limit, last.stdout, last.stderr)
+            raise subprocess.TimeoutExpired(words(scenario.programs[-1]), scenario.duration.seconds, stdout, stderr)
         if check and last.status:
-            raise subprocess.CalledProcessError(last.status, program.words(), result.stdout, result.stderr)
-        return result
+            raise subprocess.CalledProcessError(last.status, words(scenario.programs[-1]), stdout, stderr)
+        return Done(last.status, last.seconds, stdout, stderr, run)
+
+    def _program(self, command: str | Sequence[str], *, directory: str = ".", **options: Any) -> dict[str, Any]:
+        written = command if isinstance(command, str) else [str(word) for word in command]
+        return {"host": self.name, "command": written, "directory": os.path.abspath(directory), **options}
 
 
 @contextmanager
@@ -102,14 +104,14 @@ def network(
     Raises SawtoothError as scenarios do, and ``bad-usage`` if both a path and a scenario are given.
     """
     from sawtooth.errors import InputError
-    from sawtooth.scenario import Scenario as Language
+    from sawtooth.scenario import Scenario
 
     if scenario is None:
         tables = {"topology": "path", "duration": duration, "interval": "100 ms", "path": path}
-        scenario = Language.from_dict(tables)
+        scenario = Scenario.from_dict(tables)
     elif path:
         fix = "leave out one of them"
         raise InputError("bad-usage", "the scenario has a path already", field=next(iter(path)), fix=fix)
     elif isinstance(scenario, Mapping):
-        scenario = Language.from_dict(scenario)
-    yield Network(scenario.set({"seed": seed}), cc, engine)
+        scenario = Scenario.from_dict(scenario)
+    yield Network(scenario.set({"seed": seed} | ({} if cc is None else {"host.cc": cc})), engine)
