@@ -8,9 +8,10 @@ from typing import Any
 
 from sawtooth.engines.kernel import Kernel
 from sawtooth.engines.netns import Netns
-from sawtooth.programs import Finished, Output, finished
+from sawtooth.programs import Finished, finished
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
+from sawtooth.testbed.printed import Output
 
 KERNEL = Kernel()
 

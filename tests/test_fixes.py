@@ -153,9 +153,7 @@ ELSEWHERE = {
         cli/exec_command:_programs
         cli/exec_command:_scenario
         cli/exec_command:exec_
-        programs/execution:execute
-        programs/program:task
-        programs/value:_matched
+        programs/value:check_place
         programs/value:value_of
         study/runner:_run_tasks
     """,

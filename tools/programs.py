@@ -92,7 +92,7 @@ def main(names: list[str]) -> int:
             net.host("server").start(case.server, ready=case.ready)
             one, two = (net.host("client").run(case.client, check=False) for _ in range(2))
         same = (one.stdout, one.seconds) == (two.stdout, two.seconds)
-        cpu = f"{one.execution.cpu_s:.1f} s of processor time"
+        cpu = f"{one.run.meta['cpu_s']:.1f} s of processor time"
         print(
             f"{name}: status {one.status}, {one.seconds:.6f} s, {'same' if same else 'DIFFERS'} twice, {cpu}",
             flush=True,

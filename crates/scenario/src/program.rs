@@ -27,7 +27,7 @@ table! {
         directory: Option<String>, Any, Nothing, "working directory; absent: that of the file";
         environment: Texts, Rule::Identifier, EmptyTable, "environment variables, added to `PATH`, `HOME` and `LC_ALL`";
         stdin: Option<String>, Any, Nothing, "text that it reads on standard input";
-        files: Vec<String>, Any, EmptyList, "more files or directories that it sees, if they lie below `/tmp` or `/run`";
+        files: Vec<String>, Any, EmptyList, "more files or directories that it sees, if they are below `/tmp` or `/run`";
         collect: Vec<String>, Any, EmptyList, "files to keep in the results when the run is over: names with `*` and `?`";
         memory: Option<Size>, Between("16 MiB", "64 GiB"), Nothing,
             "memory that it needs, its files included, on the engine `kernel`; the guest has the sum, and at least 2 GiB";

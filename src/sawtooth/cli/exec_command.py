@@ -26,9 +26,9 @@ from sawtooth.programs import Finished, finished
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine
-    from sawtooth.programs import Output
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
+    from sawtooth.testbed.printed import Output
 
 _SHOWN = 10
 """Maximum number of connections in the summary."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.kernel import Kernel as Installed
-    from sawtooth.programs import Output
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
+    from sawtooth.testbed.printed import Output
 
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
@@ -63,6 +63,7 @@ class Kernel:
         from sawtooth import programs
         from sawtooth.testbed import outcome
         from sawtooth.testbed.place import Place
+        from sawtooth.testbed.printed import Printed
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
@@ -82,7 +83,7 @@ class Kernel:
         with directory() as own:
             share = own / "share"
             share.mkdir()
-            printed = programs.Printed(share, scenario, self.output)
+            printed = Printed(share, scenario, self.output)
             order = programs.order(scenario, _kernel(compiled).own)
             outcome.prepare(
                 share,

@@ -17,9 +17,9 @@ from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
-    from sawtooth.programs import Output
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
+    from sawtooth.testbed.printed import Output
 
 _POLL_S = 0.1
 _GROUP_END_S = 5.0
@@ -64,6 +64,7 @@ class Netns:
         from sawtooth.testbed.cleaning import clean
         from sawtooth.testbed.names import prefix
         from sawtooth.testbed.plan import build
+        from sawtooth.testbed.printed import Printed
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
@@ -77,7 +78,7 @@ class Netns:
             compiled, traffic = scenario.compile(), programs.traffic(scenario)
             order = programs.order(scenario)
             outcome.prepare(directory, compiled, place, own, traffic=traffic, capture=captured, programs=order)
-            printed = programs.Printed(directory, scenario, self.output)
+            printed = Printed(directory, scenario, self.output)
             try:
                 _measure(directory, scenario.duration.seconds, printed.show, progress, stop)
             finally:

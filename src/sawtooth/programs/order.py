@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sawtooth.compiled import Compiled
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.tables import Program
 
@@ -43,7 +42,6 @@ def order(scenario: Scenario, kernels: Callable[[str], str] = str) -> dict[str, 
     programs = [_program(one, host) for one, host in zip(scenario.programs, compiled.program_hosts, strict=True)]
     return {
         "programs": programs,
-        "hosts": _hosts_file(compiled),
         "called": compiled.called,
         "controls": {host: kernels(cc) for host, (cc, _) in controls(scenario).items()},
         "places": [str(place) for place in places(scenario)],
@@ -91,13 +89,3 @@ def _program(program: Program, host: str) -> dict[str, Any]:
 
 def _directory(program: Program) -> Path:
     return Path(program.directory or Path.cwd()).resolve()
-
-
-def _hosts_file(compiled: Compiled) -> str:
-    from sawtooth.testbed.plan import address
-
-    called: Mapping[str, str] = compiled.called
-    lines = ["127.0.0.1 localhost"]
-    for number, host in enumerate(compiled.hosts):
-        lines.append(f"{address(number)} {' '.join(dict.fromkeys([called.get(host.name, host.name), host.name]))}")
-    return "\n".join(lines) + "\n"

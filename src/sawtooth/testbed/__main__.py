@@ -75,11 +75,16 @@ def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path
     """Runs the scenario's traffic together with its hosts' programs. Raises OSError."""
     from sawtooth.testbed.apply import entered
     from sawtooth.testbed.containers import Container, mount_groups
+    from sawtooth.testbed.plan import address
     from sawtooth.testbed.programs import attend
 
     if task["place"]["virtual"]:
         mount_groups()
-    names = [host["name"] for host in task["compiled"]["hosts"]]
+    names, called = [host["name"] for host in task["compiled"]["hosts"]], task["called"]
+    lines = [
+        f"{address(at)} {' '.join(dict.fromkeys([called.get(name, name), name]))}" for at, name in enumerate(names)
+    ]
+    hosts = "\n".join(["127.0.0.1 localhost", *lines, ""])
     containers: dict[str, Container] = {}
     try:
         for host in dict.fromkeys(program["host"] for program in task["programs"]):
@@ -89,7 +94,7 @@ def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path
                 with entered(namespace):
                     Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text(control)
             places = [Path(place) for place in task["places"]]
-            containers[host] = Container(task["called"].get(host, host), NAMESPACES / namespace, task["hosts"], places)
+            containers[host] = Container(called.get(host, host), NAMESPACES / namespace, hosts, places)
             text += f"watch {number}\n"
 
         def begin(start_ns: int) -> None:

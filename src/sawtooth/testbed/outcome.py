@@ -16,9 +16,10 @@ from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
 from sawtooth.foreign import part
 from sawtooth.meta import limits, names
+from sawtooth.programs import traffic as traffic_of
 from sawtooth.run import Run
 from sawtooth.storage import writing
-from sawtooth.testbed import remarks, tables
+from sawtooth.testbed import program_tables, remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
 from sawtooth.testbed.compiler import source, waits
 from sawtooth.testbed.place import Place
@@ -156,14 +157,12 @@ def run(
 
     Raises SawtoothError ``testbed-failed``; ``bad-measure`` of programs.
     """
-    from sawtooth import programs
-
     compiled = scenario.compile()
     with whole():
         system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
         version = re.search(r"(\d+)\.(\d+)", system["kernel"])
         assert version is not None
-        of_programs, ended = programs.read(directory, scenario) if scenario.programs else ({}, {})
+        of_programs, ended = program_tables.read(directory, scenario) if scenario.programs else ({}, {})
         end_ns = min(round(ended["end_s"] * 1e9), compiled.duration_ns) if ended else compiled.duration_ns
         until = replace(compiled, duration_ns=max(1, end_ns))
         found = tables.read(directory, until, (int(version[1]), int(version[2]))) | of_programs
@@ -174,7 +173,7 @@ def run(
     described = {
         "names": names(compiled),
         "limits": limited,
-        "traffic": programs.traffic(scenario),
+        "traffic": traffic_of(scenario),
         "congestion_control_used": controls,
         **({"iperf3": both_ends} if both_ends else {}),
         "hosts": tables.by_host(directory, compiled),

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError
 from sawtooth.foreign import json_value, part
-from sawtooth.programs.finished import Finished
-from sawtooth.programs.order import shown
+from sawtooth.programs import Finished, shown
 from sawtooth.testbed.containers import FILES_BYTES
 
 if TYPE_CHECKING:
