@@ -673,7 +673,7 @@ class Program(Part):
     stdin: str | None
     """text that it reads on standard input"""
     files: tuple[str, ...]
-    """more files or directories that it sees, if they lie below `/tmp` or `/run`"""
+    """more files or directories that it sees, if they are below `/tmp` or `/run`"""
     collect: tuple[str, ...]
     """files to keep in the results when the run is over: names with `*` and `?`"""
     memory: Size | None
