@@ -197,7 +197,7 @@ def test_nothing_of_the_host_is_written_read_or_reached(kernel: object, public: 
         "process": os.getpid(),
     }
     with listening, local:
-        done = on_client(["python3", "-c", TRY], stdin=json.dumps(given).encode())
+        done = on_client(["python3", "-c", TRY], stdin=json.dumps(given))
         listening.settimeout(0)
         with pytest.raises(BlockingIOError):
             listening.accept()
@@ -271,6 +271,8 @@ def test_names_of_collected_files_may_have_line_ends_and_lead_nowhere(kernel: ob
     names = ["a\nb.txt", "..\nc.txt", "\x1b[2J.txt", "-rf.txt", "\udcff.txt", "$(id).txt"]
     command = ["python3", "-c", f"for name in {names!a}: open('/tmp/' + name, 'w').write('x')"]
     done = on_client(command, collect=["/tmp/*.txt"])
+    # A table's text is UTF-8.
+    names[names.index("\udcff.txt")] = "\ufffd.txt"
     assert done.collected == {"client": dict.fromkeys(names, b"x")}
 
 
@@ -294,7 +296,7 @@ def test_a_program_gets_so_much_and_no_more(kernel: object, name: str) -> None:
     assert len(one.stderr) <= 512 << 20
 
 
-@pytest.mark.parametrize("memory", ["x", "", "-1 MiB", "2048", "1e3 MiB", "0 MiB", "2 GiB init=/bin/sh", "\udc9b"])
+@pytest.mark.parametrize("memory", ["x", "", "-1 MiB", "2048", "0 MiB", "2 GiB init=/bin/sh", "\udc9b"])
 def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         execute(scenario(), [program("client", "true", memory=memory)])

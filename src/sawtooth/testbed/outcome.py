@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
-from sawtooth.foreign import part
+from sawtooth.foreign import json_value, part
 from sawtooth.meta import limits, names
 from sawtooth.programs import traffic as traffic_of
 from sawtooth.run import Run
@@ -159,7 +159,7 @@ def run(
     """
     compiled = scenario.compile()
     with whole():
-        system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
+        system = json_value(part(directory / SYSTEM, 0, 1 << 26).decode())
         version = re.search(r"(\d+)\.(\d+)", system["kernel"])
         assert version is not None
         of_programs, ended = program_tables.read(directory, scenario) if scenario.programs else ({}, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,11 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
         host for host, program in zip(compiled.program_hosts, scenario.programs, strict=True) if program.collect
     )
     collected = [
-        {"host": names[host], "file": path.name, "content": part(path, 0, FILES_BYTES)}
+        {
+            "host": names[host],
+            "file": os.fsencode(path.name).decode(errors="replace"),
+            "content": part(path, 0, FILES_BYTES),
+        }
         for host in asked
         for path in _entries(share / "collected" / host)
     ]
@@ -77,6 +82,11 @@ def _measured(program: Finished, place: str, field: str) -> float | None:
 
 def _bytes(path: Path) -> bytes:
     return part(path, 0, FILES_BYTES)
+
+
+def _text(name: str) -> str:
+    """A file's name in UTF-8."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _entries(directory: Path) -> list[Path]:
