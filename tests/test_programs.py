@@ -19,8 +19,9 @@ from sawtooth.errors import SawtoothError
 from sawtooth.expect import judge
 from sawtooth.programs import Finished, finished
 from sawtooth.programs.value import value_of
+from sawtooth.report import write_report
 from sawtooth.scenario import Scenario
-from sawtooth.study import Study, run_study
+from sawtooth.study import Study, run_study, terminal
 from sawtooth.testing import network
 
 SERVER = "head -c 1000000 /dev/zero > file; exec python3 -m http.server 8000"
@@ -267,10 +268,12 @@ def test_a_study_has_a_column_of_what_programs_measure_and_expects_of_it(kernel:
             "expect": {"quick": "load_s(loss=2%) < 5 s", "slow": "load_s(loss=0%) > 2 s"},
         }
     )
-    result = run_study(study, engine="kernel", out=tmp_path, quiet=True)
+    result = run_study(study, engine="kernel", out=tmp_path, quiet=True, ending=write_report)
     rows = result.details[result.details["seed"] != "all"]
     assert list(rows["load_s"]) == pytest.approx(list(rows["took_s"]), abs=0.1)
     assert study.headline == "load_s"
+    assert "load_s" in terminal.table(result)
+    assert "Programs of the first run" in (result.directory / "report.html").read_text()
     assert [one.verdict for one in judge(result).verdicts] == ["holds", "fails"]
 
 

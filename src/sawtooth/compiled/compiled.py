@@ -96,6 +96,8 @@ class Compiled:
         if programs[1]:
             called, names, hosts = programs
             made = replace(made, programs=tuple(names), program_hosts=tuple(hosts), called=dict(called))
+            # A path between programs is a probe that sends nothing: the testbed routes it, and nobody measures it.
+            made = replace(made, probes=tuple(one for one in made.probes if one.count))
         if kernel is None and not any(modules):
             return made
         flows = (

@@ -12,6 +12,7 @@ from sawtooth.report import headline
 from sawtooth.report.words import counted, known, number, percent, short, signed
 from sawtooth.stats import ceiling
 from sawtooth.study import estimates
+from sawtooth.study.measures import measured
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 
@@ -37,10 +38,14 @@ def cards(result: StudyResult) -> list[Card]:
 
 
 def ends(result: StudyResult) -> bool:
-    """Whether all flows of a single point end by themselves. Then they have no throughput over the whole run."""
+    """Whether there is no throughput over the whole run: all flows of a single point end by themselves, or there are
+    programs instead of flows."""
+    scenario = result.study.points()[0].scenario
+    flows = scenario.flows
+    if scenario.programs and not flows:
+        return True
     if len(result.records) > 1:
         return False
-    flows = result.study.points()[0].scenario.flows
     return bool(flows) and all(flow.bytes is not None for flow in flows)
 
 
@@ -75,10 +80,11 @@ def _changes(result: StudyResult) -> list[Card]:
                 lines.append(f"published: {signed(one.after['published_change_percent'])}")
             found.append(Card(one.who, signed(one.change), tuple(lines)))
             continue
-        ends = f"{headline.amount(one.low, unit).removesuffix(unit).strip()} → {headline.amount(one.high, unit)}"
+        range_ = f"{headline.amount(one.low, unit).removesuffix(unit).strip()} → {headline.amount(one.high, unit)}"
         change = "" if math.isnan(one.change) or unit == "%" else f": {signed(one.change)}"
-        lines = [f"{name}{change}", f"from {at} to {to}", headline.goodput(result, one.before, one.after)]
-        found.append(Card(one.who, ends, tuple(lines)))
+        lines = [f"{name}{change}", f"from {at} to {to}"]
+        lines += [] if ends(result) else [headline.goodput(result, one.before, one.after)]
+        found.append(Card(one.who, range_, tuple(lines)))
     return found
 
 
@@ -90,6 +96,10 @@ def _got(row: dict[str, Any]) -> str:
 def _flows(result: StudyResult) -> list[Card]:
     """The cards of a study with a single point."""
     (row,) = result.records
+    titles = result.study.titles
+    found = [(headline.name_and_unit(name, titles), row[name]) for name in measured(result.study.points()[0].scenario)]
+    if found:
+        return [Card(name, headline.amount(value, unit), ()) for (name, unit), value in found]
     finite = _completed(result)
     shares = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if not shares:

@@ -15,6 +15,8 @@ from sawtooth.draw.panels import PanelFigure, value_text
 from sawtooth.errors import SawtoothError
 from sawtooth.page import Figure as PageFigure
 from sawtooth.page import render
+from sawtooth.plain import plain
+from sawtooth.programs import Finished, finished
 from sawtooth.report import cards, headline, path
 from sawtooth.report.drawn import drawn as for_page
 from sawtooth.report.figures import figures
@@ -28,7 +30,7 @@ from sawtooth.study.axis import text
 from sawtooth.study.counts import COUNTS
 from sawtooth.study.directions import mean_of, opposite
 from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
-from sawtooth.study.measures import RPM
+from sawtooth.study.measures import RPM, measured
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE
@@ -42,6 +44,8 @@ MOST_ROWS = 200
 """Maximum number of rows of a figure's table in the page. The CSV file has all rows."""
 _ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
 """Figures that can answer the study's question. The first one that exists is shown as the answer."""
+_LINES, _COLUMNS = 40, 500
+"""Of a program's output on a page."""
 _AGAIN = ("mean-log", "side-by-side")
 """Figures that show the same as the figure of means. They are only saved as files."""
 
@@ -81,7 +85,7 @@ def write_report(result: StudyResult) -> Path:
 def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
     """The values for the page's template, and the page's figures."""
     description = result.description
-    first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=())
+    first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=("programs",))
     scenario = first.scenario
     seeds = list(dict.fromkeys(place.seed for place in result.places))
     has_means = any(figure.name == "mean" for figure in drawn)
@@ -117,6 +121,8 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "rows": _rows(result),
         "changes": result.pooled[result.study.roles().x].nunique() > 1,
         "baseline": _at(result, result.study.roles().baseline),
+        "programs": [(one.describe(), _printed(one)) for one in finished(first)],
+        "measured": [(name, result.study.titles[name]) for name in measured(scenario)],
         "shares": _shares(result),
         "latency": _measured(result, result.latency),
         "completions": completions,
@@ -138,6 +144,12 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "description": description,
     }
     return content, [for_page(figure) for figure in on_page]
+
+
+def _printed(program: Finished) -> str:
+    """The end of what a program printed, fit for a page."""
+    lines = (program.stdout + program.stderr).decode(errors="replace").splitlines()[-_LINES:]
+    return "\n".join(plain(line, _COLUMNS) for line in lines)
 
 
 def _best(figures: list[PanelFigure | LineFigure], column: str) -> PanelFigure | LineFigure | None:

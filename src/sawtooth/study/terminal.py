@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.columns import aligned
+from sawtooth.programs import finished
 from sawtooth.stats import ceiling
 from sawtooth.study import application, counts, estimates
 from sawtooth.study.directions import mean_of, opposite
 from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
-from sawtooth.study.measures import UTILIZATION
+from sawtooth.study.measures import UTILIZATION, measured
 from sawtooth.study.shares import ALL
 from sawtooth.wanted.amount import RATE
 
@@ -24,6 +25,8 @@ def table(result: StudyResult, width: int | None = None) -> str:
     it shows what a flow got and the estimate from probes. ``width`` is the terminal's, in characters."""
     if result.study.is_of_probes:
         return _of_probes(result, width)
+    if not result.study.points()[0].scenario.flows:
+        return _of_programs(result, width)
     if len(result.records) == 1 and result.published is None:
         return _of_one(result, width)
     keys = list(result.places[0].key)
@@ -60,10 +63,45 @@ def table(result: StudyResult, width: int | None = None) -> str:
     notes = [line for line in (about, intervals(result.records), by_start(result.moved)) if line]
     more = (
         *_shares(result, keys, words, width),
+        *_measured(result, keys, words, width),
         *_latency(result, keys, words, width),
         *_applications(result, keys, words, width),
     )
     return "\n".join([title, *notes, "", *aligned(lines, words, width, keys=len(keys)), *more])
+
+
+def _of_programs(result: StudyResult, width: int | None) -> str:
+    """A study without flows: numbers that programs are asked for and probes, then how the programs of the first run
+    ended."""
+    keys = list(result.places[0].key) if len(result.records) > 1 else []
+    words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
+    told = [result.study.title or result.study.name, f"engine {result.engine}; {_seeds(result)}"]
+    told += _measured(result, keys, words, width) + _latency(result, keys, words, width)
+    programs = finished(result.run(result.places[0]))
+    if programs:
+        first = f"programs of the run {result.places[0].id}" if len(result.places) > 1 else "programs"
+        told += ["", first, "", *(one.describe() for one in programs)]
+    return "\n".join(told)
+
+
+def _measured(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
+    """Numbers that programs are asked for: means over the seeds, with the lowest and the highest."""
+    names = measured(result.study.points()[0].scenario)
+    if not names:
+        return []
+    several = len({place.seed for place in result.places}) > 1
+    alone = result.details[result.details["seed"] != ALL]
+    lines = [[*keys, *(cell for name in names for cell in (name, *["min … max"] * several))]]
+    for row in result.records:
+        own = alone
+        for key in result.places[0].key:
+            own = own[own[key] == row[key]]
+        cells = [plain(row[key]) for key in keys]
+        for name in names:
+            cells += [_number(row[name]), *[ends(own[name].to_list())] * several]
+        lines.append(cells)
+    about = "what programs measured; means over the seeds" if several else "what programs measured"
+    return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
 
 
 def _of_one(result: StudyResult, width: int | None) -> str:
@@ -107,7 +145,12 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}" if of else THE_SAME
     notes = [line for line in (about, by_start(result.moved) or of, *limit) if line]
     told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
-    told += [*_completions(result, width), *_latency(result, [], [], width), *_applications(result, [], [], width)]
+    told += [
+        *_completions(result, width),
+        *_measured(result, [], [], width),
+        *_latency(result, [], [], width),
+        *_applications(result, [], [], width),
+    ]
     return "\n".join([result.study.title or result.study.name, *told])
 
 
