@@ -16,6 +16,8 @@ type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
 
 /// What programs call hosts, by the hosts' names; names of the programs, and their hosts.
 type Placed = (Vec<(String, String)>, Vec<String>, Vec<String>);
+/// A compiled scenario as JSON, the kernel's name, modules of the flows, and programs.
+type Told = (String, Option<String>, Vec<Option<Module>>, Placed);
 
 /// See the stub.
 #[pyclass(frozen, module = "sawtooth._core")]
@@ -94,11 +96,7 @@ impl Scenario {
         flow_names(&self.inner.flows).map_err(|wrong| refused(py, wrong))
     }
 
-    fn compile(
-        &self,
-        py: Python<'_>,
-        files: &Bound<'_, PyAny>,
-    ) -> PyResult<(String, Option<String>, Vec<Option<Module>>, Placed)> {
+    fn compile(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<Told> {
         let kept = self.compiled.lock().expect("nobody panics with it").take();
         let compiled = match kept {
             Some(compiled) => compiled,
