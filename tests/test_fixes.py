@@ -150,11 +150,10 @@ def test_a_fix_typed_on_the_command_line_mends_it(case: Case, capsys: pytest.Cap
 ELSEWHERE = {
     "the real kernel and programs, or an answer of a worker: tests/test_programs.py, tests/test_cluster_liars.py": """
         cli/exec_command:_measures
-        cli/exec_command:_programs
+        cli/exec_command:_with_programs
         cli/exec_command:_scenario
         cli/exec_command:exec_
         programs/value:check_place
-        programs/value:value_of
         study/runner:_run_tasks
     """,
     "a defect, or what only a broken installation has": """
@@ -182,9 +181,9 @@ ELSEWHERE = {
         cli/probe_command:_probes
         congestion/probe/opening:_missing
         congestion/series:_unpaired
-        engines/netns:measure
-        engines/netns:check
-        engines/netns:check_control
+        engines/netns:_measure
+        engines/netns:_check
+        engines/netns:_check_control
         testbed/outcome:_ends
         testbed/outcome:check
         testbed/survey:place

@@ -181,6 +181,7 @@ def test_programs_run_beside_listed_flows_and_at_times_of_their_own(kernel: obje
         (program("client", ""), "bad-program"),
         (program("client", []), "bad-program"),
         (program("client", "true", ready="port 0"), "bad-program"),
+        (program("client", "true", ready="port +80"), "bad-program"),
         (program("client", "true", ready="port 80", start="1 s"), "bad-program"),
         (program("client", "true", start="soon"), "bad-quantity"),
     ],
@@ -256,6 +257,45 @@ class TestAFile:
         with pytest.raises(SawtoothError) as raised:
             Study.from_dict({"name": "pages", "scenario": wrong, "expect": {"some": "mean_mbps > 1 Mbit/s"}})
         assert raised.value.code == "conflict"
+
+
+class TestWhatGoesWrong:
+    def test_a_run_of_servers_only_lasts_as_long_as_its_flows(self, kernel: object) -> None:
+        scenario = path("3 s").set({"flows": [{"cc": "cubic"}]})
+        done = execute(scenario, [program("server", SERVER, ready="port 8000")])
+        assert done.run.end_s == pytest.approx(3, abs=0.01)
+        assert done.run.tables["intervals"]["goodput_bps"].mean() > 1e6
+
+    def test_what_a_failed_program_printed_is_no_measurement_and_the_run_warns(self, kernel: object) -> None:
+        asked = program("client", "echo 5; exit 3", measure={"load_s": "stdout:(.)", "code": "status"})
+        run = execute(path(), [asked]).run
+        assert run.meta["measured"] == {"load_s": None, "code": 3}
+        assert any("exited with status 3" in warning for warning in run.warnings)
+
+    def test_a_number_that_is_not_there_is_an_error_with_the_field_and_the_output(self, kernel: object) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            execute(path(), [program("client", "echo hello", measure={"load_s": "stdout:(\\d)"})])
+        assert (raised.value.code, raised.value.field) == ("bad-measure", "programs.0.measure.load_s")
+        assert 'begins with "hello"' in str(raised.value.fix)
+
+    @pytest.mark.parametrize(
+        ("wrong", "code", "field"),
+        [
+            ({"directory": "/no/such"}, "file-not-found", "programs.1.directory"),
+            ({"files": ["/no/such"]}, "file-not-found", "programs.1.files.0"),
+            ({"measure": {"one": "seconds"}}, "conflict", "programs.1.measure.one"),
+            ({"measure": {"two": "nowhere"}}, "bad-measure", "programs.1.measure.two"),
+        ],
+    )
+    def test_it_is_said_before_anything_starts(self, wrong: dict[str, Any], code: str, field: str) -> None:
+        programs = [program("client", "true", measure={"one": "seconds"}), program("client", "true", **wrong)]
+        with pytest.raises(SawtoothError) as raised:
+            execute(path(), programs)
+        assert (raised.value.code, raised.value.field) == (code, field)
+
+    def test_of_a_file_the_directory_is_shown(self, kernel: object, tmp_path: Path) -> None:
+        (tmp_path / "given").write_text("from outside")
+        assert told(on_client(f"cat {tmp_path}/given", files=[str(tmp_path / "given")])) == "from outside"
 
 
 def test_a_study_has_a_column_of_what_programs_measure_and_expects_of_it(kernel: object, tmp_path: Path) -> None:

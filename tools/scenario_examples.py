@@ -132,7 +132,7 @@ ready = "port 8000"
 
 [[programs]]
 host = "client"
-command = ["curl", "-so", "/dev/null", "-w", "%{json}", "http://server:8000/file"]
+command = ["curl", "-sfo", "/dev/null", "-w", "%{json}", "http://server:8000/file"]
 measure = { load_s = "stdout:/time_total" }""",
     "[cards.NAME]": CUSTOM.replace('rate = "100 Mbit/s"\n', "")
     + """

@@ -22,12 +22,12 @@ table! {
         host: String, NAME, Needed, "host that it runs on; `server` and `client` are the two ends, where no host has that name";
         command: Command, Any, Needed, "the command: a list of words, or a text for the shell";
         ready: Option<String>, Line, Nothing,
-            "makes it a server, which ends with the run: later programs start when it is ready. `listening` (on any new port), `port 8000`, or a text that it prints";
-        start: Option<Span>, Any, Nothing, "start time; absent: as soon as the programs before it are ready";
+            "makes it a server: servers start first, one after the other, and end with the run. When it is ready: `listening` (on any new port), `port 8000`, or a text that it prints";
+        start: Option<Span>, Any, Nothing, "start time; absent: 0 s, when all servers are ready";
         directory: Option<String>, Any, Nothing, "working directory; absent: that of the file";
         environment: Texts, Rule::Identifier, EmptyTable, "environment variables, added to `PATH`, `HOME` and `LC_ALL`";
         stdin: Option<String>, Any, Nothing, "text that it reads on standard input";
-        files: Vec<String>, Any, EmptyList, "more files or directories that it sees, if they are below `/tmp` or `/run`";
+        files: Vec<String>, Any, EmptyList, "more directories that it sees, if they are below `/tmp` or `/run`; of a file, the directory that it is in";
         collect: Vec<String>, Any, EmptyList, "files to keep in the results when the run is over: names with `*` and `?`";
         memory: Option<Size>, Between("16 MiB", "64 GiB"), Nothing,
             "memory that it needs, its files included, on the engine `kernel`; the guest has the sum, and at least 2 GiB";
@@ -128,9 +128,9 @@ fn agrees(program: &Program, _: &dyn Files) -> Result<(), Problem> {
         let message = "a program with a start of its own is not waited for";
         return refused(message.into(), "leave out ready, or start", "ready");
     }
-    if let Some(port) = ready.strip_prefix("port") {
-        let is_port = port.strip_prefix(' ').and_then(|port| port.parse::<u16>().ok()).is_some_and(|port| port > 0);
-        if !is_port {
+    if let Some(port) = ready.strip_prefix("port ").or((ready == "port").then_some("")) {
+        let are_digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        if !are_digits || !port.parse::<u16>().is_ok_and(|port| port > 0) {
             return refused(format!("\"{}\" names no port", ready), "write it like \"port 8000\"", "ready");
         }
     }

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
     from sawtooth.testbed.printed import Output
 
+_ROW = ("cc", "seed", "status", "seconds")
+"""Columns of every table of several runs."""
 _SHOWN = 10
 """Maximum number of connections in the summary."""
 
@@ -135,7 +137,7 @@ def exec_(
 
     \b
       sawtooth exec --rate "20 Mbit/s" --rtt "40 ms" --loss 1% --server "python3 -m http.server" -- \\
-          curl -so /dev/null -w "%{time_total} s\\n" http://server:8000/FILE
+          curl -sfo /dev/null -w "%{time_total} s\\n" http://server:8000/file
       sawtooth exec office.toml --cc cubic --cc bbr --seeds 5 --server "iperf3 -s" -- iperf3 -c server -R
     """
     words: list[str] = context.meta["command"]
@@ -147,6 +149,9 @@ def exec_(
     mine = {"collect": collect, "files": see, "measure": _measures(measure), "memory": memory}
     scenario = _with_programs(scenario, server, ready, server_on, {"host": on, "command": words, **mine})
     chosen = engines.get(engine)
+    if cc and (own := next((name for name, host in scenario.hosts.items() if host.cc is not None), None)):
+        fix = f"leave out --cc, or hosts.{own}.cc"
+        raise InputError("bad-usage", f"the host {own} has a congestion control already", field="--cc", fix=fix)
     if seeds is not None or len(cc) > 1:
         several = "--seeds" if seeds is not None else "--cc"
         for name, one_run in (("--seed", seed and seeds), ("--out", out), ("--collect", collect)):
@@ -162,7 +167,6 @@ def exec_(
         run = _engine(chosen, printer).run(scenario, progress=bar.show)
     if out is not None:
         run.save(Path(out))
-    _bring(run)
     programs = finished(run)
     if as_json:
         say(json.dumps(_described(run, programs), indent=2, ensure_ascii=False))
@@ -173,6 +177,7 @@ def exec_(
             tell("\n".join(_summary(run, programs)))
         if out is not None:
             tell(f"results: {where(out)}")
+    _bring(run, programs[-1].host)
     context.exit(programs[-1].exit_status)
 
 
@@ -205,7 +210,11 @@ def _scenario(
         described = {"topology": "path", "interval": "100 ms", "path": {"rtt": "0 ms", **path}}
         return Scenario.from_dict(described).set(changes)
     loaded = load(file)
-    return (loaded.points()[0].scenario if isinstance(loaded, Study) else loaded).set(changes)
+    if not isinstance(loaded, Study):
+        return loaded.set(changes)
+    first = loaded.points()[0]
+    tell(f"{file} is a study: this is its point {first.id}")
+    return first.scenario.set(changes)
 
 
 def _with_programs(
@@ -230,6 +239,9 @@ def _measures(given: tuple[str, ...]) -> dict[str, str]:
         if not equals or not name.isidentifier():
             fix = "write it like --measure time=stdout:/time_total"
             raise InputError("bad-measure", f'"{one[:80]}" has no name', field="--measure", fix=fix)
+        if name in _ROW:
+            fix = f"give it another name, like my_{name}"
+            raise InputError("conflict", f"every table has a column {name}", field="--measure", fix=fix)
         places[name] = place
     return places
 
@@ -245,12 +257,13 @@ class _Printer:
             pass_on(stdout, stderr)
 
 
-def _bring(run: Run) -> None:
-    """Writes the files that were asked for where the command was given; none is overwritten."""
+def _bring(run: Run, host: str) -> None:
+    """Writes the files of the command's host where the command was given; none is overwritten."""
     from sawtooth.storage import writing
 
     if "collected" in run.tables:
-        for one in run.tables["collected"].to_dict("records"):
+        files = run.tables["collected"]
+        for one in files[files["host"] == host].to_dict("records"):
             with writing(Path(one["file"])), open(one["file"], "xb") as file:
                 file.write(one["content"])
 
@@ -358,7 +371,7 @@ def _table(
     if as_json:
         say(json.dumps(found, indent=2))
     else:
-        names = [*found[0]][3:]
+        names = [name for name in found[0] if name not in _ROW[:3]]
         lines = [["cc", "seed", "status", *names]]
         lines += [
             [one["cc"] or "default", str(one["seed"]), str(one["status"]), *(_cell(one[n]) for n in names)]
@@ -366,7 +379,7 @@ def _table(
         ]
         if len(seeds) > 1:
             lines.append([])
-            for cc in controls or (None,):
+            for cc in dict.fromkeys(one["cc"] for one in found):
                 mine = [one for one in found if one["cc"] == cc]
                 middle = [[one[name] for one in mine if one[name] is not None] for name in names]
                 cells = [_cell(median(values)) if values else "-" for values in middle]

@@ -71,9 +71,9 @@ class Finished:
             how = f"was ended by signal {-self.status} after {self.seconds:.6f} s"
         return f"{self.host}: {plain(self.command, 60)}: {how}"
 
-    def value(self, place: str) -> float:
+    def value(self, place: str, *, field: str = "measure") -> float:
         """The number at a place of its output. Raises InputError ``bad-measure``, as ``value_of``."""
-        return value_of(place, self)
+        return value_of(place, self, field=field)
 
 
 def finished(run: Run) -> list[Finished]:

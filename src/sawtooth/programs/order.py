@@ -49,9 +49,9 @@ def order(scenario: Scenario, kernels: Callable[[str], str] = str) -> dict[str, 
 
 
 def places(scenario: Scenario) -> list[Path]:
-    """Directories and files that programs see wherever they lie."""
-    found = {_directory(one) for one in scenario.programs}
-    return sorted({*found, *(Path(file).resolve() for one in scenario.programs for file in one.files)})
+    """Directories that programs see wherever they lie; of a file, the one that it is in."""
+    files = [Path(file).resolve() for one in scenario.programs for file in one.files]
+    return sorted({*map(_directory, scenario.programs), *(one if one.is_dir() else one.parent for one in files)})
 
 
 def memory(scenario: Scenario) -> int:

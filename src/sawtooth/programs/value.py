@@ -7,10 +7,12 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sawtooth.errors import InputError
 from sawtooth.foreign import json_value
+from sawtooth.plain import plain
 
 if TYPE_CHECKING:
     from sawtooth.programs.finished import Finished
@@ -23,10 +25,23 @@ _FIX = (
 
 
 def check(scenario: Scenario) -> None:
-    """Raises InputError ``bad-measure`` where a program of the scenario is asked for what is no place."""
+    """Raises InputError ``bad-measure`` where a program of the scenario is asked for what is no place, ``conflict`` for
+    a name that two have, ``file-not-found`` for a directory or a file that is not there.
+    """
+    names: set[str] = set()
     for number, program in enumerate(scenario.programs):
+        field = f"programs.{number}"
         for name, place in program.measure.items():
-            check_place(place, field=f"programs.{number}.measure.{name}")
+            check_place(place, field=f"{field}.measure.{name}")
+            if name in names:
+                fix = f"give this one another name, like {name}_2"
+                raise InputError("conflict", f"two measures are named {name}", field=f"{field}.measure.{name}", fix=fix)
+            names.add(name)
+        paths = [("directory", program.directory), *((f"files.{at}", one) for at, one in enumerate(program.files))]
+        for what, path in paths:
+            if path is not None and not Path(path).exists():
+                message, fix = f"there is no {plain(path, 80)}", "make it, or name another one"
+                raise InputError("file-not-found", message, field=f"{field}.{what}", fix=fix)
 
 
 def check_place(place: str, *, field: str = "measure") -> None:
@@ -65,7 +80,9 @@ def value_of(place: str, program: Finished, *, field: str = "measure") -> float:
     except (TypeError, ValueError):
         said = "is not there" if found is None else f"is {str(found)[:60]!r}, which is no number"
         message = f'"{place[:80]}" of the program "{program.name}" {said}'
-        raise InputError("bad-measure", message, field=field, fix=_FIX) from None
+        printed = plain((program.stdout or program.stderr).decode(errors="replace"), 80)
+        fix = f'name a number that it prints; its output begins with "{printed}"'
+        raise InputError("bad-measure", message, field=field, fix=fix) from None
 
 
 def _pointed(text: str, pointer: str) -> object:

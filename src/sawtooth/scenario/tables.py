@@ -661,11 +661,11 @@ class Program(Part):
     command: str | tuple[str, ...]
     """the command: a list of words, or a text for the shell"""
     ready: str | None
-    """makes it a server, which ends with the run: later programs start when it is ready. `listening` (on any new
-    port), `port 8000`, or a text that it prints
+    """makes it a server: servers start first, one after the other, and end with the run. When it is ready: `listening`
+    (on any new port), `port 8000`, or a text that it prints
     """
     start: Span | None
-    """start time; absent: as soon as the programs before it are ready"""
+    """start time; absent: 0 s, when all servers are ready"""
     directory: str | None
     """working directory; absent: that of the file"""
     environment: dict[str, str]
@@ -673,7 +673,7 @@ class Program(Part):
     stdin: str | None
     """text that it reads on standard input"""
     files: tuple[str, ...]
-    """more files or directories that it sees, if they are below `/tmp` or `/run`"""
+    """more directories that it sees, if they are below `/tmp` or `/run`; of a file, the directory that it is in"""
     collect: tuple[str, ...]
     """files to keep in the results when the run is over: names with `*` and `?`"""
     memory: Size | None

@@ -60,6 +60,7 @@ def span(run: Run) -> tuple[float, float]:
     """
     interval_ns = run.scenario.interval.ns
     first, last = -(-run.scenario.warmup.ns // interval_ns), round(run.end_s * 1e9) // interval_ns
+    last = max(first, last)
     return first * interval_ns / 1e9, last * interval_ns / 1e9
 
 

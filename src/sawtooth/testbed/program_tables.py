@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.errors import InputError
 from sawtooth.foreign import json_value, part
 from sawtooth.programs import Finished, shown
 from sawtooth.testbed.containers import FILES_BYTES
@@ -47,7 +46,8 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
         }
         rows.append(found)
         for name, place in program.measure.items():
-            measured[name] = _measured(Finished.of(found), place, f"programs.{number}.measure.{name}")
+            field = f"programs.{number}.measure.{name}"
+            measured[name] = _measured(Finished.of(found), place, field, is_server=program.ready is not None)
     programs = pd.DataFrame(rows).astype({"start_s": "float64", "end_s": "float64", "status": "Int64"})
     groups = {one["group"]: compiled.programs[number] for number, one in enumerate(told["programs"]) if one["group"]}
     tables = {"programs": programs, "connections": _connections(share, list(names.values()), groups)}
@@ -57,7 +57,7 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
     collected = [
         {
             "host": names[host],
-            "file": os.fsencode(path.name).decode(errors="replace"),
+            "file": _text(path.name),
             "content": part(path, 0, FILES_BYTES),
         }
         for host in asked
@@ -71,13 +71,10 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
 _OUTPUTS = {"stdout": "out", "stderr": "err"}
 
 
-def _measured(program: Finished, place: str, field: str) -> float | None:
-    try:
-        return program.value(place)
-    except InputError as error:
-        if program.status == 0:
-            raise error.at(field=field) from None
-        return None
+def _measured(program: Finished, place: str, field: str, *, is_server: bool) -> float | None:
+    """None where the program failed, whatever it printed: only its status is a result then."""
+    failed = program.status != 0 and not (is_server and program.status is None)
+    return None if failed and place != "status" else program.value(place, field=field)
 
 
 def _bytes(path: Path) -> bytes:

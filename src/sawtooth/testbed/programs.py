@@ -74,7 +74,7 @@ class Supervisor:
     def serve(self) -> None:
         """Starts the servers one after another, each when the previous one is ready. Raises NotReadyError."""
         for program in self._programs:
-            if program.is_server and program.about["start_ns"] is None:
+            if program.is_server:
                 before = _ports(self._containers[program.about["host"]].first)
                 self._start(program)
                 self._wait_ready(program, before)
@@ -83,6 +83,9 @@ class Supervisor:
         """Starts the others at ``begin_s`` or at their own times after it, and waits for them until ``end_s``. Returns
         when the last one ended."""
         due = [one for one in self._programs if one.started is None]
+        if not due:
+            # Servers only: the run's flows decide.
+            self._sleep_until(end_s)
         due.sort(key=lambda one: one.about["start_ns"] or 0)
         for program in due:
             self._sleep_until(min(end_s, begin_s + (program.about["start_ns"] or 0) / 1e9))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import meta
+from sawtooth.programs import Finished
 from sawtooth.testbed.traffic import sending_hosts
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 _BUSY = 0.9
 
 
+def _of_programs(scenario: Scenario, tables: dict[str, DataFrame]) -> list[str]:
+    """Programs that did not do what they were started for, and what ended before the warm-up."""
+    found = []
+    rows = tables["programs"].to_dict("records") if "programs" in tables else []
+    for program, row in zip(scenario.programs, rows, strict=bool(rows)):
+        one = Finished.of({str(name): value for name, value in row.items()})
+        if one.status not in (0, None) or (one.status is None and program.ready is None):
+            found.append(f'program "{one.name}": {one.describe()}')
+    return found
+
+
 def warnings(
     scenario: Scenario,
     tables: dict[str, DataFrame],
@@ -27,6 +39,7 @@ def warnings(
     """Sentences for the reader. ``controls``: the congestion control that each flow really used; ``limited``: the
     result of ``meta.limits``."""
     compiled, found = scenario.compile(), meta.warnings(scenario, tables, limited)
+    found += _of_programs(scenario, tables)
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)
         if used and used != flow.cc:
