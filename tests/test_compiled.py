@@ -148,9 +148,9 @@ def test_a_scenario_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     of = Compiled.of
 
-    def counted(text: str, kernel: str | None, modules: Any) -> Compiled:
+    def counted(text: str, *rest: Any) -> Compiled:
         calls.append(text)
-        return of(text, kernel, modules)
+        return of(text, *rest)
 
     monkeypatch.setattr(Compiled, "of", counted)
     from sawtooth.engines.sim import ENGINE

@@ -16,7 +16,6 @@ from sawtooth.report.cards import cards
 from sawtooth.report.figures import figures
 from sawtooth.report.measured import MOST_LINES
 from sawtooth.study import Study, shipped
-from sawtooth.study.measures import TITLES
 from sawtooth.study.study import SHARE
 
 BOTH_WAYS: dict[str, Any] = {
@@ -98,7 +97,7 @@ def test_more_lines_than_are_told_apart_get_panels_of_their_own(tmp_path: Path) 
 def test_every_shipped_study_says_what_it_is_about(name: str) -> None:
     study = sawtooth.load(name)
     assert isinstance(study, Study)
-    assert study.is_of_probes or study.report.headline in (*TITLES, SHARE)
+    assert study.is_of_probes or study.report.headline in (*study.titles, SHARE)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Compiled:
     programs: tuple[str, ...] = ()
     """Names of the programs, and their hosts. They, too, are no part of what the core reads."""
     program_hosts: tuple[str, ...] = ()
-    called: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What programs call hosts, by the hosts' names: ``server`` and ``client``."""
     _text: str = field(default="", compare=False, repr=False)
 
