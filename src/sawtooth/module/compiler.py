@@ -22,6 +22,7 @@ from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.module import complaints, interface, sources
+from sawtooth.plain import plain
 from sawtooth.storage import write_bytes, writing
 from sawtooth.temporary import cache, directory
 
@@ -150,6 +151,10 @@ def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
         status = process.wait()
         if status and time.monotonic() - begun >= _TIMEOUT_S:
             message = f"the compiler did not end within {_TIMEOUT_S:.0f} s"
+            raise InputError("compile-failed", message, file=given[0], fix="correct the source")
+        if len(said) >= _MOST_SAID:
+            first = plain(said.splitlines()[0], 200)
+            message = f"the compiler printed more than {_MOST_SAID >> 10} KiB, first: {first}"
             raise InputError("compile-failed", message, file=given[0], fix="correct the source")
         if status:
             raise complaints.refused(said, given)
