@@ -240,6 +240,13 @@ class TestAFile:
         assert (raised.value.code, raised.value.field) == ("unsupported", "programs")
         assert "--engine kernel" in str(raised.value.fix)
 
+    def test_is_drawn_as_custom_with_flows_only_whose_ends_have_the_names(self) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            Scenario.from_dict(FILE).as_custom()
+        assert (raised.value.code, raised.value.field) == ("unsupported", "programs")
+        drawn = Scenario.from_dict({**FILE, "flows": [{}]}).as_custom().compile()
+        assert dict(drawn.called) == {"sender": "server", "receiver": "client"}
+
     def test_gives_hosts_a_congestion_control(self) -> None:
         with pytest.raises(SawtoothError) as raised:
             Scenario.from_dict({**FILE, "hosts": {"sender": {"cc": "cubik"}}})

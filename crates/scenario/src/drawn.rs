@@ -31,6 +31,12 @@ impl Scenario {
             );
             return Err(wrong.of("path.trace"));
         }
+        if !self.programs.is_empty() && self.flows.is_empty() {
+            let message = "a custom topology has no ends, which programs call server and client";
+            return Err(
+                Problem::new("unsupported", message, "leave the topology as it is, or add [[flows]]").of("programs")
+            );
+        }
         let network = build(self, files)?;
         let mut router = Router::new(&network);
         let flows = place::flows(self, &network, &mut router)?;

@@ -1,11 +1,10 @@
 """Your own programs on a scenario's hosts: unmodified, on the real kernel, in virtual time and without root."""
 
-from sawtooth.programs.finished import TIME_UP, Finished, finished
+from sawtooth.programs.finished import Finished, finished
 from sawtooth.programs.order import controls, memory, order, places, shown, traffic, words
 from sawtooth.programs.value import check
 
 __all__ = [
-    "TIME_UP",
     "Finished",
     "check",
     "controls",
