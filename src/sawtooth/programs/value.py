@@ -80,8 +80,8 @@ def value_of(place: str, program: Finished, *, field: str = "measure") -> float:
     except (TypeError, ValueError):
         said = "is not there" if found is None else f"is {str(found)[:60]!r}, which is no number"
         message = f'"{place[:80]}" of the program "{program.name}" {said}'
-        printed = plain((program.stdout or program.stderr).decode(errors="replace"), 80)
-        fix = f'name a number that it prints; its output begins with "{printed}"'
+        printed = plain(" ".join((program.stdout or program.stderr)[:400].decode(errors="replace").split()), 80)
+        fix = f'name a number that it prints; its output begins with "{printed}"' if printed else "it printed nothing"
         raise InputError("bad-measure", message, field=field, fix=fix) from None
 
 
