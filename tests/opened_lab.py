@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +98,16 @@ def by_keyboard(page: Any, within: str) -> list[str]:
     missed = [at for at in range(count) if at not in reached]
     outer = [page.evaluate("(at) => controls[at].outerHTML.slice(0, 200)", at) for at in missed]
     return [f"not seen: {one}" for one in unseen] + [f"not reached: {one}" for one in outer]
+
+
+@contextmanager
+def serving(site: Any, results: Path) -> Iterator[Any]:
+    """The laboratory's server, with these results, in a thread."""
+    from sawtooth.lab import Server
+
+    with Server(site, results=results) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()

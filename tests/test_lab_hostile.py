@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from opened_lab import Opened
+from opened_lab import Opened, serving
 from sawtooth import Scenario, Study, run
 from sawtooth.lab import Server, Site
 from sawtooth.page.shell import _FIGURES
@@ -305,12 +304,8 @@ def foreign(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         other(name, "table.csv", content)
     for name, content in DESCRIPTIONS.items():
         other(name, "study.json", content)
-    with Server(site, results=out) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(site, out) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from opened_lab import Opened, serious
+from opened_lab import Opened, serious, serving
 from sawtooth import Scenario, Study, run
 from sawtooth.lab import Server, Site
 from sawtooth.report import write_report
@@ -35,12 +34,8 @@ def server(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
     (out / "broken" / "study.json").write_text("{")
     for at in range(250):
         shutil.copytree(out / "runs" / "one", out / "many" / f"{at:03}")
-    with Server(site, results=out) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(site, out) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

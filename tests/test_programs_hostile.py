@@ -22,6 +22,7 @@ from executed import Executed, execute, program
 from sawtooth.errors import SawtoothError
 from sawtooth.programs import Finished
 from sawtooth.scenario import Scenario
+from sawtooth.testbed.printed import Output
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: an ordinary user's guest is that user")
 
@@ -149,10 +150,9 @@ def scenario(duration: str = "5 s") -> Scenario:
     return Scenario.from_dict({"topology": "path", "duration": duration, "interval": "100 ms", "path": about})
 
 
-def on_client(command: str | list[str], **more: object) -> Executed:
-    told = more.pop("output", None)
+def on_client(command: str | list[str], *, output: Output | None = None, **more: object) -> Executed:
     asked = program("client", command, environment={"T": tempfile.gettempdir()}, **more)
-    return execute(scenario(), [asked], output=told)  # type: ignore[arg-type]
+    return execute(scenario(), [asked], output=output)
 
 
 @pytest.fixture
@@ -296,11 +296,22 @@ def test_a_program_gets_so_much_and_no_more(kernel: object, name: str) -> None:
     assert len(one.stderr) <= 512 << 20
 
 
-@pytest.mark.parametrize("memory", ["x", "", "-1 MiB", "2048", "0 MiB", "2 GiB init=/bin/sh", "\udc9b"])
-def test_what_is_no_size_of_memory_is_refused(memory: str) -> None:
+@pytest.mark.parametrize(
+    ("memory", "code"),
+    [
+        ("x", "bad-quantity"),
+        ("", "bad-quantity"),
+        ("-1 MiB", "out-of-range"),
+        ("0 MiB", "out-of-range"),
+        ("2048", "missing-unit"),
+        ("2 GiB init=/bin/sh", "unknown-unit"),
+        ("\udc9b", "wrong-type"),
+    ],
+)
+def test_what_is_no_size_of_memory_is_refused(memory: str, code: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         execute(scenario(), [program("client", "true", memory=memory)])
-    assert caught.value.field == "programs.0.memory"
+    assert (caught.value.code, caught.value.field) == (code, "programs.0.memory")
     assert caught.value.fix
 
 

@@ -140,13 +140,18 @@ def test_a_port_that_the_system_chose_is_told(tmp_path: Path) -> None:
     assert re.search(r"http://127\.0\.0\.1:[1-9]\d*/metrics", told)
 
 
-def test_prometheus_reads_sums_by_control_and_limit() -> None:
-    watcher = Watcher(Played())
+def scraped(source: Played) -> str:
+    """What Prometheus reads after the second look."""
+    watcher = Watcher(source)
     watcher.look()
     with Metrics(0) as metrics:
         metrics.add(watcher.look())
         with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
-            told = answer.read().decode()
+            return str(answer.read().decode())
+
+
+def test_prometheus_reads_sums_by_control_and_limit() -> None:
+    told = scraped(Played())
     assert 'sawtooth_connections{cc="reno",limit="congestion window"} 1.0' in told
     assert 'sawtooth_window_lost_segments{cc="reno",limit="congestion window"} 30.0' in told
     assert "sawtooth_connections_total 2.0" in told
@@ -162,12 +167,7 @@ def test_a_control_of_any_name_is_one_label() -> None:
             sent = SENT | {"bytes_acked": 10**5 * self.at}
             return look(*[message(sent, cookie=at + 1, cc=name) for at, name in enumerate(names)], at_s=float(self.at))
 
-    watcher = Watcher(Named())
-    watcher.look()
-    with Metrics(0) as metrics:
-        metrics.add(watcher.look())
-        with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
-            told = answer.read().decode()
+    told = scraped(Named())
     line = r'# (HELP|TYPE) .*|sawtooth_\w+(\{cc="([^"\\]|\\.)*",limit="[a-z -]*"\})? [0-9.e+]+'
     assert [one for one in told.splitlines() if not re.fullmatch(line, one)] == []
     seen = {sample.labels["cc"] for family in parsed(told) for sample in family.samples if "cc" in sample.labels}

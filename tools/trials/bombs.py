@@ -5,17 +5,17 @@ Each is read by a process of its own, a fork, that may compute for 20 s and take
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import resource
 import signal
-import sys
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from tools.trials.command import ends
 
 CPU_S, MEMORY = 20, 2 << 30
 _PATH = 'topology = "path"\nduration = "1 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "10 ms"\n'
@@ -243,28 +243,22 @@ def _judge(held: Counter[str], kind: str, name: str, command: list[str]) -> None
         print(f"{kind}, {name}: status {status}, {seconds:.1f} s, {used.ru_maxrss >> 10} MB: {told[:300]}", flush=True)
 
 
+def _bound(said: int) -> None:
+    """Gives this process ``said`` for its messages, and so much memory and time."""
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.dup2(said, 2)
+    own = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (own + MEMORY, own + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
+
+
 def bounded(command: list[str]) -> tuple[int, str, resource.struct_rusage]:
     """Runs a command of ours in a fork. Its status (below 0: the signal that ended it), messages, and what it used."""
     with tempfile.TemporaryFile() as said:
         process = os.fork()
         if process == 0:
-            status = 70
-            try:
-                os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-                os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-                os.dup2(said.fileno(), 2)
-                own = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-                resource.setrlimit(resource.RLIMIT_AS, (own + MEMORY, own + MEMORY))
-                resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
-                from sawtooth.cli.program import status_of
-
-                status = status_of(command)
-            except SystemExit as ended:
-                status = int(ended.code or 0)
-            finally:
-                with contextlib.suppress(Exception):
-                    sys.stderr.flush()
-                os._exit(status)
+            ends(command, lambda: _bound(said.fileno()))
         late = threading.Timer(120, os.kill, (process, signal.SIGKILL))
         late.start()
         _, waited, used = os.wait4(process, 0)

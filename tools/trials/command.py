@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 STUDY = """
 name = "trial"
@@ -25,10 +29,45 @@ seeds = [1, 2]
 POINTS = 12
 
 
-def sawtooth(*arguments: object, **options: object) -> subprocess.Popen[str]:
+def sawtooth(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", *map(str, arguments)]
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **{**streams, **options})  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen(command, text=True, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options})
+
+
+def connection_row(number: int, **words: str) -> dict[str, Any]:
+    """A row of a recording by ``sawtooth watch --record``: its numbers are ``number``, its texts ``words`` or usual."""
+    import pyarrow as pa
+
+    from sawtooth.watch.record import schema
+
+    usual = {"local": "10.0.0.1", "peer": "10.0.0.2", "state": "established", "cc": "cubic", "limit": "path"}
+    usual |= {"why": "", "recovery": "open", "time": "2026-01-01T00:00:00Z", "process": "x", **words}
+    row: dict[str, Any] = {}
+    for field in schema():
+        if pa.types.is_string(field.type):
+            row[field.name] = usual.get(field.name)
+        elif pa.types.is_list(field.type):
+            row[field.name] = []
+        else:
+            row[field.name] = pa.scalar(number).cast(field.type).as_py()
+    return row
+
+
+def ends(command: list[str], prepare: Callable[[], object]) -> NoReturn:
+    """Runs a command in this process, a fork, and ends it with the command's status, or 70 where there is none."""
+    status = 70
+    try:
+        prepare()
+        from sawtooth.cli.program import status_of
+
+        status = status_of(command)
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
 
 
 def finished(arguments: list[object]) -> str:

@@ -11,12 +11,13 @@ import re
 import select
 import signal
 import struct
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tools.trials.command import connection_row, ends
 
 ESCAPES = {
     "OSC 52, the clipboard": "\x1b]52;c;ZWNobyBvd25lZA==\x07",
@@ -119,16 +120,7 @@ def _recorded(home: Path, column: str, text: str) -> list[str]:
 
     from sawtooth.watch.record import schema
 
-    words = {"local": "10.0.0.1", "peer": "10.0.0.2", "state": "established", "cc": "cubic", "limit": "path"}
-    words |= {"why": "", "recovery": "open", "time": "2026-01-01T00:00:00Z", "process": "x"}
-    row: dict[str, Any] = {}
-    for field in schema():
-        if pa.types.is_string(field.type):
-            row[field.name] = words.get(field.name)
-        elif pa.types.is_list(field.type):
-            row[field.name] = []
-        else:
-            row[field.name] = pa.scalar(1).cast(field.type).as_py()
+    row = connection_row(1)
     row[column] = (
         [text.encode(errors="replace").decode()] if column == "unseen" else text.encode(errors="replace").decode()
     )
@@ -298,19 +290,7 @@ def on_terminal(command: list[str], home: Path) -> tuple[int, str]:
     """Runs a command of ours in a fork, on a terminal. Its status, and what the terminal got."""
     process, terminal = pty.fork()
     if process == 0:
-        status = 70
-        try:
-            os.chdir(home)
-            from sawtooth.cli.program import status_of
-
-            status = status_of(command)
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        finally:
-            with contextlib.suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(status)
+        ends(command, lambda: os.chdir(home))
     got, until = b"", time.monotonic() + 60
     while time.monotonic() < until:
         if not select.select([terminal], [], [], 1)[0]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.trials.bombs import bounded
+from tools.trials.command import connection_row
 
 _NUMBERS = (math.nan, math.inf, -math.inf, -1.0, 1e308, -0.0, 2.0**63, None)
 _WHOLE = (-1, 2**63 - 1, -(2**63), 0, None)
@@ -93,18 +94,5 @@ def recordings(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 def _row(number: int) -> dict[str, Any]:
     """A connection of the first look, as it could be."""
-    import pyarrow as pa
-
-    from sawtooth.watch.record import schema
-
-    words = {"local": "10.0.0.1", "peer": f"10.0.0.{number + 2}", "state": "established", "cc": "cubic"}
-    words |= {"limit": "path", "why": "", "recovery": "open", "time": "2026-01-01T00:00:00Z", "process": "x"}
-    row: dict[str, Any] = {}
-    for field in schema():
-        if pa.types.is_string(field.type):
-            row[field.name] = words.get(field.name)
-        elif pa.types.is_list(field.type):
-            row[field.name] = []
-        else:
-            row[field.name] = pa.scalar(number + 1).cast(field.type).as_py()
+    row = connection_row(number + 1, peer=f"10.0.0.{number + 2}")
     return row | {"at_s": 1.0, "connections_total": 50}

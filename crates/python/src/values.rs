@@ -10,8 +10,11 @@ pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Null);
     }
     if let Ok(text) = given.cast::<PyString>() {
-        // Unpaired surrogates, which no file can contain, are replaced.
-        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+        return Ok(match text.to_str() {
+            Ok(text) => Value::Text(text.into()),
+            // Half a surrogate pair is no text, and no file can contain it.
+            Err(_) => Value::Other("str".into(), text.to_string_lossy().into_owned()),
+        });
     }
     if let Ok(flag) = given.cast::<PyBool>() {
         return Ok(Value::Bool(flag.is_true()));

@@ -8,7 +8,7 @@ import math
 import re
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError
 from sawtooth.foreign import json_value
@@ -69,12 +69,12 @@ def value_of(place: str, program: Finished, *, field: str = "measure") -> float:
     if place == "status":
         return float(program.exit_status)
     if place == "seconds":
-        found: object = program.seconds
+        found: Any = program.seconds
     else:
         text = (program.stdout if stream == "stdout" else program.stderr).decode(errors="replace")
         found = _pointed(text, where) if where.startswith("/") else _matched(text, where)
     try:
-        if math.isfinite(number := float(found)):  # type: ignore[arg-type]
+        if math.isfinite(number := float(found)):
             return number
         raise ValueError
     except (TypeError, ValueError):
