@@ -1,8 +1,9 @@
 //! The congestion control of a flow: a name, a variant, or a module given as C sources.
 
+use crate::fields::{counted, one_line, wrong_type};
 use crate::problem::{Problem, Wrong, below, first, one};
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, counted, one_line, table, wrong_type};
+use crate::table::{At, Field, Rule, table};
 use crate::value::{Table, Value};
 use crate::view::View;
 use crate::words::{shown, suggestion};

@@ -1,12 +1,13 @@
 //! Flows and probes.
 
 use crate::control::Control;
+use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::parts::{MAX_CONNECTIONS, MAX_SAMPLES, NAME};
 use crate::problem::{Problem, Wrong, below};
 use crate::schema::{self, Definitions};
 use crate::sources::{Reader, Source};
-use crate::table::{At, Declare, Field, Rule, table, wrong_type};
+use crate::table::{At, Declare, Field, Rule, table};
 use crate::units::{Size, Span};
 use crate::value::Value;
 use crate::view::View;

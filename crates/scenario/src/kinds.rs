@@ -1,9 +1,10 @@
 //! Tables that exist in several kinds, distinguished by their field `kind`.
 
+use crate::fields::not_known;
 use crate::problem::{Problem, Wrong, first, one};
 use crate::python;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, not_known};
+use crate::table::{At, Field, Rule};
 use crate::value::{Table, Value};
 use crate::words;
 

@@ -20,6 +20,7 @@ mod custom;
 mod declared;
 mod draw;
 mod drawn;
+mod fields;
 mod files;
 mod flow;
 mod jitter;

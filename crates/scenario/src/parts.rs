@@ -1,12 +1,13 @@
 //! Tables of topologies and hosts.
 
+use crate::fields::counted;
 use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::policer::Policer;
 use crate::problem::{Wrong, below};
 use crate::queue::QueueModel;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, counted, table};
+use crate::table::{At, Field, Rule, table};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share, TextOr};

@@ -1,5 +1,6 @@
 //! Programs on hosts: commands as they are typed, when others may count on them, and what is read from their output.
 
+use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::network::Network;
 use crate::parts::NAME;
@@ -8,7 +9,7 @@ use crate::problem::{Problem, Wrong, below, one};
 use crate::routing::Router;
 use crate::scenario::Scenario;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table, wrong_type};
+use crate::table::{At, Field, Rule, table};
 use crate::units::{Size, Span};
 use crate::value::{Table, Value};
 use crate::view::View;

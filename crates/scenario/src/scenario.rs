@@ -2,6 +2,7 @@
 
 use crate::compile::{Compiled, compile};
 use crate::control::Control;
+use crate::fields::wrong_type;
 use crate::files::{Files, NoFiles};
 use crate::flow::{Flow, Probe};
 use crate::kinds::Version;
@@ -9,7 +10,7 @@ use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, P
 use crate::problem::{Problem, Wrong, below, first};
 use crate::program::Program;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Declare, Field, Given, Rule, table, wrong_type};
+use crate::table::{At, Declare, Field, Given, Rule, table};
 use crate::units::Span;
 use crate::value::{Table, Value};
 use crate::view::View;

@@ -2,11 +2,12 @@
 
 use crate::arrivals::Arrivals;
 use crate::asks::{Pages, Requests, Video};
+use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
 use crate::problem::{Problem, Wrong};
 use crate::schema::Definitions;
-use crate::table::{At, Field, Rule, table, wrong_type};
+use crate::table::{At, Field, Rule, table};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::view::View;
