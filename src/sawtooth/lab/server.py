@@ -56,7 +56,8 @@ class Server(ThreadingHTTPServer):
     directory is given, the results below it are served too."""
 
     daemon_threads = True
-    request_queue_size = 128
+    # As many as Linux allows by default: a connection that finds the queue full is tried again only a second later.
+    request_queue_size = 4096
 
     def __init__(self, site: Site, port: int = 0, results: Path | None = None) -> None:
         self.workers = Workers()
