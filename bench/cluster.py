@@ -62,11 +62,11 @@ def below() -> dict[int, tuple[int, float]]:
 
 def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) -> dict[str, Any]:
     """One way of running the points; in a process of its own, so that its processor time is known."""
-    from sawtooth.cluster import Cluster
+    from sawtooth.dask import Cluster
+    from sawtooth.io.parallel import fan_out
     from sawtooth.study import Study
     from sawtooth.study.store import sealed
     from sawtooth.study.worker import Outcome, Task, run_point
-    from sawtooth.work import fan_out
 
     seeds = list(range(1, points // 100 + 1))
     vary = {"flows.0.cc": ["cubic", "bbr"], "path.loss": {"from": "0%", "to": "4.9%", "step": "0.1%"}}
@@ -124,13 +124,13 @@ def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) ->
 
 def scheduler(groups: int, workers: int) -> dict[str, float]:
     """What a group of a hundred points costs who submits, passes on and fetches."""
-    from sawtooth.cluster import Cluster, flight
-    from sawtooth.work import fan_out, results
+    from sawtooth.dask import Cluster, scheduler
+    from sawtooth.io.parallel import fan_out, results
 
     size = 100
     payload = [dict(SCENARIO) | {"seed": seed} for seed in range(size)]
-    flight.GROUP_S, flight.A_SECOND = 0.0, sys.maxsize  # a group is one task here, a list of a hundred scenarios
-    flight.AHEAD = 20
+    scheduler.GROUP_S, scheduler.A_SECOND = 0.0, sys.maxsize  # a group is one task here, a list of a hundred scenarios
+    scheduler.AHEAD = 20
     with Cluster(f"local:{workers}") as cluster:
         results(len, [payload] * 100, executor=cluster)
         mine, begun = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
@@ -138,7 +138,7 @@ def scheduler(groups: int, workers: int) -> dict[str, float]:
         now, wall_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic() - begun
         each_s = (now.ru_utime + now.ru_stime - mine.ru_utime - mine.ru_stime) / groups
         before, peak = resident(), [0]
-        flight.AHEAD = groups // workers
+        scheduler.AHEAD = groups // workers
 
         def look() -> None:
             peak[0] = max(peak[0], resident())

@@ -167,8 +167,9 @@ def npm() -> str:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the page of `sawtooth lab` is made of, as modules for node, and the core as WebAssembly (from the cache)."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-    import lab
     import webassembly
+
+    import lab
 
     directory = tmp_path_factory.mktemp("lab")
     try:

@@ -11,7 +11,7 @@ from sawtooth.engines.netns import Netns
 from sawtooth.programs import Finished, finished
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.testbed.printed import Output
+from sawtooth.testbed.program_output import Output
 
 KERNEL = Kernel()
 

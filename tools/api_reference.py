@@ -15,12 +15,12 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 MODULES = {
     "sawtooth": (),
     "sawtooth.study": (),
-    "sawtooth.cluster": (),
+    "sawtooth.dask": (),
     "sawtooth.compare": (),
-    "sawtooth.finding": ("Found", "Frontier", "Answers"),
+    "sawtooth.search": ("Found", "Frontier", "Answers"),
     "sawtooth.stats": (),
-    "sawtooth.congestion": (),
-    "sawtooth.congestion.estimate": ("Estimate", "estimate"),
+    "sawtooth.link_estimate": (),
+    "sawtooth.link_estimate.estimate": ("Estimate", "estimate"),
     "sawtooth.whatif": (),
 }
 """Modules, and the names shown of each. An empty tuple: those of its ``__all__``."""

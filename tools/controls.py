@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from sawtooth.compare.fidelity import Grid
+from sawtooth.compare.fidelity.campaign import Campaign
+from sawtooth.compare.fidelity.differences import answers, compare
+from sawtooth.compare.fidelity.measurements import Ledger, Row
 from sawtooth.engines import sim
-from sawtooth.fidelity import Grid
-from sawtooth.fidelity.campaign import Campaign
-from sawtooth.fidelity.differences import answers, compare
-from sawtooth.fidelity.ledger import Ledger, Row
-from sawtooth.storage import write_json
-from sawtooth.work import cores
+from sawtooth.io.atomic_io import write_json
+from sawtooth.io.parallel import cores
 
 ROOT = Path(__file__).resolve().parents[1]
 TO = ROOT / "src" / "sawtooth" / "data" / "controls.json"
@@ -28,7 +28,7 @@ GRIDS = ("grid", "bbr3", "modules")
 
 
 def distances(grid: Path, jobs: int) -> dict[str, dict[str, Any]]:
-    """Distances by congestion control, as ``sawtooth.controls.Distance``."""
+    """Distances by congestion control, as ``sawtooth.congestion_control.Distance``."""
     read = Grid.load(grid)
     record = Ledger.load(grid.with_name(read.record))
     points, controls = [], {}

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from sawtooth.compare.fidelity.grid import Grid
 from sawtooth.engines import get
-from sawtooth.fidelity.grid import Grid
 from sawtooth.scenario import Scenario
 
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"

@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from sawtooth.finding.space import Space, Values
-from sawtooth.finding.tracing import Traced, Tracing
+from sawtooth.search.frontier_search import Traced, Tracing
+from sawtooth.search.space import Space, Values
 
 SPACE = Space.parse(["path.queue=0.1..4 bdp", "path.loss=0.0001%..1%"])
 NOISE, MOST = 0.03, 2000

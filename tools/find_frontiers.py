@@ -12,9 +12,9 @@ import sys
 
 import find_lines
 
-from sawtooth.finding import Frontier
-from sawtooth.finding.finding import find
 from sawtooth.scenario import Scenario
+from sawtooth.search import Frontier
+from sawtooth.search.find import find
 
 LINES = {"DSL": ("16 Mbit/s", "40 ms"), "office": ("10 Mbit/s", "30 ms")}
 VARY = ["path.queue=0.1..4 bdp", "path.loss=0.0001%..20%"]

@@ -22,12 +22,12 @@ import numpy as np
 
 import sawtooth
 from sawtooth.engines import get
-from sawtooth.finding import Found
-from sawtooth.finding.finding import find
+from sawtooth.io.parallel import results
+from sawtooth.search import Found
+from sawtooth.search.find import find
 from sawtooth.stats import throughput
 from sawtooth.study import Study
 from sawtooth.study.study import Point
-from sawtooth.work import results
 
 STUDY = Path(__file__).parents[1] / "docs" / "explanation" / "find" / "lines.toml"
 FACTOR, STEPS, SEEDS = 1.1, 4, 8

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import sawtooth
 from sawtooth.study import StudyResult, run_study
-from sawtooth.study.counts import COUNTS
+from sawtooth.study.mean_counts import COUNTS
 from sawtooth.study.measures import TITLES
 from sawtooth.study.shares import ALL
 

@@ -22,8 +22,8 @@ from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import SAME
 from sawtooth.capture.identify.replayed import NOISE, Compared, Noise, compared, likeliest
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.io.parallel import results
 from sawtooth.scenario import LINUX_CONTROLS
-from sawtooth.work import results
 
 VIEWS = ("sender", "sender, part", "sender, no start")
 PATHS, EVERY = 93, 3

@@ -24,8 +24,8 @@ from sawtooth.capture.identify.classifier import (
 )
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.io.parallel import results
 from sawtooth.scenario import LINUX_CONTROLS
-from sawtooth.work import results
 
 VIEWS_VERSION = 4
 """Version of ``views``. Stored features of another version are computed again."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import webassembly
 
-from sawtooth import published
+from sawtooth.study import published
 
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from sawtooth.module import interface
+from sawtooth.engines.cc_module import interface
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "module.md"
 MARK = "<!-- Below: written by tools/module_reference.py from the headers; a test compares. Do not edit. -->\n"

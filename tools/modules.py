@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from sawtooth.compare.fidelity.grid import Grid
+from sawtooth.compare.fidelity.measurements import Ledger
 from sawtooth.engines import get
-from sawtooth.fidelity.grid import Grid
-from sawtooth.fidelity.ledger import Ledger
+from sawtooth.io.parallel import cores, results
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import throughput
-from sawtooth.work import cores, results
 
 ARCHIVE = Path("/usr/src/linux-source-6.12.tar.xz")
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"

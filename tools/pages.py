@@ -19,13 +19,13 @@ from pathlib import Path
 from PIL import Image
 
 import sawtooth
-from sawtooth.capture.busiest import read_busiest
+from sawtooth.capture.busiest_connection import read_busiest
 from sawtooth.capture.page import write_page
 from sawtooth.capture.zoom import Zoom
-from sawtooth.congestion import read_series
-from sawtooth.congestion.model import CongestionModel
-from sawtooth.congestion.report import Assumed
-from sawtooth.congestion.report import write_report as write_link
+from sawtooth.link_estimate import read_series
+from sawtooth.link_estimate.model import CongestionModel
+from sawtooth.link_estimate.report import Assumed
+from sawtooth.link_estimate.report import write_report as write_link
 from sawtooth.report import write_report
 
 ROOT = Path(__file__).resolve().parents[1]

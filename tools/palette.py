@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sawtooth.draw import palette
+from sawtooth.figures import palette
 
 PLACE = Path(__file__).resolve().parents[1] / "web" / "draw" / "palette.json"
 

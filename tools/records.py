@@ -17,9 +17,9 @@ from statistics import fmean, median
 from validate import scenario
 
 from sawtooth import Scenario
-from sawtooth.fidelity.grid import Grid
-from sawtooth.fidelity.ledger import Ledger
-from sawtooth.fidelity.record import beside
+from sawtooth.compare.fidelity.grid import Grid
+from sawtooth.compare.fidelity.measurements import Ledger
+from sawtooth.compare.fidelity.record import beside
 
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 

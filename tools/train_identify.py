@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from sawtooth.cluster import Cluster
+from sawtooth.dask import Cluster
+from sawtooth.io.parallel import fan_out
 from sawtooth.scenario import LINUX_CONTROLS
-from sawtooth.work import fan_out
 
 FRAME = 66
 """Bytes of headers in a frame with timestamps, as Linux counts them."""

@@ -24,7 +24,7 @@ from statistics import fmean, median, stdev
 import pandas as pd
 
 from sawtooth import Run, Scenario, run
-from sawtooth.work import results
+from sawtooth.io.parallel import results
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
 SEEDS = (1, 2, 3, 4, 5, 6)

@@ -6,8 +6,8 @@
     python tools/validate_congestion.py features DIRECTORY               # what a model of fewer features would be worth
     python tools/validate_congestion.py field DIRECTORY OUT              # the kernel's series for fidelity/field
 
-Links are drawn at random (sawtooth.congestion.draw). Errors are |estimate / truth − 1|, truth being the mean goodput of
-a flow over the same time. Needs scikit-learn.
+Links are drawn at random (sawtooth.link_estimate.random_links). Errors are |estimate / truth − 1|,
+truth being the mean goodput of a flow over the same time. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sawtooth.congestion import RttSeries
-from sawtooth.congestion.calibrate import Measured, corpus, learn, make, read
-from sawtooth.congestion.draw import ALL, PROBES, USUAL, Link, Within, draw
-from sawtooth.congestion.estimate import Estimate, estimate
-from sawtooth.congestion.features import FEATURES, OF_LOSS, features, vector
-from sawtooth.congestion.gaussian import Gaussian
-from sawtooth.congestion.model import COLUMNS, CongestionModel
-from sawtooth.congestion.surrogate import surrogates
+from sawtooth.link_estimate import RttSeries
+from sawtooth.link_estimate.calibrate import Measured, corpus, learn, make, read
+from sawtooth.link_estimate.estimate import Estimate, estimate
+from sawtooth.link_estimate.features import FEATURES, OF_LOSS, features, vector
+from sawtooth.link_estimate.gaussian import Gaussian
+from sawtooth.link_estimate.model import COLUMNS, CongestionModel
+from sawtooth.link_estimate.random_links import ALL, PROBES, USUAL, Link, Within, draw
+from sawtooth.link_estimate.surrogate import surrogates
 
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "congestion.json"
 SHORT, STREAMS = 300, 5

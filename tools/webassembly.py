@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sawtooth.temporary import cache
+from sawtooth.io.tempdirs import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"

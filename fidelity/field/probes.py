@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from sawtooth.congestion import read_series
-from sawtooth.congestion.estimate import Estimate, estimate
-from sawtooth.congestion.model import CongestionModel
 from sawtooth.errors import SawtoothError
+from sawtooth.link_estimate import read_series
+from sawtooth.link_estimate.estimate import Estimate, estimate
+from sawtooth.link_estimate.model import CongestionModel
 
 TRUTH = "truth.csv"
 MEDIAN, HELD, FACTOR, ANSWERED = 0.10, 0.85, 2.5, 0.80

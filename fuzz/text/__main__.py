@@ -19,7 +19,7 @@ from random import Random
 from fuzz.text.mutate import mutated
 from fuzz.text.targets import TARGETS, Target, seeds
 from sawtooth.errors import SawtoothError
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 
 MOST_S = 2.0
 """Of processor time for one input."""

@@ -33,10 +33,10 @@ def text_of(data: bytes) -> str:
 
 def series(data: bytes) -> None:
     """RTT series: ping, scamper, RIPE Atlas, CSV; checked, and estimated from where they are long enough."""
-    from sawtooth.congestion.checks import check
-    from sawtooth.congestion.estimate import estimate
-    from sawtooth.congestion.inputs import read_series
-    from sawtooth.congestion.series import difference
+    from sawtooth.link_estimate.estimate import estimate
+    from sawtooth.link_estimate.inputs import read_series
+    from sawtooth.link_estimate.series import difference
+    from sawtooth.link_estimate.series_checks import check
 
     _input.write_bytes(data)
     found = read_series(_input)
@@ -49,17 +49,17 @@ def series(data: bytes) -> None:
 
 @functools.cache
 def _shipped_model() -> Any:
-    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.link_estimate.model import CongestionModel
 
     return CongestionModel.default()
 
 
 def measurement(data: bytes) -> None:
     """What ``whatif`` reads, of iperf3 and ss: up to the scenarios that it would replay."""
-    from sawtooth.whatif.estimating import estimate
+    from sawtooth.whatif.estimators import estimate
     from sawtooth.whatif.inputs import observe
     from sawtooth.whatif.replay import draw, middle, scenario
-    from sawtooth.whatif.saved import save_scenario
+    from sawtooth.whatif.scenario_file import save_scenario
 
     _input.write_bytes(data)
     observed = observe(_input)
@@ -81,7 +81,7 @@ def tshark(data: bytes) -> None:
 
 def scenario(data: bytes) -> None:
     """A scenario file: read, compiled, told, written and read again."""
-    from sawtooth.cli.words import describe
+    from sawtooth.cli.scenario_text import describe
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.toml import parse_toml
 
@@ -146,8 +146,8 @@ def study(data: bytes) -> None:
 
 def grid(data: bytes) -> None:
     """A grid of scenarios, and the record of measured runs beside it."""
-    from sawtooth.fidelity.grid import Grid
-    from sawtooth.fidelity.ledger import Ledger
+    from sawtooth.compare.fidelity.grid import Grid
+    from sawtooth.compare.fidelity.measurements import Ledger
 
     _input.write_bytes(data)
     if data.startswith(b"point,"):
@@ -198,7 +198,7 @@ def quantity(data: bytes) -> None:
 
 def wanted(data: bytes) -> None:
     """A comparison as --want and expectations take it: read, and worked out."""
-    from sawtooth.wanted import RATE, SHARE, Amount, parse
+    from sawtooth.scenario.expressions import RATE, SHARE, Amount, parse
 
     for line in text_of(data).split("\n")[:50]:
         with contextlib.suppress(SawtoothError):
@@ -241,7 +241,7 @@ def sql(data: bytes) -> None:
 
 def published(data: bytes) -> None:
     """A table of figures that others published."""
-    from sawtooth.published import load
+    from sawtooth.study.published import load
 
     (_home / "input.csv").write_bytes(data)
     found = load("input.csv", beside=_home)
@@ -276,7 +276,7 @@ def _saved() -> Path:
 
 def model(data: bytes) -> None:
     """A model of persistent congestion, as ``calibrate`` saves it."""
-    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.link_estimate.model import CongestionModel
 
     _input.write_bytes(data)
     CongestionModel.load(_input)

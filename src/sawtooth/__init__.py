@@ -24,12 +24,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sawtooth.api import doctor, find, load, predict, query, report, run, schema, watch
     from sawtooth.capture import Capture, read_capture
     from sawtooth.errors import SawtoothError
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
-    from sawtooth.verbs import doctor, find, load, predict, query, report, run, schema, watch
 
 __all__ = [
     "Capture",
@@ -55,16 +55,16 @@ _HOME = {
     "SawtoothError": "sawtooth.errors",
     "Scenario": "sawtooth.scenario",
     "Study": "sawtooth.study",
-    "doctor": "sawtooth.verbs",
-    "find": "sawtooth.verbs",
-    "load": "sawtooth.verbs",
-    "predict": "sawtooth.verbs",
-    "query": "sawtooth.verbs",
+    "doctor": "sawtooth.api",
+    "find": "sawtooth.api",
+    "load": "sawtooth.api",
+    "predict": "sawtooth.api",
+    "query": "sawtooth.api",
     "read_capture": "sawtooth.capture",
-    "report": "sawtooth.verbs",
-    "run": "sawtooth.verbs",
-    "schema": "sawtooth.verbs",
-    "watch": "sawtooth.verbs",
+    "report": "sawtooth.api",
+    "run": "sawtooth.api",
+    "schema": "sawtooth.api",
+    "watch": "sawtooth.api",
 }
 
 

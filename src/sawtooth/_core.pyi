@@ -202,8 +202,8 @@ def transfers(
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The transfers of a source of kind ``arrivals``, as in a simulation: times in ns since t = 0, in order, and bytes.
 
-    ``arrivals``: JSON as ``sawtooth.compiled.Arrivals`` makes it. ``flow``: the flow's number. Raises ValueError for
-    other JSON.
+    ``arrivals``: JSON as ``sawtooth.scenario.compiled.Arrivals`` makes it. ``flow``: the flow's number. Raises
+    ValueError for other JSON.
     """
 
 @final

@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sawtooth.plain import plain, sentence
+from sawtooth.sanitize import plain, sentence
 
 BAD_INPUT = 2
 FAILURE = 1

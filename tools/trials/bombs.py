@@ -183,7 +183,7 @@ SERIES: dict[str, str] = {
 def bombs(times: int, rng: random.Random, home: Path) -> Counter[str]:
     """Every one of the tables above, or ``times`` of each kind at random."""
     import sawtooth.cli.program
-    import sawtooth.congestion
+    import sawtooth.link_estimate
     import sawtooth.scenario
     import sawtooth.study  # noqa: F401 - so that no fork has to import them
 

@@ -262,7 +262,7 @@ PLACES: dict[str, Callable[[Path, str], list[str]]] = {
 def escapes(times: int, rng: random.Random, home: Path) -> Counter[str]:
     """Each place with each escape, or ``times`` places at random."""
     import sawtooth.cli.program
-    import sawtooth.congestion
+    import sawtooth.link_estimate
     import sawtooth.study  # noqa: F401 - so that no fork has to import them
 
     os.environ |= {"XDG_CACHE_HOME": str(home / "cache"), "COLUMNS": "160"}

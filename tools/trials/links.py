@@ -164,7 +164,7 @@ def _try(held: Counter[str], name: str, command: list[object], victim: Victim, w
 def _unfinished(out: Path, victim: Victim, given: dict[str, object], changed: Callable[[Path], object]) -> None:
     """Results that look like root's own, to be taken up, of which the stranger has changed something."""
     shutil.copytree(given["RESULTS"], out, dirs_exist_ok=True, symlinks=True)  # type: ignore[call-overload]
-    from sawtooth.storage import read_description, write_description
+    from sawtooth.io.atomic_io import read_description, write_description
 
     (directory,) = (path for path in out.glob("trial/2*"))
     description = read_description(directory / "study.json", 1)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+PROGRAM = "sawtooth.engines.cc_module"
+"""The module that a module's process runs, in its command."""
 _DECLARED = """
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -82,15 +84,15 @@ def source(hook: str, act: str) -> str:
 
 def modules(times: int, rng: random.Random, home: Path) -> Counter[str]:
     """Each function with each act, in a random order; what hangs is ended after 1 s here, not 10 or 30."""
-    import sawtooth.module.apart
-    import sawtooth.module.process_watch
+    import sawtooth.engines.cc_module.isolated_process
+    import sawtooth.engines.cc_module.process_watch
     from sawtooth.engines.sim import Sim
     from sawtooth.errors import SawtoothError
     from sawtooth.scenario import Scenario
 
-    sawtooth.module.apart.PATIENCE_S = 1
-    sawtooth.module.process_watch.IDLE_S = 1
-    sawtooth.module.process_watch.MARGIN_S = 0.5
+    sawtooth.engines.cc_module.isolated_process.PATIENCE_S = 1
+    sawtooth.engines.cc_module.process_watch.IDLE_S = 1
+    sawtooth.engines.cc_module.process_watch.MARGIN_S = 0.5
     os.environ["XDG_CACHE_HOME"] = str(home / "cache")
     held = Counter[str]()
     order = [(hook, act) for hook in HOOKS for act in ACTS]
@@ -129,6 +131,6 @@ def _left(before: set[int]) -> list[psutil.Process]:
     found = []
     for one in psutil.process_iter(["cmdline", "status"]):
         words, ended = one.info["cmdline"] or [], one.info["status"] == psutil.STATUS_ZOMBIE
-        if one.pid not in before and not ended and words[:1] == [sys.executable] and "sawtooth.module" in words:
+        if one.pid not in before and not ended and words[:1] == [sys.executable] and PROGRAM in words:
             found.append(one)
     return found

@@ -1,4 +1,4 @@
-/** Form: the figure as JSON. Python writes it (`sawtooth.page.figure`), or a page makes it of what it computes.
+/** Form: the figure as JSON. Python writes it (`sawtooth.figures.web_figure`), or a page makes it of what it computes.
  *
  * Numbers are in columns. A value that is not known is null in JSON and NaN in a Float64Array: a gap.
  */

@@ -1,4 +1,4 @@
-/** What a page calls: `sawtooth.draw(host, figure)`; and what it need not call, since figures in the page draw themselves.
+/** What a page calls: `sawtooth.figures(host, figure)`; and what it need not call, since figures in the page draw themselves.
  *
  * `<script type="application/json" class="figures">` holds a list of figures, `<figure data-figure="NAME">` is where one goes.
  */

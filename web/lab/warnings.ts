@@ -1,4 +1,4 @@
-// What makes figures mean less than they seem to, in the words of the command line (src/sawtooth/meta.py).
+// What makes figures mean less than they seem to, in the words of the command line (src/sawtooth/run/metadata.py).
 
 import type { Asked } from "./asked";
 import { byMarks } from "./control";

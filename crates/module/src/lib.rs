@@ -1,5 +1,5 @@
 //! Congestion controls written for Linux's `struct tcp_congestion_ops`. A C compiler builds a shared library from their
-//! source and the headers in `src/sawtooth/module/include`; this crate loads it.
+//! source and the headers in `src/sawtooth/engines/cc_module/include`; this crate loads it.
 //!
 //! # Why only this crate has `unsafe`
 //!

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.foreign import regular
-from sawtooth.shown import Shown
-from sawtooth.storage import new_directory, write_json, writing
+from sawtooth.io.atomic_io import new_directory, write_json, writing
+from sawtooth.io.displayable import Shown
+from sawtooth.io.untrusted import regular
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -14,7 +14,7 @@ import numpy as np
 
 from sawtooth.capture.identify.trace import Integers, Segments
 from sawtooth.errors import InputError
-from sawtooth.foreign import read_bytes
+from sawtooth.io.untrusted import read_bytes
 
 if TYPE_CHECKING:
     from pandas import Series

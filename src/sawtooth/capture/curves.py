@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sawtooth.capture.graphs import ROUND_TRIPS
 from sawtooth.capture.marks import LIMITS, WINDOW, scale
 from sawtooth.capture.view import View
-from sawtooth.page import Axis, Figure, Panel, Series, Span
+from sawtooth.figures import Axis, Figure, Panel, Series, Span
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sawtooth.capture.marks import DATA, LIMITS, MARKS, RTT, WINDOW, quantity, scale
-from sawtooth.capture.raster import Floats, Raster
+from sawtooth.capture.pixels import Floats, Raster
 from sawtooth.capture.view import View
 from sawtooth.capture.zoom import Zoom
 

@@ -19,13 +19,13 @@ from sawtooth.capture.curves import curves, stretches
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.identify.classifier import Identification
 from sawtooth.capture.marks import LIMITS, MARKS
-from sawtooth.capture.packed import pack
+from sawtooth.capture.packed_columns import pack
 from sawtooth.capture.verdict import verdict
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
-from sawtooth.page import render
-from sawtooth.page.shell import embedded
-from sawtooth.storage import write_bytes
+from sawtooth.figures import render
+from sawtooth.figures.page_shell import embedded
+from sawtooth.io.atomic_io import write_bytes
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,8 +10,8 @@ from sawtooth.capture.graphs import over_time
 from sawtooth.capture.timesequence import time_sequence
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
-from sawtooth.draw.saving import save, styled
-from sawtooth.storage import writing
+from sawtooth.figures.saving import save, styled
+from sawtooth.io.atomic_io import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sawtooth import plain
-from sawtooth.capture.judgement import Judgement
+from sawtooth import sanitize
 from sawtooth.capture.marks import rate
-from sawtooth.columns import aligned
+from sawtooth.capture.summary import Judgement
+from sawtooth.io.text_table import aligned
 
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
@@ -43,7 +43,7 @@ def describe(facts: dict[str, Any], connection: int | None = None, width: int | 
     """Several lines: the capture, then its connections, or one of them in full. ``width`` is the terminal's, in
     characters: a connection that does not fit into one line takes two."""
     wanted = facts["connections"] if connection is None else [facts["connections"][connection]]
-    lines = [_capture(facts), *(f"problem: {plain.sentence(problem)}" for problem in facts["problems"])]
+    lines = [_capture(facts), *(f"problem: {sanitize.sentence(problem)}" for problem in facts["problems"])]
     transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
     transfers.sort(key=lambda transfer: transfer[1]["payload_bytes"], reverse=True)
     if not transfers:
@@ -67,13 +67,13 @@ def _capture(facts: dict[str, Any]) -> str:
     connections, copies = len(facts["connections"]), facts["copies"]
     passed = [f"; {count} packets of {name} are not analyzed" for name, count in facts["not_looked_into"].items()]
     if not facts["packets"]:
-        return f"{plain.where(facts['file'])}: contains no packets"
+        return f"{sanitize.where(facts['file'])}: contains no packets"
     if not connections:
         packets = f"{facts['packets']} packet{'' if facts['packets'] == 1 else 's'}"
         kinds = ", ".join(facts["link_types"])
-        return f"{plain.where(facts['file'])}: {packets} on {kinds}, none of them TCP{''.join(passed)}"
+        return f"{sanitize.where(facts['file'])}: {packets} on {kinds}, none of them TCP{''.join(passed)}"
     return (
-        f"{plain.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
+        f"{sanitize.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
         f"on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
         + (f"; {copies} packets captured on several devices; the copies are ignored" if copies else "")

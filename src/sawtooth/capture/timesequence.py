@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sawtooth.capture.marks import ACK, DATA, DSACK, MARKS, SACK, WINDOW, quantity, scale
-from sawtooth.capture.raster import Floats, Raster
+from sawtooth.capture.pixels import Floats, Raster
 from sawtooth.capture.view import View
 from sawtooth.capture.zoom import Zoom
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sawtooth.capture.identify.classifier import Identification
-from sawtooth.capture.judgement import Judgement
 from sawtooth.capture.marks import quantity, rate
-from sawtooth.draw.palette import shown
+from sawtooth.capture.summary import Judgement
+from sawtooth.figures.palette import shown
 
 _LIMITED = {
     "sender": "the application had nothing to send",

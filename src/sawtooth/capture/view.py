@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.summary import Judgement
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:

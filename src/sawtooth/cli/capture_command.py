@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, tell, width
 from sawtooth.errors import InputError
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 PARTLY = 5
 """Exit status if only part of a capture was analysed: the file is damaged or could not be read to its end."""
@@ -59,7 +59,7 @@ def capture(
       sawtooth capture slow.pcap --html slow.html --identify
     """
     from sawtooth.capture import read_capture
-    from sawtooth.capture.busiest import read_busiest
+    from sawtooth.capture.busiest_connection import read_busiest
     from sawtooth.capture.identify.captured import identify_capture
     from sawtooth.capture.text import describe
     from sawtooth.capture.zoom import Zoom

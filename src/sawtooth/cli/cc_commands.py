@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.command import Group
+from sawtooth.cli.common_options import Group
 from sawtooth.cli.terminal import say, say_folded, width
-from sawtooth.columns import aligned
 from sawtooth.errors import InputError, suggestion
-from sawtooth.plain import plain, where
+from sawtooth.io.text_table import aligned
+from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
-    from sawtooth.controls import Having
+    from sawtooth.congestion_control import Having
 
 _ABSENT = "–"
 
@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
     \b
       sawtooth cc list
     """
-    from sawtooth.controls import FACTS, having
+    from sawtooth.congestion_control import FACTS, having
 
     found = having()
     if as_json:
@@ -81,7 +81,7 @@ def show(
     \b
       sawtooth cc show bbr
     """
-    from sawtooth.controls import having, response
+    from sawtooth.congestion_control import having, response
 
     found = {one.name: one for one in having()}
     if name not in found:
@@ -107,7 +107,7 @@ def show(
 
 
 def _words(one: Having) -> str:
-    from sawtooth.controls import FACTS, distance
+    from sawtooth.congestion_control import FACTS, distance
 
     facts = FACTS.get(one.name)
     lines = [f"{one.name}: {facts.title}" if facts else f"{plain(one.name)}: built into a kernel here"]
@@ -131,7 +131,7 @@ def _kernels(one: Having) -> str:
 
 
 def _described(name: str) -> dict[str, Any]:
-    from sawtooth.controls import FACTS, distance
+    from sawtooth.congestion_control import FACTS, distance
 
     far = distance(name)
     return (asdict(FACTS[name]) if name in FACTS else {}) | {"distance": None if far is None else asdict(far)}

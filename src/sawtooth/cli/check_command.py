@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say, say_folded, tell
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
-    from sawtooth.expect import Judgement
+    from sawtooth.assertions import Judgement
 
 FAILED, CANNOT_TELL = 3, 4
 """Exit status if an expectation fails; and if none fails, but the runs are inconclusive about one."""
@@ -53,7 +53,7 @@ def check(
       sawtooth check one-percent-loss
       sawtooth check one-percent-loss --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
     """
-    from sawtooth.expect import ABSENT, judge
+    from sawtooth.assertions import ABSENT, judge
     from sawtooth.results import place
     from sawtooth.study import Dataset, Study, StudyResult
 
@@ -69,7 +69,7 @@ def check(
     if as_json:
         say(json.dumps(found.describe(), indent=2, ensure_ascii=False))
     else:
-        from sawtooth.expect.text import words
+        from sawtooth.assertions.text import words
 
         say_folded(words(found))
     status = told(found, junit, github)
@@ -82,15 +82,15 @@ def check(
 
 def told(found: Judgement, junit: str | None, github: bool) -> int:
     """Write the machine-readable output and return the exit status. Raises SawtoothError as ``write_bytes`` does."""
-    from sawtooth.expect import FAILS, UNKNOWN
+    from sawtooth.assertions import FAILS, UNKNOWN
 
     if junit is not None:
-        from sawtooth.expect.machines import junit as xml
-        from sawtooth.storage import write_bytes
+        from sawtooth.assertions.machine_formats import junit as xml
+        from sawtooth.io.atomic_io import write_bytes
 
         write_bytes(Path(junit), xml(found))
     if github:
-        from sawtooth.expect.machines import annotated
+        from sawtooth.assertions.machine_formats import annotated
 
         for line in annotated(found):
             tell(line)

@@ -6,9 +6,9 @@ import json
 
 import click
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 
 @click.command(cls=Command, short_help="Remove what killed runs left behind.")

@@ -11,18 +11,18 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.check_command import github_option, junit_option, told
-from sawtooth.cli.command import Program
-from sawtooth.cli.form import form_options
+from sawtooth.cli.common_options import Program
+from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
-from sawtooth.columns import aligned
 from sawtooth.errors import InputError
-from sawtooth.plain import plain, sentence, where
+from sawtooth.io.text_table import aligned
+from sawtooth.sanitize import plain, sentence, where
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.expect import Judgement
+    from sawtooth.assertions import Judgement
     from sawtooth.study import Dataset, Study, StudyResult
 
 _ADD_EXPECT = 'add the table to its file: expect = { goodput = "mean_mbps > 1 Mbit/s" }'
@@ -120,11 +120,11 @@ def run(
       sawtooth run office.toml --set flows.0.cc=bbr --out bbr
       sawtooth run one-percent-loss --engine kernel
     """
-    from sawtooth.expect import judge
-    from sawtooth.expect.seen import refuse_parts
-    from sawtooth.expect.text import words
-    from sawtooth.meta import limit_lines
+    from sawtooth.assertions import judge
+    from sawtooth.assertions.observations import refuse_parts
+    from sawtooth.assertions.text import words
     from sawtooth.report import write_report
+    from sawtooth.run.metadata import limit_lines
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import run_into, run_study
 
@@ -231,7 +231,7 @@ def report(directory: str) -> None:
     \b
       sawtooth report results/office/latest
     """
-    from sawtooth.verbs import report as write
+    from sawtooth.api import report as write
 
     say(f"report: {where(write(directory))}")
 
@@ -250,10 +250,10 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
     \b
       sawtooth show office.toml
     """
-    from sawtooth.cli.words import describe
+    from sawtooth.api import load
+    from sawtooth.cli.scenario_text import describe
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.overrides import parse_assignment
-    from sawtooth.verbs import load
 
     changes = dict(parse_assignment(setting) for setting in settings)
     loaded = load(file)
@@ -285,7 +285,7 @@ def schema(kind: str) -> None:
     \b
       sawtooth schema scenario
     """
-    from sawtooth.verbs import schema as of
+    from sawtooth.api import schema as of
 
     say(json.dumps(of(kind), indent=2))
 
@@ -318,7 +318,7 @@ def studies(as_json: bool) -> None:
 
 def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bool) -> None:
     """A study's rows as a dataset: its path, the means of its points, and the results of its expectations."""
-    from sawtooth.expect.text import words
+    from sawtooth.assertions.text import words
 
     rows = found.read()
     if as_json:
@@ -342,9 +342,9 @@ def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bo
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
     """The study of a file, and the overrides that still must be applied. A scenario becomes a study with one point."""
+    from sawtooth.api import load
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
-    from sawtooth.verbs import load
 
     loaded = load(file)
     if not isinstance(loaded, Scenario):

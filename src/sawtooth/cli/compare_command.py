@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.command import Command
-from sawtooth.cli.form import form_options
+from sawtooth.cli.common_options import Command
+from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
-    from sawtooth.fidelity.record import Measuring
+    from sawtooth.compare.fidelity.record import Measuring
 
 DIFFERS, CANNOT_TELL = 3, 4
 """Exit status if a mean is outside the tolerance; and if none is, but the runs are inconclusive about one."""
@@ -96,13 +96,13 @@ def _runs(runs: tuple[str, ...], within: str | None, omit: str | None, out: str 
     from sawtooth.compare import compare as compare_runs
     from sawtooth.compare.comparison import DEFAULT_TOLERANCE
     from sawtooth.compare.text import words
-    from sawtooth.tables import csv_text
+    from sawtooth.io.csv import csv_text
 
     found = compare_runs(runs, within=within or DEFAULT_TOLERANCE, omit=omit)
     described = json.dumps(found.describe(), indent=2, ensure_ascii=False)
     if out is not None:
         from sawtooth.compare import draw
-        from sawtooth.storage import write_bytes
+        from sawtooth.io.atomic_io import write_bytes
 
         directory = _directory(out)
         write_bytes(directory / "comparison.csv", csv_text(found.table).encode())
@@ -125,8 +125,8 @@ def _grid(
     cluster: Where | None,
 ) -> bool:
     from sawtooth.compare import tolerance
-    from sawtooth.fidelity import compare_on, outside, words
-    from sawtooth.tables import csv_text
+    from sawtooth.compare.fidelity import compare_on, outside, words
+    from sawtooth.io.csv import csv_text
 
     limit = None if within is None else tolerance(within)
     path = None if record is None else Path(record)
@@ -146,7 +146,7 @@ def _grid(
 
 
 def _directory(out: str) -> Path:
-    from sawtooth.storage import writing
+    from sawtooth.io.atomic_io import writing
 
     directory = Path(out)
     with writing(directory):

@@ -27,7 +27,7 @@ def engines(_: click.Context, __: click.Parameter, typed: str) -> list[Completio
 
 def schemas(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the available JSON Schemas."""
-    from sawtooth.verbs import SCHEMAS
+    from sawtooth.api import SCHEMAS
 
     return [CompletionItem(name) for name in SCHEMAS if name.startswith(typed)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say
 
 SHELLS = ("bash", "zsh", "fish")

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.command import Group
+from sawtooth.cli.common_options import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 if TYPE_CHECKING:
-    from sawtooth.bar import Bar
-    from sawtooth.congestion.estimate import Estimate
-    from sawtooth.congestion.model import CongestionModel
-    from sawtooth.congestion.series import RttSeries
+    from sawtooth.io.progress_bar import Bar
+    from sawtooth.link_estimate.estimate import Estimate
+    from sawtooth.link_estimate.model import CongestionModel
+    from sawtooth.link_estimate.series import RttSeries
 
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
@@ -79,8 +79,8 @@ class _Asked:
         rate: str | None,
         pace: str | None,
     ) -> _Asked:
-        from sawtooth.congestion.inputs import read_series
-        from sawtooth.congestion.model import CongestionModel
+        from sawtooth.link_estimate.inputs import read_series
+        from sawtooth.link_estimate.model import CongestionModel
 
         model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
         rtt_s = None if assumed_rtt is None else _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
@@ -122,8 +122,8 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
     \b
       sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
     """
-    from sawtooth.bar import Bar
-    from sawtooth.congestion.estimate import estimate as estimated
+    from sawtooth.io.progress_bar import Bar
+    from sawtooth.link_estimate.estimate import estimate as estimated
 
     answers: list[Estimate] = []
     with Bar("estimating", 1, quiet=is_quiet()) as bar, _named_options():
@@ -156,8 +156,8 @@ def report(out: str, **given: Any) -> None:
     \b
       sawtooth congestion report link.csv --rate "1 Gbit/s" --out link
     """
-    from sawtooth.bar import Bar
-    from sawtooth.congestion.report import Assumed, write_report
+    from sawtooth.io.progress_bar import Bar
+    from sawtooth.link_estimate.report import Assumed, write_report
 
     with Bar("reporting", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
@@ -186,7 +186,7 @@ def _ticking(bar: Bar) -> Iterator[None]:
 
 def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
     """The series of a file, with the link's near end subtracted if it is known."""
-    from sawtooth.congestion.series import difference
+    from sawtooth.link_estimate.series import difference
 
     if base is None and [series.label for series in found] == ["near", "far"]:
         return [difference(found[1], found[0])]
@@ -245,8 +245,8 @@ def calibrate(
     \b
       sawtooth congestion calibrate --rate "100 Mbit/s" --queue "100 ms" --out my-link
     """
-    from sawtooth.congestion.calibrate import corpus, grid, learn, make, usual_flows
-    from sawtooth.congestion.gaussian import scikit
+    from sawtooth.link_estimate.calibrate import corpus, grid, learn, make, usual_flows
+    from sawtooth.link_estimate.gaussian import scikit
 
     # Check for scikit-learn now, not after the long work.
     scikit("gaussian_process")
@@ -272,7 +272,7 @@ def calibrate(
         model = learn(table)
     except ValueError as error:
         raise InputError("out-of-range", str(error), fix="give more --flows, --cc or --seeds") from None
-    from sawtooth.storage import write_bytes
+    from sawtooth.io.atomic_io import write_bytes
 
     write_bytes(directory / "corpus.csv", table.to_csv(index=False).encode())
     model.save(directory / "model.json")

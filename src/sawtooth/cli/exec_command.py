@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth import engines
-from sawtooth.bar import Bar
 from sawtooth.cli import complete
-from sawtooth.cli.command import Command
-from sawtooth.cli.once import Once
+from sawtooth.cli.common_options import Command
+from sawtooth.cli.single_option import Once
 from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, tell, width
-from sawtooth.columns import aligned
 from sawtooth.errors import InputError
-from sawtooth.plain import where
+from sawtooth.io.progress_bar import Bar
+from sawtooth.io.text_table import aligned
 from sawtooth.programs import Finished, finished
+from sawtooth.sanitize import where
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
-    from sawtooth.testbed.printed import Output
+    from sawtooth.testbed.program_output import Output
 
 _ROW = ("cc", "seed", "status", "seconds")
 """Columns of every table of several runs."""
@@ -192,10 +192,10 @@ def _engine(chosen: Engine, output: Output | None) -> Engine:
 def _scenario(
     file: str | None, path: dict[str, str], settings: tuple[str, ...], duration: str | None, seed: int | None
 ) -> Scenario:
+    from sawtooth.api import load
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import Study
-    from sawtooth.verbs import load
 
     if file is None and not path:
         fix = 'give a FILE, or --rate "20 Mbit/s" --rtt "40 ms"'
@@ -259,7 +259,7 @@ class _Printer:
 
 def _bring(run: Run, host: str) -> None:
     """Writes the files of the command's host where the command was given; none is overwritten."""
-    from sawtooth.storage import writing
+    from sawtooth.io.atomic_io import writing
 
     if "collected" in run.tables:
         files = run.tables["collected"]
@@ -350,7 +350,7 @@ def _table(
 ) -> None:
     from statistics import median
 
-    from sawtooth.work import fan_out
+    from sawtooth.io.parallel import fan_out
 
     asked = [
         scenario.set({"seed": seed, **({"host.cc": cc} if cc else {})}) for cc in controls or (None,) for seed in seeds

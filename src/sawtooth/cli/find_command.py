@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.command import Command
-from sawtooth.cli.once import Once
+from sawtooth.cli.common_options import Command
+from sawtooth.cli.single_option import Once
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 
@@ -109,9 +109,9 @@ def find(
       sawtooth find call.toml --vary flows.1.count=1..64 --want "call_mos >= 3.6"
       sawtooth find office.toml --vary path.queue=0.1bdp..4bdp --vary path.loss=0.0001%..1% --want "goodput > 8 Mbit/s"
     """
-    from sawtooth.finding import save, words
+    from sawtooth.api import find as asked
     from sawtooth.scenario.overrides import parse_assignment
-    from sawtooth.verbs import find as asked
+    from sawtooth.search import save, words
 
     overrides = dict(parse_assignment(setting) for setting in settings)
     with workers(cluster, jobs) as executor:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli.command import Command, Group
+from sawtooth.cli.common_options import Command, Group
 from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, say_folded, tell, width
-from sawtooth.columns import aligned
 from sawtooth.errors import InputError, suggestion
-from sawtooth.plain import plain, where
+from sawtooth.io.text_table import aligned
+from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
     from sawtooth.kernel import Kernel
@@ -143,7 +143,7 @@ def list_(as_json: bool) -> None:
     """
     from sawtooth.kernel.additions import DEFAULT
     from sawtooth.kernel.kernel import cache_directory, everything, recipe
-    from sawtooth.kernel.trees import kept
+    from sawtooth.kernel.source_trees import kept
 
     kernels = everything()
     if as_json:

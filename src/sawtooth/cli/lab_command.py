@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say
 from sawtooth.errors import SawtoothError
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 if TYPE_CHECKING:
     from sawtooth.lab import Site

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.command import Group
+from sawtooth.cli.common_options import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 if TYPE_CHECKING:
-    from sawtooth.congestion import Remark, RttSeries
-    from sawtooth.congestion.probe import Measured, Target
+    from sawtooth.link_estimate import Remark, RttSeries
+    from sawtooth.probe import Measured, Target
 
 
 _PROBES = 1100
@@ -117,9 +117,9 @@ def _measure(
     out: str | None,
     as_json: bool,
 ) -> None:
-    from sawtooth.bar import Bar
-    from sawtooth.congestion import read_series
-    from sawtooth.congestion.probe import SILENT, Prober, Recording, open_transport, resolve
+    from sawtooth.io.progress_bar import Bar
+    from sawtooth.link_estimate import read_series
+    from sawtooth.probe import SILENT, Prober, Recording, open_transport, resolve
 
     pace_s, timeout_s = _seconds(pace, "--pace"), _seconds(timeout, "--timeout")
     probes = _probes(count, duration, pace_s)
@@ -210,7 +210,7 @@ class _Stop:
 
 def _told(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | None]:
     """A series, remarks on unusual properties, and the reason if nothing can be estimated from it."""
-    from sawtooth.congestion import check
+    from sawtooth.link_estimate import check
 
     try:
         return series, list(check(series).remarks), None

@@ -1,8 +1,8 @@
 """Sets up the process of the command line: its output streams and signals.
 
 All output of the process goes through these streams, which replace control characters that a terminal would obey
-(``sawtooth.plain.printable``). Only the sequences that update our progress bar are written unchanged, to the stream's
-``own``.
+(``sawtooth.sanitize.printable``). Only the sequences that update our progress bar are written unchanged, to the
+stream's ``own``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from types import FrameType
 from typing import Any
 
 from sawtooth.errors import SawtoothError
-from sawtooth.plain import printable
-from sawtooth.storage import FULL
+from sawtooth.io.atomic_io import FULL
+from sawtooth.sanitize import printable
 
 
 @contextlib.contextmanager

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.command import Command
-from sawtooth.cli.form import form_options
+from sawtooth.cli.common_options import Command
+from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import say, say_folded, width
-from sawtooth.columns import aligned, folded
 from sawtooth.errors import InputError
-from sawtooth.plain import plain, where
+from sawtooth.io.text_table import aligned, folded
+from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -57,7 +57,7 @@ def query(sql: str | None, directory: str, latest: bool, out: str | None, form: 
         return
     found = ask(sql, directory, latest=latest)
     if out is not None:
-        from sawtooth.storage import write_bytes
+        from sawtooth.io.atomic_io import write_bytes
 
         write_bytes(Path(out), _bytes(found, ending))
     if form is not None:

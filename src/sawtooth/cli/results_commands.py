@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say, say_folded, width
-from sawtooth.columns import aligned
-from sawtooth.plain import plain, sentence, where
+from sawtooth.io.text_table import aligned
+from sawtooth.sanitize import plain, sentence, where
 
 if TYPE_CHECKING:
     from sawtooth.results import Entry

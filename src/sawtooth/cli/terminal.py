@@ -12,7 +12,7 @@ import shutil
 import sys
 from typing import Any
 
-from sawtooth.columns import folded
+from sawtooth.io.text_table import folded
 
 _quiet = False
 _log = logging.getLogger("sawtooth")

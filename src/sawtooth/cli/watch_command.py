@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, tell, width
 from sawtooth.errors import INTERRUPTED, InputError, SawtoothError
-from sawtooth.plain import plain, where
+from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
     from sawtooth.watch import Connection, Seen, Watcher
@@ -88,10 +88,10 @@ def watch(
       sawtooth watch --json --count 60 > connections.jsonl
     """
     from sawtooth.watch import Connections, Watcher
-    from sawtooth.watch.awaited import awaited
+    from sawtooth.watch.background_estimates import awaited
     from sawtooth.watch.expected import Expectations
-    from sawtooth.watch.looks import check_interval
-    from sawtooth.watch.looks import looks as looks_of
+    from sawtooth.watch.sampler import check_interval
+    from sawtooth.watch.sampler import looks as looks_of
 
     between_s = 1.0 if interval is None else interval
     check_interval(between_s, "--interval")

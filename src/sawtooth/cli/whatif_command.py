@@ -11,10 +11,10 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.capture_command import PARTLY
-from sawtooth.cli.command import Command
+from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError
-from sawtooth.plain import where
+from sawtooth.sanitize import where
 
 if TYPE_CHECKING:
     from sawtooth.whatif import Observed
@@ -70,7 +70,7 @@ def whatif(
       ss -tin dst 192.0.2.1 | sawtooth whatif -
       sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
     """
-    from sawtooth.bar import Bar
+    from sawtooth.io.progress_bar import Bar
     from sawtooth.whatif import estimate, replay, save_scenario, words
     from sawtooth.whatif.replay import DRAWS
 

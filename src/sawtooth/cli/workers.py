@@ -12,7 +12,7 @@ import click
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
-    from sawtooth.cluster import Cluster
+    from sawtooth.dask import Cluster
 
 
 class Where(NamedTuple):
@@ -64,6 +64,6 @@ def workers(where: Where | None, jobs: int | None) -> AbstractContextManager[Clu
         raise InputError(
             "bad-usage", "a cluster has its own workers", field="--jobs", fix="remove --jobs, or use --cluster local:N"
         )
-    from sawtooth.cluster import Cluster
+    from sawtooth.dask import Cluster
 
     return Cluster(where.cluster, ca=where.ca, certificate=where.certificate, key=where.key)

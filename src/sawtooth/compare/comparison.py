@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.subject import ALL_FLOWS, Cell, Subject
 from sawtooth.errors import InputError
-from sawtooth.shown import Shown
+from sawtooth.io.displayable import Shown
 from sawtooth.stats import change_percent, interval, of_runs
 from sawtooth.stats.interval import SEEDS, Interval, Mean
-from sawtooth.study.means import Course, beginnings
+from sawtooth.study.interval_text import Course, beginnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.comparison import Comparison
 from sawtooth.compare.subject import ALL_FLOWS
-from sawtooth.draw.palette import GRID, MARKERS, MUTED, colour
-from sawtooth.draw.saving import save, styled
+from sawtooth.figures.palette import GRID, MARKERS, MUTED, colour
+from sawtooth.figures.saving import save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -84,7 +84,7 @@ class Subject:
     def load(cls, directory: Path | str, *, omit: str | None = None) -> Subject:
         """Reads what ``Run.save`` or a study wrote; ``omit`` replaces the warm-up of its scenarios.
 
-        ``directory`` is a path, or a name as ``sawtooth.results.place`` accepts. Raises SawtoothError ``not-a-result``
+        ``directory`` is a path, or a name as ``sawtooth.results.lookup`` accepts. Raises SawtoothError ``not-a-result``
         or ``file-not-found``, or ``out-of-range`` if ``omit`` leaves nothing.
         """
         where = place(directory)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
-from sawtooth.columns import aligned
 from sawtooth.compare.comparison import INSIDE, OUTSIDE, UNKNOWN, Comparison
-from sawtooth.plain import plain, sentence, where
-from sawtooth.study.means import of_time
+from sawtooth.io.text_table import aligned
+from sawtooth.sanitize import plain, sentence, where
+from sawtooth.study.interval_text import of_time
 
 _HEADER = (
     *("point", "reference", "mean", "difference", "95% interval"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from sawtooth.doctor import host, probe, tracing
 from sawtooth.errors import SawtoothError
-from sawtooth.temporary import directory
+from sawtooth.io.tempdirs import directory
 
 MODULE = "module"
 """The value for a kernel module that is on disk but not loaded. The kernel loads it at first use; the examination does
@@ -133,11 +133,11 @@ def _netns(found: dict[str, Any]) -> tuple[list[str], dict[str, bool]]:
     if not (may["net_admin"] and may["sys_admin"]):
         reasons.insert(0, "privileges: run it as root (it needs CAP_NET_ADMIN and CAP_SYS_ADMIN)")
         return reasons, {}
-    from sawtooth.testbed import survey
+    from sawtooth.testbed import kernel_features
 
     reasons += _source()
     try:
-        return reasons, {name: bool(able) for name, able in vars(survey.place()).items()}
+        return reasons, {name: bool(able) for name, able in vars(kernel_features.place()).items()}
     except SawtoothError as error:
         return [*reasons, _sentence(error)], {}
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines.lacks import simulated
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.temporary import directory, locked
+from sawtooth.io.tempdirs import directory, locked
 
 if TYPE_CHECKING:
-    from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.kernel import Kernel as Installed
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
-    from sawtooth.testbed.printed import Output
+    from sawtooth.scenario.compiled import Compiled
+    from sawtooth.testbed.program_output import Output
 
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
@@ -62,8 +62,8 @@ class Kernel:
         """
         from sawtooth import programs
         from sawtooth.testbed import outcome
-        from sawtooth.testbed.place import Place
-        from sawtooth.testbed.printed import Printed
+        from sawtooth.testbed.program_output import Printed
+        from sawtooth.testbed.target_kernel import Place
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
@@ -116,12 +116,12 @@ def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
     Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``.
     """
     from sawtooth import programs
-    from sawtooth.testbed import refusals
+    from sawtooth.testbed import unsupported
     from sawtooth.testbed.compiler import source
-    from sawtooth.testbed.place import Place
+    from sawtooth.testbed.target_kernel import Place
 
     compiled, traffic = scenario.compile(), programs.traffic(scenario)
-    refusals.check(compiled, traffic, Place(), where="the engine kernel")
+    unsupported.check(compiled, traffic, Place(), where="the engine kernel")
     found = _kernel(compiled)
     programs.check(scenario)
     for control, field in programs.controls(scenario).values():
@@ -132,7 +132,7 @@ def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
     _check_queues(compiled, found)
     called = _called(compiled, found)
     _words(compiled)
-    refusals.check_tools(traffic, capture=capture)
+    unsupported.check_tools(traffic, capture=capture)
     source()
     return called
 
@@ -239,7 +239,7 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
 
 def _check_parameters(compiled: Compiled, index: int) -> None:
     """Asks the module of this flow, in a separate process, whether it accepts the parameters."""
-    from sawtooth.module import Apart, Wanted
+    from sawtooth.engines.cc_module import Apart, Wanted
 
     flow = compiled.flows[index]
     assert flow.module is not None
@@ -272,7 +272,7 @@ def _check_control(name: str, found: Installed, field: str) -> None:
 
 def _check_queues(compiled: Compiled, found: Installed) -> None:
     """Raises SawtoothError ``unsupported`` for a queue that the kernel is too old for."""
-    from sawtooth.compiled import DualPi2
+    from sawtooth.scenario.compiled import DualPi2
 
     version = tuple(int(part) for part in re.findall(r"\d+", found.version)[:2])
     if version < _DUALPI2_SINCE and any(isinstance(one.discipline, DualPi2) for one in compiled.transmitters):

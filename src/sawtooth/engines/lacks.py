@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError
 from sawtooth.scenario import LINUX_CONTROLS
+from sawtooth.scenario.compiled import Compiled
 
 _FIX = "use --engine sim, or kernel"
 _KERNEL = "use --engine kernel, or netns where this host's kernel has it"

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.compiled import Compiled, Host, Link
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, suggestion
-from sawtooth.frames import MSS, frame_bytes
-from sawtooth.meta import idle
 from sawtooth.run import Run
+from sawtooth.run.metadata import idle
 from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
+from sawtooth.scenario.compiled import Compiled, Host, Link
+from sawtooth.scenario.header_sizes import MSS, frame_bytes
 
 if TYPE_CHECKING:
     from pandas import DataFrame

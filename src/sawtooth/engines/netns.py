@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
-    from sawtooth.testbed.printed import Output
+    from sawtooth.testbed.program_output import Output
 
 _POLL_S = 0.1
 _GROUP_END_S = 5.0
@@ -58,20 +58,20 @@ class Netns:
         ``bad-measure`` of programs; ``unwritable-output`` and ``disk-full`` for captures.
         """
         from sawtooth import programs
-        from sawtooth.temporary import directory as run_directory
-        from sawtooth.testbed import outcome, remarks, survey
+        from sawtooth.io.tempdirs import directory as run_directory
+        from sawtooth.testbed import kernel_features, outcome, remarks
         from sawtooth.testbed.apply import remove
         from sawtooth.testbed.cleaning import clean
         from sawtooth.testbed.names import prefix
         from sawtooth.testbed.plan import build
-        from sawtooth.testbed.printed import Printed
+        from sawtooth.testbed.program_output import Printed
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
         # Remains of runs that were killed.
         clean()
         captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
-        place, own = survey.place(), prefix()
+        place, own = kernel_features.place(), prefix()
         names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]
         begun, before = time.perf_counter(), _processor_ticks()
         with run_directory() as directory:
@@ -88,7 +88,7 @@ class Netns:
             share = busy / max(1, all_ticks)
             meta: dict[str, Any] = {
                 "place": vars(place),
-                "hz": survey.hz(),
+                "hz": kernel_features.hz(),
                 "processors_busy": share,
                 "wall_s": time.perf_counter() - begun,
                 "warnings": [*remarks.busy(share), *remarks.real_time(place, scenario.compile())],
@@ -105,16 +105,16 @@ ENGINE: Engine = Netns()
 def _check(scenario: Scenario, *, capture: bool) -> None:
     """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
     from sawtooth import programs
-    from sawtooth.testbed import refusals, survey
+    from sawtooth.testbed import kernel_features, unsupported
     from sawtooth.testbed.compiler import source
     from sawtooth.testbed.names import prefix
     from sawtooth.testbed.plan import build
 
     compiled, traffic = scenario.compile(), programs.traffic(scenario)
-    place, where = survey.place(), "this host's kernel"
-    refusals.check(compiled, traffic, place, where=where)
-    refusals.check_kinds(compiled, build(compiled, place, prefix()), survey.lacking, where=where)
-    hz = survey.hz()
+    place, where = kernel_features.place(), "this host's kernel"
+    unsupported.check(compiled, traffic, place, where=where)
+    unsupported.check_kinds(compiled, build(compiled, place, prefix()), kernel_features.lacking, where=where)
+    hz = kernel_features.hz()
     if hz is not None and hz != compiled.hosts[0].hz:
         message = f"this host's kernel has HZ {hz}, and nothing can change that"
         raise InputError("unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel")
@@ -124,15 +124,15 @@ def _check(scenario: Scenario, *, capture: bool) -> None:
     for index, flow in enumerate(compiled.flows):
         if flow.datagrams is None:
             _check_control(flow.cc, f"flows.{index}.cc")
-    refusals.check_tools(traffic, capture=capture)
+    unsupported.check_tools(traffic, capture=capture)
     source()
 
 
 def _check_control(name: str, field: str) -> None:
     """Raises SawtoothError ``unsupported`` for a congestion control that this host's kernel lacks."""
-    from sawtooth.testbed import survey
+    from sawtooth.testbed import kernel_features
 
-    if not survey.has_congestion_control(name):
+    if not kernel_features.has_congestion_control(name):
         fix = f"modprobe tcp_{name}, or use --engine kernel"
         raise InputError("unsupported", f"this host's kernel has no {name}", field=field, fix=fix)
 

@@ -10,18 +10,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth import meta
-from sawtooth.compiled import Compiled
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.frames import CLIENT_PORT, PORTS, frame_bytes
-from sawtooth.rows import Growing
-from sawtooth.run import Run
-from sawtooth.storage import ASIDE, writing
+from sawtooth.io.atomic_io import ASIDE, writing
+from sawtooth.io.table_store import Growing
+from sawtooth.run import Run, metadata
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.header_sizes import CLIENT_PORT, PORTS, frame_bytes
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
-    from sawtooth.module import Wanted
+    from sawtooth.engines.cc_module import Wanted
     from sawtooth.scenario import Scenario
 
 EVENTS_A_SLICE = 200_000
@@ -121,13 +120,13 @@ class Sim:
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
         tables = growing.finish()
-        limited = meta.limits(compiled, tables)
+        limited = metadata.limits(compiled, tables)
         described: dict[str, Any] = {
-            "names": meta.names(compiled),
+            "names": metadata.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
             "limits": limited,
-            "warnings": meta.warnings(scenario, tables, limited),
+            "warnings": metadata.warnings(scenario, tables, limited),
             # Differs from run to run, unlike everything else.
             "wall_s": time.perf_counter() - begun,
         }
@@ -198,7 +197,7 @@ _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
 
 def _wanted(compiled: Compiled) -> dict[int, Wanted]:
     """The modules of flows, by flow number."""
-    from sawtooth.module import Wanted
+    from sawtooth.engines.cc_module import Wanted
 
     return {
         index: Wanted(module.sources, compiled.hosts[compiled.source(flow)].hz, module.parameters, module.name)
@@ -210,7 +209,7 @@ def _wanted(compiled: Compiled) -> dict[int, Wanted]:
 def _check_modules(compiled: Compiled) -> None:
     """Compiles what is not in the cache, so that errors in a source are reported before anything runs."""
     for index, wanted in _wanted(compiled).items():
-        from sawtooth.module import build
+        from sawtooth.engines.cc_module import build
 
         try:
             build(wanted.sources, wanted.hz)
@@ -225,7 +224,7 @@ def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[An
     if not wanted:
         yield _core().Simulation(compiled.to_json(), files)
         return
-    from sawtooth.module import Apart
+    from sawtooth.engines.cc_module import Apart
 
     with Apart(compiled.to_json(), files, wanted) as apart:
         yield apart

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.foreign import read_bytes
-from sawtooth.plain import plain
+from sawtooth.io.untrusted import read_bytes
+from sawtooth.sanitize import plain
 
 LARGEST_BYTES = 16 << 20
 """Largest size of a patch or source file, in bytes."""

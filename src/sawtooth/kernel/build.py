@@ -20,7 +20,8 @@ from os import PathLike
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.kernel import needs, provenance, source, trees
+from sawtooth.io.atomic_io import new_directory, write_json, writing
+from sawtooth.kernel import prerequisites, provenance, source, source_trees
 from sawtooth.kernel.additions import FOLDER, Additions
 from sawtooth.kernel.guest import Guest
 from sawtooth.kernel.kernel import (
@@ -36,7 +37,6 @@ from sawtooth.kernel.kernel import (
     recipe,
 )
 from sawtooth.kernel.source import Source
-from sawtooth.storage import new_directory, write_json, writing
 
 RATES = (100, 250, 300, 1000)
 """Timer frequencies (HZ) that Linux offers. Hosts in scenarios can have the same ones."""
@@ -82,7 +82,7 @@ def build(
     tell = progress or (lambda what, fraction: None)
     added = Additions.read(name=name, patches=patches, modules=modules, names=names)
     tell("checking tools and source", None)
-    needs.check(lambda what: tell(what, None))
+    prerequisites.check(lambda what: tell(what, None))
     chosen = source.locate(source_path)
     cache = cache_directory()
     with writing(cache):
@@ -101,7 +101,7 @@ def build(
             if added.name and (other.name, other.hz) == (added.name, hz) and other.path.parent != target:
                 other.remove()
         # A user who adds patches or modules will probably build again. The kept tree then needs only a partial compile.
-        trees.tidy(work, tell, keep=bool(added.modules or added.patches))
+        source_trees.tidy(work, tell, keep=bool(added.modules or added.patches))
         return ready
 
 
@@ -114,7 +114,7 @@ def remove_trees(progress: Progress | None = None) -> list[Path]:
     with _locked(cache / "build.lock", tell):
         found = sorted(path for path in (cache / "build").glob("*") if path.is_dir())
         for work in found:
-            trees.remove(work, tell)
+            source_trees.remove(work, tell)
         return found
 
 
@@ -128,7 +128,9 @@ def _build(
     tree, log = work / "tree", work / "make.log"
     with writing(work):
         work.mkdir(parents=True, exist_ok=True)
-    needs.check_space(work, sum(path.stat().st_size for path in tree.rglob("*.o")) + 1_500_000_000 * tree.exists())
+    prerequisites.check_space(
+        work, sum(path.stat().st_size for path in tree.rglob("*.o")) + 1_500_000_000 * tree.exists()
+    )
     clock = _Clock(work / "seconds")
     with clock:
         checked = provenance.check(chosen.path, chosen.sha256)
@@ -140,7 +142,7 @@ def _build(
         with writing(tree):
             added.lay(tree)
     version = source.version(tree)
-    again = trees.is_whole(work)
+    again = source_trees.is_whole(work)
     with clock:
         if not (work / "configured").exists():
             tell("configuring", None)
@@ -176,7 +178,7 @@ def _build(
                 "build_s": round(clock.total(), 1),
             }
             write_json(aside / DESCRIPTION, about)
-    trees.finished(work)
+    source_trees.finished(work)
     kernel = load(target)
     if kernel is None:
         raise SawtoothError("build-failed", "the kernel vanished from the cache", file=target, fix="build it again")

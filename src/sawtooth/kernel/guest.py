@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth import temporary
 from sawtooth.errors import SawtoothError
+from sawtooth.io import tempdirs
 from sawtooth.kernel.kernel import Kernel, data
 
 SHARE = "/run/sawtooth"
@@ -90,7 +90,7 @@ class Guest:
         status = share / ".exit"
         status.unlink(missing_ok=True)
         begun = time.monotonic()
-        with temporary.directory() as directory:
+        with tempdirs.directory() as directory:
             self._fill(directory, argv, env or {})
             ended = self._keep(directory, share, timeout_s, poll, places)
             console = _tail(directory / "console")
@@ -149,7 +149,7 @@ class Guest:
         places: Sequence[Path],
     ) -> dict[str, float]:
         """Run the kernel under a keeper process, which cleans up even when this process is killed."""
-        keeper = Path(__file__).with_name("keeper.py")
+        keeper = Path(__file__).with_name("guest_keeper.py")
         order = {
             "command": self._command(),
             "directory": str(directory.resolve()),

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import SawtoothError
-from sawtooth.storage import read_json, writing
-from sawtooth.temporary import cache
+from sawtooth.io.atomic_io import read_json, writing
+from sawtooth.io.tempdirs import cache
 
 DESCRIPTION = "kernel.json"
 BINARY = "linux"

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.storage import checksum
+from sawtooth.io.atomic_io import checksum
 
 ARCHIVES = Path("/var/cache/apt/archives")
 """Where apt keeps downloaded packages, if it is configured to keep them."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.kernel import needs
-from sawtooth.storage import ASIDE, checksum, writing
+from sawtooth.io.atomic_io import ASIDE, checksum, writing
+from sawtooth.kernel import prerequisites
 
 PACKAGE = "linux-source-6.12"
 PACKAGED = Path("/usr/src/linux-source-6.12.tar.xz")
@@ -176,7 +176,7 @@ def locate(given: Path | str | None = None) -> Source:
     """
     if given is None:
         if not PACKAGED.exists():
-            needs.install([PACKAGE])
+            prerequisites.install([PACKAGE])
         return _tarball(PACKAGED)
     path = Path(given).absolute()
     if not path.exists():

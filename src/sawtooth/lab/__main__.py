@@ -64,19 +64,19 @@ def described(error: SawtoothError) -> dict[str, Any]:
 
 def _answer(question: dict[str, Any], tell: Any) -> None:
     if question["do"] == "run":
-        from sawtooth.lab import asked, native
+        from sawtooth.lab import native_run, requests
 
-        native.run(asked.read(question["text"], question["type"]), question["every_ms"], tell)
+        native_run.run(requests.read(question["text"], question["type"]), question["every_ms"], tell)
         return
     if question["do"] == "open":
-        from sawtooth.lab import opened
+        from sawtooth.lab import result_page
 
-        told = opened.told(Path(question["directory"]))
+        told = result_page.told(Path(question["directory"]))
     else:
-        from sawtooth.lab import compared
+        from sawtooth.lab import comparison_page
 
         directories = [Path(one) for one in question["directories"]]
-        told = compared.told(directories, question["within"], question["omit"])
+        told = comparison_page.told(directories, question["within"], question["omit"])
     tell({"kind": "told"}, json.dumps(told, allow_nan=False).encode())
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import plain, where
+from sawtooth.io.atomic_io import not_a_result, read_json, reason
 from sawtooth.results.listing import entry, results_below
-from sawtooth.storage import not_a_result, read_json, reason
+from sawtooth.sanitize import plain, where
 from sawtooth.study import store
 
 MOST = 10_000

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sawtooth.errors import BAD_INPUT, InputError, SawtoothError
-from sawtooth.lab import asked
+from sawtooth.lab import requests
 from sawtooth.lab.results import Results
 from sawtooth.lab.site import KINDS, Site
 from sawtooth.lab.workers import Gone, Workers
@@ -276,8 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _sent(self) -> tuple[str, str]:
         """The text of the request's body and its type. Raises InputError."""
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-        if kind not in (asked.JSON, asked.TOML):
-            fix = f"send {asked.TOML}, or {asked.JSON}"
+        if kind not in (requests.JSON, requests.TOML):
+            fix = f"send {requests.TOML}, or {requests.JSON}"
             raise InputError("wrong-type", "that is not a scenario", field="Content-Type", fix=fix)
         length = self.headers.get("Content-Length") or ""
         size = int(length) if length.isascii() and length.isdigit() and len(length) < 13 else None

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.storage import write_bytes, writing
+from sawtooth.io.atomic_io import write_bytes, writing
 
 KINDS = {
     "index.html": "text/html; charset=utf-8",

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sawtooth.errors import SawtoothError
-from sawtooth.work import cores
+from sawtooth.io.parallel import cores
 
 LARGEST_FRAME = 256 << 20
 _POLL_S = 0.2

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.draw.palette import shown
-from sawtooth.draw.panels import value_text
+from sawtooth.figures.palette import shown
+from sawtooth.figures.panels import value_text
 from sawtooth.report import headline
-from sawtooth.report.words import counted, known, number, percent, short, signed
+from sawtooth.report.number_text import counted, known, number, percent, short, signed
 from sawtooth.stats import ceiling
 from sawtooth.study import estimates
 from sawtooth.study.measures import measured

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.draw.lines import LineFigure
-from sawtooth.draw.palette import shown
-from sawtooth.draw.panels import TOGETHER, Layout, PanelFigure
-from sawtooth.report import applied, measured, probes, response, windows
-from sawtooth.study.means import intervals, means
+from sawtooth.figures.lines import LineFigure
+from sawtooth.figures.palette import shown
+from sawtooth.figures.panels import TOGETHER, Layout, PanelFigure
+from sawtooth.report import application_figures, measure_figures, probes, response, time_figures
+from sawtooth.study.interval_text import intervals, means
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import Roles
@@ -29,7 +29,7 @@ def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
     layout = _layout_of(result, result.pooled, result.study.roles())
     # With a single value of x there is nothing to plot against, and a single box is only five numbers.
     asked = result.study.report.plots
-    alone = ["time", "window", *probes.MAKERS, "latency", "latency-cdf", "completion", *applied.MAKERS]
+    alone = ["time", "window", *probes.MAKERS, "latency", "latency-cdf", "completion", *application_figures.MAKERS]
     alone += ["distribution"] * (len(result.pooled) > 1)
     names = [name for name in asked if len(layout.x_values) > 1 or name in alone]
     of_probes = probes.figures(result, layout, names)
@@ -189,7 +189,7 @@ _MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure | LineFigure]] = 
     "compare": _compare,
     "share": _share,
     "response": response.figure,
-    "window": windows.figure,
-    **measured.MAKERS,
-    **applied.MAKERS,
+    "window": time_figures.figure,
+    **measure_figures.MAKERS,
+    **application_figures.MAKERS,
 }

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.draw.panels import value_text
+from sawtooth.figures.panels import value_text
+from sawtooth.report.number_text import number, short, signed
 from sawtooth.report.points import said
-from sawtooth.report.words import number, short, signed
 from sawtooth.stats import change_percent
 from sawtooth.study.directions import flows_of, mean_of, opposite
 from sawtooth.study.result import StudyResult

@@ -7,34 +7,34 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.draw.figure import Figure
-from sawtooth.draw.fonts import families
-from sawtooth.draw.lines import LineFigure
-from sawtooth.draw.palette import shown
-from sawtooth.draw.panels import PanelFigure, value_text
 from sawtooth.errors import SawtoothError
-from sawtooth.page import Figure as PageFigure
-from sawtooth.page import render
-from sawtooth.plain import plain
+from sawtooth.figures import Figure as PageFigure
+from sawtooth.figures import render
+from sawtooth.figures.figure import Figure
+from sawtooth.figures.fonts import families
+from sawtooth.figures.lines import LineFigure
+from sawtooth.figures.palette import shown
+from sawtooth.figures.panels import PanelFigure, value_text
+from sawtooth.io.atomic_io import write_bytes, writing
+from sawtooth.io.csv import csv_text
 from sawtooth.programs import Finished, finished
 from sawtooth.report import cards, headline, path
-from sawtooth.report.drawn import drawn as for_page
 from sawtooth.report.figures import figures
-from sawtooth.report.plots import draw
-from sawtooth.report.words import counted, known, number, percent, short, signed
+from sawtooth.report.number_text import counted, known, number, percent, short, signed
+from sawtooth.report.static_figures import draw
+from sawtooth.report.web_figures import drawn as for_page
 from sawtooth.run import Run
+from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
-from sawtooth.storage import write_bytes, writing
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
-from sawtooth.study.counts import COUNTS
 from sawtooth.study.directions import mean_of, opposite
-from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
+from sawtooth.study.interval_text import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
+from sawtooth.study.mean_counts import COUNTS
 from sawtooth.study.measures import RPM, measured
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE
-from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sawtooth.compiled import Compiled
-from sawtooth.draw.palette import shown
-from sawtooth.frames import frame_bytes
+from sawtooth.figures.palette import shown
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.header_sizes import frame_bytes
 from sawtooth.stats.path import slowest, trip_s
 from sawtooth.study.result import StudyResult
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.draw.lines import Line, LineFigure, Panel
-from sawtooth.draw.palette import colour, shown
-from sawtooth.draw.panels import Layout, value_text
+from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.palette import colour, shown
+from sawtooth.figures.panels import Layout, value_text
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
@@ -151,8 +151,8 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFi
     refuse."""
     import pandas as pd
 
-    from sawtooth.congestion.assumed import assumed_rtts
-    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.link_estimate.model import CongestionModel
+    from sawtooth.link_estimate.wrong_rtt import assumed_rtts
 
     model = CongestionModel.default()
     rows: list[dict[str, Any]] = []
@@ -195,7 +195,7 @@ def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
     """RTTs of the last series of probes, for the first seed, at the baseline and at the highlighted value of ``x``."""
     import pandas as pd
 
-    from sawtooth.congestion.inputs.run import read
+    from sawtooth.link_estimate.inputs.run import read
 
     panels: list[Panel] = []
     lines: list[Line] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.draw.lines import Line, LineFigure, Panel
-from sawtooth.draw.palette import BEHIND, INK, colour, shown
-from sawtooth.draw.panels import ACROSS, TOGETHER, Layout
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
+from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.palette import BEHIND, INK, colour, shown
+from sawtooth.figures.panels import ACROSS, TOGETHER, Layout
 from sawtooth.stats import throughput
 from sawtooth.study.result import StudyResult
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.io.atomic_io import ASIDE, is_sealed, not_a_result, read_description, read_json
 from sawtooth.run import FORMAT as RUN_FORMAT
 from sawtooth.run import Run, is_saved
-from sawtooth.storage import ASIDE, is_sealed, not_a_result, read_description, read_json
 from sawtooth.study import store
 
 State = Literal["whole", "running", "interrupted", "damaged", "newer"]

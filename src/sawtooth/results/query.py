@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.results.listing import listing
-from sawtooth.results.place import HOME
-from sawtooth.results.scanned import scanned
+from sawtooth.results.lookup import HOME
+from sawtooth.results.parquet_scan import scanned
 from sawtooth.results.views import ABOUT, NAMES, Place, Views, tables, uniform
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.io.atomic_io import read_json
 from sawtooth.results.listing import Entry
 from sawtooth.run import TABLES
-from sawtooth.storage import read_json
 from sawtooth.study import store
 
 if TYPE_CHECKING:

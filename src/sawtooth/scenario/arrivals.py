@@ -6,8 +6,8 @@ import csv
 from functools import lru_cache
 
 from sawtooth.errors import InputError
-from sawtooth.foreign import decimal, read_bytes
-from sawtooth.plain import plain
+from sawtooth.io.untrusted import decimal, read_bytes
+from sawtooth.sanitize import plain
 from sawtooth.scenario.sizes import lines_of, version
 
 MOST = 1_000_000

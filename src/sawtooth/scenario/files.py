@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sawtooth.compiled import Opportunities
 from sawtooth.scenario.arrivals import Listed, read_transfers
+from sawtooth.scenario.compiled import Opportunities
 from sawtooth.scenario.jitter import read_deviations
 from sawtooth.scenario.sizes import read_cdf
 from sawtooth.scenario.sources import content_digest

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from sawtooth.errors import InputError
-from sawtooth.foreign import read_bytes
-from sawtooth.plain import plain
+from sawtooth.io.untrusted import read_bytes
+from sawtooth.sanitize import plain
 from sawtooth.scenario.sizes import lines_of, version
 
 _MOST_DEVIATIONS = 16 * 1024

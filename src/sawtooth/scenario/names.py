@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sawtooth.errors import InputError
-from sawtooth.plain import is_plain, plain
+from sawtooth.sanitize import is_plain, plain
 
 
 def one_line(value: str) -> str:

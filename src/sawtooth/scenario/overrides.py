@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sawtooth.errors import InputError
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 from sawtooth.scenario.toml import parse_toml
 
 

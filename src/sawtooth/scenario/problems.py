@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 
 # For each of pydantic's types of problem: what is needed, and an example.
 _TYPES = {

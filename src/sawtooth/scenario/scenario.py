@@ -10,10 +10,10 @@ from pathlib import Path as FilePath
 from typing import Any, Self
 
 from sawtooth import _core
-from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import is_plain
+from sawtooth.sanitize import is_plain
 from sawtooth.scenario import tables as views
+from sawtooth.scenario.compiled import Compiled
 from sawtooth.scenario.files import FILES
 from sawtooth.scenario.sources import anchored
 from sawtooth.scenario.toml import read_toml

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from sawtooth.errors import InputError
-from sawtooth.foreign import decimal, read_bytes
-from sawtooth.plain import plain
+from sawtooth.io.untrusted import decimal, read_bytes
+from sawtooth.sanitize import plain
 
 MOST_POINTS = 100_000
 """Most points of a distribution."""

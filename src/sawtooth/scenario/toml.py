@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, nearest
-from sawtooth.foreign import deeper_than, read_bytes
+from sawtooth.io.untrusted import deeper_than, read_bytes
 
 LARGEST = 4 * 1024 * 1024
 """Bytes: more than ten thousand flows, each with all its fields."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sawtooth.compiled import Opportunities
 from sawtooth.errors import InputError
-from sawtooth.foreign import decimal, read_bytes
-from sawtooth.frames import ETHERNET
-from sawtooth.plain import plain
+from sawtooth.io.untrusted import decimal, read_bytes
+from sawtooth.sanitize import plain
+from sawtooth.scenario.compiled import Opportunities
+from sawtooth.scenario.header_sizes import ETHERNET
 
 MOST_STEPS = 1_000_000
 """Most steps of one direction in one run."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.rows import groups
+from sawtooth.io.table_store import groups
 from sawtooth.run import Run
 from sawtooth.stats.call import call
 from sawtooth.stats.queueing import Queueing, delays_s, mean_delay_s
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from pandas import DataFrame
 
-    from sawtooth.compiled import Flow
+    from sawtooth.scenario.compiled import Flow
 
     Floats = ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from sawtooth.rows import groups
+from sawtooth.io.table_store import groups
 from sawtooth.run import Run
 from sawtooth.stats.throughput import after_warmup
 

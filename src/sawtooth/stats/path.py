@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.compiled import Compiled, Flow, Link, Probe, Transmitter
-from sawtooth.frames import frame_bytes
+from sawtooth.scenario.compiled import Compiled, Flow, Link, Probe, Transmitter
+from sawtooth.scenario.header_sizes import frame_bytes
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.rows import groups
+from sawtooth.io.table_store import groups
 from sawtooth.run import Run
 from sawtooth.stats.throughput import after_warmup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sawtooth.rows import groups
+from sawtooth.io.table_store import groups
 from sawtooth.run import Run
 from sawtooth.stats.completion import completions, quantile
 from sawtooth.stats.throughput import after_warmup, span

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sawtooth.rows import groups
+from sawtooth.io.table_store import groups
 from sawtooth.run import Run
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sawtooth.compiled import Compiled, Flow, Transmitter
-from sawtooth.compiled.links import RateSteps
-from sawtooth.frames import ETHERNET, IPV4, UDP, frame_bytes
 from sawtooth.run import Run
+from sawtooth.scenario.compiled import Compiled, Flow, Transmitter
+from sawtooth.scenario.compiled.links import RateSteps
+from sawtooth.scenario.header_sizes import ETHERNET, IPV4, UDP, frame_bytes
 from sawtooth.stats.path import slowest
 from sawtooth.stats.queueing import Queueing
 from sawtooth.stats.throughput import span, throughput

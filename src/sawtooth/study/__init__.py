@@ -2,7 +2,7 @@
 comparison."""
 
 from sawtooth.study.dataset import Dataset
-from sawtooth.study.into import run_into
+from sawtooth.study.export import run_into
 from sawtooth.study.result import StudyResult
 from sawtooth.study.runner import run_study
 from sawtooth.study.runs import Runs

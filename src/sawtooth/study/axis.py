@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.foreign import json_value
-from sawtooth.plain import plain
-from sawtooth.rows import opened
+from sawtooth.io.parallel import told_to_stop
+from sawtooth.io.table_store import opened
+from sawtooth.io.untrusted import json_value
+from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.measures import MEASURES, measured
 from sawtooth.study.result import Place, row_of
 from sawtooth.study.study import Point
 from sawtooth.study.worker import failed
-from sawtooth.work import told_to_stop
 
 if TYPE_CHECKING:
     from pandas import DataFrame

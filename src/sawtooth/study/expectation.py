@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
+from sawtooth.scenario.expressions import Amount, Comparison, Measure, parse
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, text
 from sawtooth.study.measures import MEASURES, UTILIZATION, measured
 from sawtooth.study.shares import SHARE_COLUMNS
-from sawtooth.wanted import Amount, Comparison, Measure, parse
 
 MOST = 1000
 """At most this many expectations per study, and cases per expectation."""

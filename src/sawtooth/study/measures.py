@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError
-from sawtooth.programs.value import check_place
+from sawtooth.programs.measure import check_place
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import (

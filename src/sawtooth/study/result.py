@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth import published as published_figures
 from sawtooth.errors import SawtoothError
-from sawtooth.published import Published
+from sawtooth.io.atomic_io import checksum, not_a_result, reason, write_bytes
+from sawtooth.io.csv import csv_text
+from sawtooth.io.displayable import Drawn
 from sawtooth.run import Run
 from sawtooth.scenario import Span
-from sawtooth.shown import Drawn
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
@@ -30,17 +30,17 @@ from sawtooth.stats import (
 )
 from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.stats.interval import SAME
-from sawtooth.storage import checksum, not_a_result, reason, write_bytes
-from sawtooth.study import measures, shares, starts, store
-from sawtooth.study.attainable import most_mbps
+from sawtooth.study import measures, shares, start_times, store
+from sawtooth.study import published as published_figures
 from sawtooth.study.axis import text
-from sawtooth.study.counts import per_run
-from sawtooth.study.means import Course, Moved, beginnings, outlying, unchanging
+from sawtooth.study.goodput_ceiling import most_mbps
+from sawtooth.study.interval_text import Course, Moved, beginnings, outlying, unchanging
+from sawtooth.study.mean_counts import per_run
 from sawtooth.study.measures import Measured
+from sawtooth.study.published import Published
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
 from sawtooth.study.terminal import table
-from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -144,9 +144,11 @@ class StudyResult(Drawn):
         _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
         details = details[measures.ordered(list(details.columns))]
-        tried = starts.read(directory)
+        tried = start_times.read(directory)
         moved = tuple(
-            starts.moved(tried, group[0].place.id, _name(group[0].place), mixed[key][0][1]) if key in mixed else None
+            start_times.moved(tried, group[0].place.id, _name(group[0].place), mixed[key][0][1])
+            if key in mixed
+            else None
             for key, group in groups.items()
         )
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
@@ -195,7 +197,7 @@ class StudyResult(Drawn):
     @cached_property
     def probed(self) -> DataFrame:
         """Estimates from probes compared with what flows got, one row per window; see docs/reference/study.md."""
-        from sawtooth.study.probed import measured
+        from sawtooth.study.probe_windows import measured
 
         return measured(self.study, self.directory, self.places)
 
@@ -242,7 +244,7 @@ class StudyResult(Drawn):
         """The result as JSON values; unknown values are null. ``rows`` are those of table.csv."""
         tables = {"rows": self.details, "shares": self.shares, "latency": self.latency}
         tables |= {"completions": self.completions, "applications": self.applications}
-        tables |= {"starts": starts.read(self.directory)}
+        tables |= {"starts": start_times.read(self.directory)}
         return {
             "study": self.study.name,
             "title": self.study.title,

@@ -11,20 +11,20 @@ from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import Any
 
-from sawtooth.bar import Bar
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.published import load as load_published
+from sawtooth.io.atomic_io import writing
+from sawtooth.io.parallel import Misfit, Workers, fan_out
+from sawtooth.io.progress_bar import Bar
 from sawtooth.run import versions
-from sawtooth.storage import writing
-from sawtooth.study import starts
-from sawtooth.study.attainable import refuse_unattainable
+from sawtooth.study import start_times
+from sawtooth.study.goodput_ceiling import refuse_unattainable
 from sawtooth.study.progress import fractions
+from sawtooth.study.published import load as load_published
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_point
-from sawtooth.work import Misfit, Workers, fan_out
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def run_study(
     All points are checked before the first one starts. An unfinished directory of the same study, engine and versions
     is continued.
 
-    - ``executor``: a ``sawtooth.cluster.Cluster``, or an object with the interface of ``concurrent.futures`` whose
+    - ``executor``: a ``sawtooth.dask.Cluster``, or an object with the interface of ``concurrent.futures`` whose
       workers see ``out``. Without it, ``jobs`` worker processes (one per core) are started. They do not import the
       calling script, and the results do not depend on them.
     - ``capture``: keep the packets' headers at both ends of each point under ``captures``, one directory per point, if
@@ -96,9 +96,9 @@ def run_study(
         _run_tasks(tasks, len(points), directory, study.name, jobs, executor, quiet)
         places = [Place(point.id, point.key, point.seed) for point in points]
         try:
-            if not (directory / starts.FILE).exists():
+            if not (directory / start_times.FILE).exists():
                 _try_starts(
-                    starts.to_try(directory, points, engine), points, directory, study.name, jobs, executor, quiet
+                    start_times.to_try(directory, points, engine), points, directory, study.name, jobs, executor, quiet
                 )
             result = StudyResult.build(study, chosen.name, directory, places, published)
             result.write_tables()
@@ -219,7 +219,7 @@ def _run_tasks(
 
 
 def _try_starts(
-    tasks: list[starts.Task],
+    tasks: list[start_times.Task],
     points: list[Point],
     directory: Path,
     name: str,
@@ -230,16 +230,16 @@ def _try_starts(
     """Runs points again with other starts of their flows. A failure is ignored: the point itself has its run."""
     if not tasks:
         return
-    outcomes: dict[int, starts.Outcome] = {}
+    outcomes: dict[int, start_times.Outcome] = {}
     _log.info("%d runs with other starts of the flows, since all seeds gave the same", len(tasks))
     with Bar(f"{name}, other starts", len(tasks), quiet=quiet) as bar:
 
-        def count(number: int, outcome: starts.Outcome) -> None:
+        def count(number: int, outcome: start_times.Outcome) -> None:
             outcomes[number] = outcome
             bar.show(float(len(outcomes)))
 
         fan_out(
-            starts.run_shifted,
+            start_times.run_shifted,
             tasks,
             done=count,
             poll=lambda: bar.show(float(len(outcomes))),
@@ -250,7 +250,7 @@ def _try_starts(
     for one in outcomes.values():
         if one.error is not None:
             _log.info("point %s with other starts: %s", one.point, one.error)
-    starts.write(directory, points, [outcomes[number] for number in sorted(outcomes)])
+    start_times.write(directory, points, [outcomes[number] for number in sorted(outcomes)])
 
 
 def _tell_to_stop(directory: Path) -> None:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.bar import Bar
 from sawtooth.engines import Engine
 from sawtooth.errors import InputError
+from sawtooth.io.displayable import Drawn
+from sawtooth.io.parallel import fan_out
+from sawtooth.io.progress_bar import Bar
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.shown import Drawn
-from sawtooth.study.means import unchanging
+from sawtooth.study.interval_text import unchanging
 from sawtooth.study.measures import ordered
 from sawtooth.study.result import rows_of
 from sawtooth.study.shares import ALL
-from sawtooth.work import fan_out
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -114,7 +114,7 @@ def _run(engine: Engine, stop: Callable[[], bool], scenario: Scenario) -> Run:
 
 def mean_of(row: Mapping[str, Any]) -> str:
     """A row's mean goodput in words, with its interval if it has one."""
-    from sawtooth.study.means import interval
+    from sawtooth.study.interval_text import interval
 
     told = interval(row)
     return f"{row['mean_mbps']:.2f} Mbit/s" + ("" if told == "-" else f" (95% interval {told})")

@@ -28,8 +28,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
-from sawtooth.run import TABLES, Run, is_saved
-from sawtooth.storage import (
+from sawtooth.io.atomic_io import (
     ASIDE,
     below,
     new_directory,
@@ -40,7 +39,8 @@ from sawtooth.storage import (
     write_description,
     writing,
 )
-from sawtooth.work import Misfit
+from sawtooth.io.parallel import Misfit
+from sawtooth.run import TABLES, Run, is_saved
 
 FORMAT = 1
 DESCRIPTION = "study.json"

@@ -19,17 +19,17 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.plain import is_plain, plain
+from sawtooth.io.displayable import Shown
+from sawtooth.sanitize import is_plain, plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
-from sawtooth.shown import Shown
 from sawtooth.stats import COUNTERS, STATISTICS
-from sawtooth.study.asked import Find
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.expectation import MOST, read
 from sawtooth.study.files import read_tables
+from sawtooth.study.find_table import Find
 from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, measured, titles
 from sawtooth.study.shares import SHARE_COLUMNS
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.columns import aligned
+from sawtooth.io.text_table import aligned
 from sawtooth.programs import finished
+from sawtooth.scenario.expressions.amount import RATE
 from sawtooth.stats import ceiling
-from sawtooth.study import application, counts, estimates
+from sawtooth.study import application, estimates, mean_counts
 from sawtooth.study.directions import mean_of, opposite
-from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
+from sawtooth.study.interval_text import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import UTILIZATION, measured
 from sawtooth.study.shares import ALL
-from sawtooth.wanted.amount import RATE
 
 if TYPE_CHECKING:
     from sawtooth.study.result import StudyResult
@@ -289,7 +289,7 @@ def _applications(result: StudyResult, keys: list[str], words: list[int], width:
         lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
         for row in rows:
             cells = [
-                _count(row[column]) if column in counts.COUNTS else _rounded(row[column], digits)
+                _count(row[column]) if column in mean_counts.COUNTS else _rounded(row[column], digits)
                 for column, (_, digits) in told.columns.items()
             ]
             lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
@@ -324,7 +324,7 @@ def _share(percent: float) -> str:
 
 
 def _count(value: float) -> str:
-    return "-" if math.isnan(value) else counts.told(value)
+    return "-" if math.isnan(value) else mean_counts.told(value)
 
 
 def _percent(value: float) -> str:

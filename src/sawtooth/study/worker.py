@@ -10,12 +10,12 @@ from typing import Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError, unforeseen
+from sawtooth.io.atomic_io import writing
+from sawtooth.io.parallel import told_to_stop
+from sawtooth.io.tempdirs import directory as temporary
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.storage import writing
 from sawtooth.study.store import STOP, is_done, is_seen, point_directory
-from sawtooth.temporary import directory as temporary
-from sawtooth.work import told_to_stop
 
 REPORT_EVERY_S = 0.3
 

@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sawtooth.compiled import Compiled
+from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.names import NAMESPACES
-from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import Plan, build
+from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.traffic import orders
 
 TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.txt", "system.json", "source"

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 
-from sawtooth.temporary import sweep
+from sawtooth.io.tempdirs import sweep
 from sawtooth.testbed.apply import remove
 from sawtooth.testbed.names import orphans, residents
 

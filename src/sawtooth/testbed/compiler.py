@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sawtooth.errors import SawtoothError
-from sawtooth.storage import writing
-from sawtooth.temporary import cache
+from sawtooth.io.atomic_io import writing
+from sawtooth.io.tempdirs import cache
 
 _SOURCES = Path(__file__).with_name("source")
 _ALWAYS = ("-O2", "-Wall")

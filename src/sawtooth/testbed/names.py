@@ -9,7 +9,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from sawtooth.temporary import orphaned, prefix
+from sawtooth.io.tempdirs import orphaned, prefix
 
 __all__ = ["NAMESPACES", "orphans", "prefix", "residents"]
 

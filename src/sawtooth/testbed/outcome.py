@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
-from sawtooth.foreign import json_value, part
-from sawtooth.meta import limits, names
+from sawtooth.io.atomic_io import writing
+from sawtooth.io.untrusted import json_value, part
 from sawtooth.programs import traffic as traffic_of
 from sawtooth.run import Run
-from sawtooth.storage import writing
+from sawtooth.run.metadata import limits, names
+from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed import program_tables, remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
 from sawtooth.testbed.compiler import source, waits
-from sawtooth.testbed.place import Place
+from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.traffic import WAITS, transfers_file
 
 if TYPE_CHECKING:

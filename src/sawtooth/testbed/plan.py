@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sawtooth.compiled import Compiled, Flow, Host
-from sawtooth.frames import IPV4, TCP, UDP, packet_bytes
-from sawtooth.testbed.place import Place
+from sawtooth.scenario.compiled import Compiled, Flow, Host
+from sawtooth.scenario.header_sizes import IPV4, TCP, UDP, packet_bytes
 from sawtooth.testbed.ports import Ports
+from sawtooth.testbed.target_kernel import Place
 
 MAIN_TABLE = 254
 _FIRST_TABLE = 1000

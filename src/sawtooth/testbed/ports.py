@@ -25,13 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sawtooth.compiled import Compiled, Jitter, Link, Reorder, Slots, Transmitter
-from sawtooth.frames import ETHERNET
+from sawtooth.scenario.compiled import Compiled, Jitter, Link, Reorder, Slots, Transmitter
+from sawtooth.scenario.header_sizes import ETHERNET
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
 
 if TYPE_CHECKING:
-    from sawtooth.testbed.place import Place
+    from sawtooth.testbed.target_kernel import Place
 
 ROOT = 0xFFFFFFFF
 LOSS, RATE, FIFO, WIRE, POLICE, AROUND, CUT = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70

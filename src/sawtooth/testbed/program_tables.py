@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.foreign import json_value, part
+from sawtooth.io.untrusted import json_value, part
 from sawtooth.programs import Finished, shown
 from sawtooth.testbed.containers import FILES_BYTES
 

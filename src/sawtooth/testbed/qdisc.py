@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import astuple
 
-from sawtooth.compiled import (
+from sawtooth.scenario.compiled import (
     Cake,
     Codel,
     DualPi2,
@@ -27,7 +27,7 @@ from sawtooth.compiled import (
     Tbf,
     Transmitter,
 )
-from sawtooth.frames import ETHERNET
+from sawtooth.scenario.header_sizes import ETHERNET
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that is never full."""

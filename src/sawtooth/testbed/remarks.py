@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sawtooth import meta
 from sawtooth.programs import Finished
+from sawtooth.run import metadata
 from sawtooth.testbed.traffic import sending_hosts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.compiled import Compiled
     from sawtooth.scenario import Scenario
-    from sawtooth.testbed.place import Place
+    from sawtooth.scenario.compiled import Compiled
+    from sawtooth.testbed.target_kernel import Place
 
 _BUSY = 0.9
 
@@ -38,7 +38,7 @@ def warnings(
 ) -> list[str]:
     """Sentences for the reader. ``controls``: the congestion control that each flow really used; ``limited``: the
     result of ``meta.limits``."""
-    compiled, found = scenario.compile(), meta.warnings(scenario, tables, limited)
+    compiled, found = scenario.compile(), metadata.warnings(scenario, tables, limited)
     found += _of_programs(scenario, tables)
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)

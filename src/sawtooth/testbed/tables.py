@@ -11,7 +11,7 @@ from sawtooth.testbed.traffic import sending_hosts
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.compiled import Compiled
+    from sawtooth.scenario.compiled import Compiled
 
 _READ = ("responses", "pages", "segments")
 """Tables of readers, which the source writes only if they have rows."""

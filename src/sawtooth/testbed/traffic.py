@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Slots, Video
 from sawtooth.errors import InputError, suggestion
-from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
+from sawtooth.scenario.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Slots, Video
+from sawtooth.scenario.header_sizes import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
 from sawtooth.testbed.ports import Line, Ports
 

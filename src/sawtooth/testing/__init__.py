@@ -38,8 +38,8 @@ def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str |
     many seeds would decide. Raises SawtoothError if a comparison does not fit the study.
     """
     __tracebackhide__ = True
-    from sawtooth.expect import HOLDS, judge
-    from sawtooth.expect.text import counted, sides
+    from sawtooth.assertions import HOLDS, judge
+    from sawtooth.assertions.text import counted, sides
     from sawtooth.results import place
     from sawtooth.study import StudyResult
 

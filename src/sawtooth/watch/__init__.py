@@ -1,10 +1,10 @@
 """Shows what loss costs the connections of this host now. The kernel is asked through sock_diag, every second."""
 
-from sawtooth.watch.change import Changes, Window
 from sawtooth.watch.connection import MEANINGS, Connection
+from sawtooth.watch.counters import Changes, Window
 from sawtooth.watch.limit import LIMITS, limits
-from sawtooth.watch.look import Look, parse
 from sawtooth.watch.netlink import Connections
+from sawtooth.watch.sample import Look, parse
 from sawtooth.watch.watcher import SORTS, Seen, Watcher
 
 __all__ = [

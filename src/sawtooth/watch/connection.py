@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 from sawtooth.watch import layout
-from sawtooth.watch.change import Changes
+from sawtooth.watch.counters import Changes
 from sawtooth.watch.limit import LIMITS, why
 from sawtooth.whatif.estimate import poisson_interval
 

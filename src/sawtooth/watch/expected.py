@@ -26,9 +26,9 @@ from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.path import full, left_open
 from sawtooth.whatif import Estimate, Observed
-from sawtooth.whatif.estimated import Z90
 from sawtooth.whatif.fitting import FEWEST, RUNS, fit, predicted
-from sawtooth.whatif.observed import CONTROLS
+from sawtooth.whatif.observation import CONTROLS
+from sawtooth.whatif.quantity import Z90
 from sawtooth.whatif.replay import Drawn, Replayed, Runs, affordable, self_test
 
 SHARE = 0.5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sawtooth.watch import layout
-from sawtooth.watch.change import Changes
+from sawtooth.watch.counters import Changes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import plain
+from sawtooth.sanitize import plain
 from sawtooth.watch import layout
-from sawtooth.watch.look import Look, parse, parse_buffer
+from sawtooth.watch.sample import Look, parse, parse_buffer
 
 _SOCK_DIAG = 4
 _REQUEST_DUMP = 0x1 | 0x300

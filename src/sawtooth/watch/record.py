@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sawtooth.errors import SawtoothError
-from sawtooth.plain import where
-from sawtooth.storage import ASIDE, fresh, writing
+from sawtooth.io.atomic_io import ASIDE, fresh, writing
+from sawtooth.sanitize import where
 from sawtooth.watch.connection import MEANINGS, Connection
 from sawtooth.watch.watcher import Seen
 

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sawtooth.errors import InputError
-from sawtooth.foreign import regular
-from sawtooth.plain import plain, where
+from sawtooth.io.untrusted import regular
+from sawtooth.sanitize import plain, where
 from sawtooth.watch import layout
-from sawtooth.watch.condition import Condition, condition
 from sawtooth.watch.connection import Connection
-from sawtooth.watch.look import Look
+from sawtooth.watch.filter import Condition, condition
 from sawtooth.watch.record import FORMAT, KEY, OF_LOOK, SINCE_2, parts_of, schema, written
+from sawtooth.watch.sample import Look
 from sawtooth.watch.watcher import in_order
 
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sawtooth.columns import aligned, folded
+from sawtooth.io.text_table import aligned, folded
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.watcher import Moment
 from sawtooth.whatif.text import rate, share, span

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.watch.change import Changes, Window
-from sawtooth.watch.condition import condition
 from sawtooth.watch.connection import Columns, Connection, columns
+from sawtooth.watch.counters import Changes, Window
+from sawtooth.watch.filter import condition
 from sawtooth.watch.limit import limits
 from sawtooth.watch.processes import Processes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sawtooth.watch.look import Look
     from sawtooth.watch.netlink import Connections
+    from sawtooth.watch.sample import Look
 
 SORTS = ("goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer")
 LOOKS = 10

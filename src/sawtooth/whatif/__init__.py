@@ -2,13 +2,13 @@
 get."""
 
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.estimated import Estimated
-from sawtooth.whatif.estimating import estimate
+from sawtooth.whatif.estimators import estimate
+from sawtooth.whatif.from_numbers import from_numbers
 from sawtooth.whatif.inputs import observe
-from sawtooth.whatif.numbers import from_numbers
-from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.replay import Answer, SelfTest, replay
-from sawtooth.whatif.saved import save_scenario
+from sawtooth.whatif.scenario_file import save_scenario
 from sawtooth.whatif.text import words
 
 __all__ = [

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.whatif.estimated import Estimated
-from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.quantity import Estimated
 
 UNKNOWN_QUEUE_BDP = (0.2, 1.0, 4.0)
 FASTER = 5.0

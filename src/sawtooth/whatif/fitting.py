@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sawtooth.stats.interval import t_quantile
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.replay import Answer, Drawn, Replayed, Runs, draw
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError
-from sawtooth.foreign import json_value, read_bytes, regular
-from sawtooth.plain import plain
-from sawtooth.whatif.observed import Observed
+from sawtooth.io.untrusted import json_value, read_bytes, regular
+from sawtooth.sanitize import plain
+from sawtooth.whatif.observation import Observed
 
 _CAPTURES = (
     *(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")),
@@ -80,7 +80,7 @@ def _json(content: str) -> Any:
 
 
 def _capture(path: str, connection: str | None) -> Observed:
-    from sawtooth.whatif.captured import from_capture
+    from sawtooth.whatif.from_capture import from_capture
 
     if connection is not None and not (connection.isdecimal() and len(connection) < 10):
         message = f'"{plain(connection, 60)}" is not the index of a connection'

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sawtooth import foreign
 from sawtooth.errors import InputError
-from sawtooth.frames import MSS
-from sawtooth.whatif.observed import Observed
+from sawtooth.io import untrusted
+from sawtooth.scenario.header_sizes import MSS
+from sawtooth.whatif.observation import Observed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ _MOST_INTERVALS = 4000
 """
 
 
-class _Report(foreign.Record):
+class _Report(untrusted.Record):
     """A JSON object in iperf3's report."""
 
     def wrong(self, message: str) -> InputError:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sawtooth.io.parallel import fan_out
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.estimated import NONE_COUNTED, Estimated
-from sawtooth.whatif.observed import CONTROLS, Observed
-from sawtooth.work import fan_out
+from sawtooth.whatif.observation import CONTROLS, Observed
+from sawtooth.whatif.quantity import NONE_COUNTED, Estimated
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.foreign import LONGEST_LINE, decimal
-from sawtooth.plain import plain
-from sawtooth.whatif.observed import Observed
-from sawtooth.whatif.standing import SLACK, above, sure
+from sawtooth.io.untrusted import LONGEST_LINE, decimal
+from sawtooth.sanitize import plain
+from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.standing_queue import SLACK, above, sure
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # A match begins at a word, and text in brackets is short, so a long line takes only linear time.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sawtooth import plain
+from sawtooth import sanitize
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.estimated import Estimated
-from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.replay import Answer, SelfTest
 
 _SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
@@ -15,7 +15,7 @@ _SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), 
 
 def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Sequence[Answer]) -> str:
     """Several lines; every quantity has its unit, intervals are 90% intervals."""
-    problems = [f"problem: {plain.sentence(problem)}" for problem in observed.problems]
+    problems = [f"problem: {sanitize.sentence(problem)}" for problem in observed.problems]
     lines = [*problems, "observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
     lines += _indented(_path(estimate))
     lines += ["", f"self-test: {test.words}"]

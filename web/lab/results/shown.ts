@@ -3,7 +3,7 @@
 import { draw, type Figure } from "../../draw/index";
 import { made } from "../fields";
 
-/** As src/sawtooth/lab/opened.py, stored.py and compared.py write it. */
+/** As src/sawtooth/lab/result_page.py, study_page.py and comparison_page.py write it. */
 export interface Told {
   heading: string;
   lines?: string[];

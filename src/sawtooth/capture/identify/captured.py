@@ -6,12 +6,12 @@ from os import PathLike, fspath
 
 import numpy as np
 
-from sawtooth.capture.busiest import read_busiest
+from sawtooth.capture.busiest_connection import read_busiest
 from sawtooth.capture.capture import Capture, read_capture
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import Identification, identify
 from sawtooth.capture.identify.trace import Segments
-from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.summary import Judgement
 
 _COLUMNS = ("direction", "seq", "length", "ack", "flags", "tsval", "tsecr", "window")
 

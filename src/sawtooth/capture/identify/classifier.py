@@ -14,7 +14,7 @@ from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.replayed import Replayed, replayed
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
-from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.summary import Judgement
 
 FORMAT = 2
 SHORTEST_S = 10.0

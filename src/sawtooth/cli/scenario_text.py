@@ -1,0 +1,219 @@
+"""A scenario in words: where its flows go, how fast, how far, and what may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
+from sawtooth.scenario.compiled import (
+    Asks,
+    Cake,
+    Compiled,
+    Datagrams,
+    Discipline,
+    Flow,
+    Link,
+    Opportunities,
+    Paced,
+    Pages,
+    Probe,
+    RateSteps,
+    Slots,
+    Transmitter,
+    Video,
+)
+
+_FEW = 3
+"""Up to this number, changes are listed one by one."""
+
+
+def describe(scenario: Scenario) -> str:
+    """Several lines of text: the run, then each flow and probe with its path, its base RTT and its bottleneck."""
+    compiled = scenario.compile()
+    lines = [
+        f"{scenario.name}: topology {scenario.topology}, {scenario.duration} sampled every {scenario.interval}, "
+        f"warm-up {scenario.warmup}, seed {scenario.seed}",
+        *_traces(scenario),
+    ]
+    ways = _Ways(compiled)
+    for flow in compiled.flows:
+        lines += ["", f"flow {flow.name}: {_who(flow)}, {_time(flow)}"]
+        lines += ways.of(flow)
+    for probe in compiled.probes:
+        lines += ["", f"probe {probe.name}: {probe.count} packets, one every {Span(probe.interval_ns)}"]
+        lines += ways.of(probe)
+    if compiled.transmitters:
+        lines += ["", "transmitters"]
+        lines += [f"  {one.name}: {_rate(one)}, queue of {_queue(one)}" for one in compiled.transmitters]
+    return "\n".join(lines)
+
+
+def _traces(scenario: Scenario) -> list[str]:
+    given = {} if scenario.path is None else {"path": scenario.path.trace}
+    for number, link in enumerate(scenario.links):
+        at = f"links.{number}"
+        given |= {at: link.trace, f"{at}.forward": link.forward.trace, f"{at}.backward": link.backward.trace}
+    return [f"{at}: rate from the trace {Path(name).name}" for at, name in given.items() if name is not None]
+
+
+def _who(flow: Flow) -> str:
+    if flow.arrivals is not None:
+        return f"transfers of {flow.cc}, at most {flow.arrivals.open} at once"
+    number = "" if flow.count == 1 else "s"
+    return (
+        f"{flow.count} sender{number} of datagrams"
+        if flow.datagrams
+        else f"{flow.count} connection{number} of {flow.cc}"
+    )
+
+
+def _time(flow: Flow) -> str:
+    if flow.bytes is not None:
+        ends = f"{Size(flow.bytes)} each"
+    elif flow.duration_ns is not None:
+        ends = f"for {Span(flow.duration_ns)}"
+    else:
+        ends = "to the end"
+    if flow.lifetime_ns is not None:
+        low, high = flow.lifetime_ns
+        ends += f", each for {Span(low)} to {Span(high)}, then replaced"
+    if flow.arrivals is not None:
+        (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
+        each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} at listed times"
+        ends += f"; {each}, sizes {sizes}"
+    if flow.asks is not None:
+        ends += f"; requested by the receiver: {_asks(flow.asks)}"
+    if flow.writes is not None:
+        ends += f"; {_paced(flow.writes)}"
+    if flow.datagrams is not None:
+        ends += f"; {_paced(flow.datagrams)}{', at random times' if flow.datagrams.poisson else ''}"
+    if flow.reads is not None:
+        ends += f"; read {_paced(flow.reads)}"
+    return f"from {Span(flow.start_ns)}, {ends}"
+
+
+def _paced(application: Paced | Datagrams) -> str:
+    told = f"{Size(application.bytes)} at a time at {Rate(application.rate_bps)}"
+    if application.on_off_ns is not None:
+        on, off = application.on_off_ns
+        told += f", {Span(on)} on, {Span(off)} off"
+    return told
+
+
+def _asks(asks: Asks) -> str:
+    if isinstance(asks, Video):
+        rates = ", ".join(str(Rate(bps)) for bps in asks.rates_bps)
+        return f"video, segments of {Span(asks.segment_ns)} at {rates}, buffer of {Span(asks.buffer_ns)}"
+    (sizes, size), (times, think) = asks.sizes, asks.think
+    drawn = f"of {Size(size)}" if sizes == "fixed" else f"of {sizes} sizes"
+    after = f"{Span(think)} after each" + (" on average" if times == "exponential_ns" else "")
+    if isinstance(asks, Pages):
+        again = "kept" if asks.keep else "new ones for each"
+        return f"pages of {asks.objects} objects {drawn} over {asks.connections} connections, {again}, {after}"
+    return f"responses {drawn}, {after}"
+
+
+class _Ways:
+    """The lines that describe a flow's path. Flows with the same path share them."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self._told: dict[tuple[int, ...], list[str]] = {}
+
+    def of(self, item: Flow | Probe) -> list[str]:
+        key = (*item.forward, -1, *item.backward)
+        if key not in self._told:
+            self._told[key] = _ways(item, self._compiled)
+        return self._told[key]
+
+
+def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
+    rtt_ns = sum(link.delay_ns for link in compiled.way((*item.forward, *item.backward)))
+    rates = [one.lasting_bps for one in compiled.transmitters_of(item.forward)]
+    rates += [link.policer.rate_bps for link in compiled.way(item.forward) if link.policer]
+    lines = [f"  out   {_way(item.forward, compiled)}", f"  back  {_way(item.backward, compiled)}"]
+    lines.append(f"  base RTT {Span(rtt_ns)}")
+    if rates:
+        bdp = min(rates) * rtt_ns // 8 // 10**9
+        lines[-1] += f", bottleneck {Rate(min(rates))}, bandwidth-delay product {Size(bdp)}"
+    else:
+        lines[-1] += ", no rate limit on the way"
+    return lines
+
+
+def _way(indices: Sequence[int], compiled: Compiled) -> str:
+    hosts, way = compiled.hosts, compiled.way(indices)
+    text = hosts[way[0].source].name
+    for link in way:
+        met = [f"loss {_loss(link)}"] if link.loss_ppb else []
+        met += _changes("loss", link.losses, Loss)
+        met += [f"policed to {Rate(link.policer.rate_bps)}"] if link.policer else []
+        met += _changes("delay", link.delays, Span)
+        met += [f"jitter {Span(link.jitter.ns)}"] if link.jitter else []
+        met += [f"reorder {Loss(link.reorder.ppb)}"] if link.reorder else []
+        met += [f"duplicate {Loss(link.duplicate[0])}"] if link.duplicate else []
+        met += [f"corrupt {Loss(link.corrupt[0])}"] if link.corrupt else []
+        arrow = f"–[{', '.join(met)}]→" if met else "→"
+        text += f" {arrow} {hosts[link.target].name}"
+    return text
+
+
+def _loss(link: Link) -> str:
+    if link.every is not None:
+        return f"every {link.every} packets"
+    return f"{Loss(link.loss_ppb)}{' in bursts' if link.gilbert_elliott is not None else ''}"
+
+
+def _changes(what: str, steps: Sequence[tuple[int, int]], kind: Callable[[int], object]) -> list[str]:
+    if len(steps) > _FEW:
+        values = [value for _, value in steps]
+        return [f"{what} changes {len(steps)} times, {kind(min(values))} to {kind(max(values))}"]
+    return [f"{what} {kind(value)} from {Span(at_ns)}" for at_ns, value in steps]
+
+
+def _rate(transmitter: Transmitter) -> str:
+    rate, pace = str(Rate(transmitter.rate_bps)), transmitter.pace
+    if isinstance(pace, RateSteps):
+        steps = [step for step in pace.steps if step != (0, transmitter.rate_bps)]
+        return ", ".join([rate, *_changes("rate", steps, Rate)])
+    if isinstance(pace, Slots):
+        return f"{rate}, {Size(pace.bytes)} at a time"
+    return f"{rate} on average" if isinstance(pace, Opportunities) else rate
+
+
+def _queue(transmitter: Transmitter) -> str:
+    packets = transmitter.queue_packets
+    if isinstance(transmitter.discipline, Cake):
+        return _discipline(transmitter.discipline)
+    if packets is not None:
+        limit = "1 packet" if packets == 1 else f"{packets} packets"
+    else:
+        limit = str(Size(transmitter.queue_bytes or 0))
+    return limit if transmitter.discipline is None else f"{_discipline(transmitter.discipline)}, limit {limit}"
+
+
+def _discipline(discipline: Discipline) -> str:
+    """A queueing discipline's name and parameters. Parameters that are absent or off are omitted, as in tc."""
+    told = []
+    for field in fields(discipline):
+        name, _, unit = field.name.rpartition("_")
+        value = getattr(discipline, field.name)
+        if value is None or value is False:
+            continue
+        if value is True:
+            told.append(field.name)
+        elif unit == "ns":
+            told.append(f"{name} {Span(value)}")
+        elif unit == "bytes":
+            told.append(f"{name} {Size(value)}")
+        elif unit == "bps":
+            told.append(f"{name} {Rate(value)}")
+        elif unit == "256":
+            told.append(f"{name} {value / 256:.3g}")
+        elif unit == "ppb":
+            told.append(f"{name} {Loss(value)}")
+        else:
+            told.append(f"{field.name} {value}")
+    return " ".join([discipline.kind, *told])

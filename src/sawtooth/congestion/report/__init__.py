@@ -1,6 +1,0 @@
-"""The report on probed links: the verdict on each with its reasons, as a page, pictures and tables."""
-
-from sawtooth.congestion.report.link import Assumed, Link
-from sawtooth.congestion.report.page import write_report
-
-__all__ = ["Assumed", "Link", "write_report"]

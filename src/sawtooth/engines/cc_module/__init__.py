@@ -1,0 +1,7 @@
+"""Module: a congestion control's C source, as written for Linux. It is compiled on this machine and runs in a separate
+process."""
+
+from sawtooth.engines.cc_module.compiler import build
+from sawtooth.engines.cc_module.isolated_process import Apart, Wanted, registered
+
+__all__ = ["Apart", "Wanted", "build", "registered"]

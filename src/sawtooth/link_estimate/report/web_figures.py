@@ -1,0 +1,206 @@
+"""The figures of a link in the form that a page draws, from the same tables as the pictures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sawtooth.figures import Axis, Figure, Mark, Panel, Series, Span
+from sawtooth.figures.palette import BEHIND, INK, colour, shown
+from sawtooth.figures.web_figure import Symbol
+from sawtooth.link_estimate.report.figures import CALIBRATION, QUANTILES, STATES, LinkFigure
+from sawtooth.link_estimate.report.static_figures import LOST, STATE_TINTS, TINT, closed, limits_of
+from sawtooth.link_estimate.series import span
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Floats = NDArray[np.float64]
+
+_PARTS = 100
+"""Parts with separate loss shares, if probes are drawn one by one."""
+_BARS = 120
+"""Windows up to which each has a mark with its interval; more become a line in a band."""
+
+
+def drawn(figure: LinkFigure, name: str) -> Figure:
+    """``name`` distinguishes it from those of other links."""
+    panels, more = _DRAWERS[figure.name](figure)
+    if figure.name in ("rtt", "estimates"):
+        more["group"] = f"{name.removesuffix(figure.name)}time"
+    return Figure(name, figure.title, f"{figure.title}. {figure.caption}", panels, **more)
+
+
+def _time(figure: LinkFigure) -> tuple[float, Axis]:
+    factor, unit = span(figure.link.series.duration_s)
+    return factor, Axis(f"time since {figure.link.begins}", unit, low=0.0, high=figure.link.series.duration_s / factor)
+
+
+def _rtt(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
+    table = figure.table
+    factor, time = _time(figure)
+    t = table["t_s"].to_numpy(dtype=np.float64) / factor
+    steps = np.diff(t)
+    # Nothing is drawn across a gap.
+    breaks = np.flatnonzero(steps > 5 * (np.median(steps) if len(steps) else 0.0)) + 1
+    names = ("least_ms", "median_ms", "largest_ms")
+    least, median, largest = (np.insert(table[name].to_numpy(dtype=np.float64), breaks, np.nan) for name in names)
+    at = np.insert(t, breaks, t[breaks])
+    many = int(table["probes"].max()) > 1
+    band: dict[str, Any] = {"low": least, "high": largest, "band": True} if many else {}
+    words = "median, smallest to largest" if many else "RTT"
+    line = Series(words, TINT, at, median, width=1.0, **band)
+    marks = [
+        Mark("x", float(row["t_s"]) / factor, str(row["remarks"]))
+        for row in table[table["remarks"] != ""].to_dict("records")
+    ]
+    label = "far − near" if figure.link.series.difference else "RTT"
+    panels = [Panel(time, Axis(label, "ms"), [line], marks=marks)]
+    if table["lost"].sum():
+        panels.append(Panel(time, Axis("lost", "%", zero=True), [_lost(figure, t)]))
+    return panels, {"across": 1, "height": 230}
+
+
+def _lost(figure: LinkFigure, t: Floats) -> Series:
+    """The loss share of each part; a short series' parts are combined."""
+    table = figure.table
+    size = 1 if int(table["probes"].max()) > 1 else -(-len(table) // _PARTS)
+    part = np.arange(len(table)) // size
+    sums = table[["lost", "probes"]].groupby(part).sum()
+    return Series("lost", LOST, t[::size], 100 * (sums["lost"] / sums["probes"]).to_numpy(), kind="steps")
+
+
+def _distribution(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
+    table = figure.table
+    width = float(table["to_ms"].iloc[0] - table["from_ms"].iloc[0])
+    # The last row may contain everything far above.
+    kept = table[np.isclose(table["to_ms"] - table["from_ms"], width)] if len(table) > 1 else table
+    delay = Axis("queueing delay above the smallest", "ms")
+    middle = ((kept["from_ms"] + kept["to_ms"]) / 2).to_numpy(dtype=np.float64)
+    bars = Series("probes", TINT, middle, kept["share_percent"].to_numpy(dtype=np.float64), kind="bars")
+    upto = Series("at most that delay", TINT, [0.0, *kept["to_ms"]], [0.0, *kept["cumulative_percent"]], quiet=True)
+    of = figure.link.delay_ms
+    quantiles = {percent: float(np.nanpercentile(of, percent)) for percent in (50, 90)}
+    marks = [Mark("x", at, f"{percent}th percentile: {at:.3g} ms") for percent, at in quantiles.items()]
+    return [
+        Panel(delay, Axis("share of probes", "%", zero=True), [bars]),
+        Panel(delay, Axis("share with at most that delay", "%", zero=True, high=100.0), [upto], marks=marks),
+    ], {"across": 2}
+
+
+def _hours(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
+    table = figure.table
+    unix = figure.link.series.clock == "unix"
+    words = "hour of the day, UTC" if unix else "hours since the start; those after 24 h begin anew"
+    hour = Axis(words, ticks=tuple(range(0, 25, 4)), low=0.0, high=24.0)
+    middle = table["hour"].to_numpy(dtype=np.float64) + 0.5
+    delay = {q: table[f"delay_p{q}_ms"].to_numpy(dtype=np.float64) for q in QUANTILES}
+    low_high: dict[str, Any] = {"low": delay[10], "high": delay[90], "band": True}
+    curves = [
+        Series("median, 10th to 90th percentile", TINT, middle, delay[50], symbol="circle", **low_high),
+        Series("95th percentile", TINT, middle, delay[95], dash="dotted"),
+        Series("99th percentile", TINT, middle, delay[99], dash="dashed"),
+    ]
+    panels = [Panel(hour, Axis("queueing delay", "ms", zero=True), curves)]
+    if figure.link.windows:
+        low, flow, high = (table[f"flow_p{q}_mbps"].to_numpy(dtype=np.float64) for q in (10, 50, 90))
+        if not np.isnan(flow).all():
+            flows = Series("a flow, median, 10th to 90th percentile", INK, middle, flow, "points", low, high)
+            panels.append(Panel(hour, Axis("a flow", "Mbit/s", "log"), [flows]))
+        windows = table[[f"{state} windows" for state in STATES]]
+        share = 100 * windows.div(windows.sum(axis=1).replace(0, np.nan), axis=0)
+        states = [
+            Series(
+                state, STATE_TINTS[state], middle, share[f"{state} windows"].to_numpy(dtype=np.float64), symbol="square"
+            )
+            for state in STATES
+            if windows[f"{state} windows"].sum()
+        ]
+        panels.append(Panel(hour, Axis("windows", "%", zero=True, high=100.0), states))
+    return panels, {"across": 1, "height": 220}
+
+
+def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
+    table, link = figure.table, figure.link
+    factor, time = _time(figure)
+    starts, ends = (link.since_s(table[name].to_numpy(dtype=np.float64)) / factor for name in ("start_s", "end_s"))
+    middle = (starts + ends) / 2
+    counts = table["state"].value_counts()
+    spans = []
+    for state, run in itertools.groupby(range(len(table)), key=table["state"].tolist().__getitem__):
+        at = list(run)
+        stop = starts[at[-1] + 1] if at[-1] + 1 < len(table) else ends[-1]
+        spans.append(Span(float(starts[at[0]]), float(stop), f"{state} ({counts[state]})", STATE_TINTS[state]))
+    panels = []
+    if table["throughput_bps"].notna().any():
+        names = ("low_bps", "throughput_bps", "high_bps")
+        low, flow, high = (table[name].to_numpy(dtype=np.float64) / 1e6 for name in names)
+        least, most = limits_of(low, flow, high)
+        low, high = closed(low, flow, high, (least / 2, most * 2))
+        # Very many bars would become a solid block.
+        many = int(table["throughput_bps"].notna().sum()) > _BARS
+        words = "a flow, with its interval"
+        told = Series(words, INK, middle, flow, "line" if many else "points", low, high, band=many)
+        panels.append(Panel(time, Axis("a flow", "Mbit/s", "log"), [told], spans=spans))
+    row = {state: at for at, state in enumerate(reversed(STATES))}
+    states = [
+        Series(
+            f"{state} ({counts[state]})",
+            STATE_TINTS[state],
+            middle[(table["state"] == state).to_numpy()],
+            np.full(counts[state], row[state]),
+            "points",
+            symbol="square",
+            quiet=True,
+        )
+        for state in STATES
+        if state in counts
+    ]
+    axis = Axis("each window is", scale="category", names=tuple(reversed(STATES)))
+    panels.append(Panel(time, axis, states, spans=spans))
+    return panels, {"across": 1, "height": 200}
+
+
+def _points(words: str, tint: str, part: DataFrame, feature: str, symbol: Symbol | None = None) -> Series:
+    x = part["throughput_bps"].to_numpy(dtype=np.float64) / 1e6
+    y = part[feature].to_numpy(dtype=np.float64) * CALIBRATION[feature][1]
+    return Series(words, tint, x, y, "points", symbol=symbol)
+
+
+def _calibration(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
+    table = figure.table
+    group = table["group"].astype(str)
+    far, near = table[group == "trained, other links"], table[group == "trained, as assumed"]
+    own = table[group.str.startswith("this link")]
+    told, untold = own[own["throughput_bps"].notna()], own[own["throughput_bps"].isna()]
+    throughput = Axis("goodput of a flow", "Mbit/s", "log")
+    panels = []
+    for name, (title, scale) in CALIBRATION.items():
+        series = []
+
+        if len(far):
+            series.append(_points("other links", BEHIND, far, name))
+        for number, (control, part) in enumerate(near.groupby("control", sort=True)):
+            series.append(_points(shown(control) or "trained on", colour(control, number), part, name))
+        if len(told):
+            series.append(_points(f"this link ({len(told)})", INK, told, name, symbol="diamond"))
+        marks = [
+            Mark("y", float(part[name].median()) * scale, f"{str(state).removeprefix('this link, ')} ({len(part)})")
+            for state, part in untold.groupby("group", sort=True)
+            if part[name].notna().any()
+        ]
+        panels.append(Panel(throughput, Axis.of(title), series, marks=marks))
+    return panels, {"across": 3, "height": 240}
+
+
+_DRAWERS: dict[str, Callable[[LinkFigure], tuple[list[Panel], dict[str, Any]]]] = {
+    "rtt": _rtt,
+    "distribution": _distribution,
+    "hours": _hours,
+    "estimates": _estimates,
+    "calibration": _calibration,
+}

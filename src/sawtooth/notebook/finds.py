@@ -1,0 +1,31 @@
+"""Shows an answer of ``find``: the terminal's lines, the figure, and a table of the values that were tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sawtooth.figures import lines
+from sawtooth.figures.saving import save, styled
+from sawtooth.notebook.page import picture, table
+from sawtooth.search import Answers, Found, Frontier, words
+from sawtooth.search.figure import figure
+
+
+def text(found: Found | Frontier | Answers) -> str:
+    """The lines that the command prints; for a single answer without the values that were tried."""
+    told = words(found)
+    return told if isinstance(found, Answers) else "\n".join([*told.split("\n\n")[:2], told.split("\n\n")[-1]])
+
+
+def parts(found: Found | Frontier | Answers) -> tuple[str, list[str], list[str], list[str]]:
+    """Heading, lines, pictures and tables for ``page``."""
+    said = text(found).splitlines()
+    pictures = [] if isinstance(found, Answers) else [picture(lambda aside: _draw(found, aside), found.answer)]
+    shown = found.frontier if isinstance(found, Frontier) else found.table
+    return said[0], [line for line in said[1:] if line] * (not isinstance(found, Answers)), pictures, [table(shown)]
+
+
+def _draw(found: Found | Frontier, directory: Path) -> list[Path]:
+    drawn = figure(found)
+    with styled(drawn.words):
+        return save(lines.draw(drawn), drawn.name, directory)

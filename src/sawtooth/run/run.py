@@ -1,0 +1,204 @@
+"""Run: the result of one scenario on one engine, and its files on disk."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import platform
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.io import table_store
+from sawtooth.io.atomic_io import (
+    checksum,
+    new_directory,
+    not_a_result,
+    read_description,
+    reason,
+    write_description,
+    writing,
+)
+from sawtooth.io.displayable import Drawn
+from sawtooth.io.untrusted import regular
+from sawtooth.scenario import Scenario
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FORMAT = 2
+"""Format version of ``run.json``. A reader refuses a higher version. Format 1 has no checksums of the tables."""
+
+TABLES = (
+    *("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments"),
+    *("programs", "connections", "collected"),
+)
+"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
+are there where a source is of their kind, the last three where programs run."""
+
+_READ = {
+    "intervals": ("t_s", "flow", "goodput_bps"),
+    "tcp_info": ("t_s", "flow", "connection", "srtt_s"),
+    "flows": ("flow", "connection", "generation", "start_s", "end_s", "delivered_bytes"),
+    "probes": ("t_s", "probe", "rtt_s"),
+    "queues": ("t_s", "transmitter"),
+}
+"""Columns that each table must have; without them it is not that table."""
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Drawn):
+    """The result of one run: the scenario, the engine's name, the tables, and ``meta`` (versions, warnings, names of
+    indices).
+
+    A table of more than 131,072 rows is read on first use (``sawtooth.io.table_store``). ``meta`` contains JSON values
+    only: ``meta["warnings"]`` is a list of sentences, if there are any, and ``meta["limits"]`` says what limits each
+    flow.
+    """
+
+    scenario: Scenario
+    engine: str
+    tables: MutableMapping[str, DataFrame]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def end_s(self) -> float:
+        """When it ended: at the scenario's duration, or before it with the last of its programs."""
+        return min(float(self.meta.get("end_s", math.inf)), self.scenario.duration.seconds)
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """The numbers that its programs are asked for, by name; NaN where one that failed did not print it."""
+        return {name: math.nan if value is None else value for name, value in self.meta.get("measured", {}).items()}
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences that anyone who uses the figures must read."""
+        return [str(warning) for warning in self.meta.get("warnings", [])]
+
+    @property
+    def limits(self) -> list[dict[str, Any]]:
+        """What limits each flow, one dictionary per flow: ``flow``, ``limit`` (the largest limit), ``share`` (of the
+        flow's time), ``shares`` (of all limits), ``words``, and ``takers`` of a shared rate. Empty if the engine does
+        not provide it. See docs/explanation/measures.md.
+        """
+        return [dict(one) for one in self.meta.get("limits", [])]
+
+    def save(self, directory: Path | str) -> Path:
+        """Writes the tables as Parquet, and ``run.json`` with the SHA-256 of each. The directory appears complete or
+        not at all.
+
+        Raises SawtoothError ``disk-full``, or ``unwritable-output`` (also if the directory exists: results are never
+        overwritten).
+        """
+        target = Path(directory)
+        checksums = {}
+        with new_directory(target) as aside:
+            for name in sorted(self.tables):
+                path = aside / f"{name}.parquet"
+                with writing(path):
+                    table_store.save(self.tables, name, path)
+                    checksums[name] = checksum(path)
+            described = {
+                "format": FORMAT,
+                "engine": self.engine,
+                "seed": self.scenario.seed,
+                "scenario": self.scenario.to_dict(),
+                "digest": self.scenario.digest(),
+                "tables": checksums,
+                "versions": versions(),
+                "meta": self.meta,
+            }
+            write_description(aside / "run.json", described)
+        return target
+
+    @classmethod
+    def load(cls, directory: Path | str, *, tables: Sequence[str] | None = None) -> Run:
+        """Reads what ``save`` wrote; ``tables`` names the tables to read (default: all).
+
+        Raises SawtoothError ``not-a-result`` if the directory is not a complete result of a known version. The error
+        names the file if a table is damaged or belongs to another run.
+        """
+        source = Path(directory)
+        path = source / "run.json"
+        described = read_description(path, FORMAT)
+        try:
+            known = described["tables"]
+            # Format 1 has a list of names.
+            checksums = known if isinstance(known, dict) else dict.fromkeys(known)
+            scenario = Scenario.from_dict(described["scenario"])
+            engine, meta = str(described["engine"]), _meta(described["meta"])
+        except (KeyError, TypeError, ValueError) as error:
+            # An InputError about the scenario is a ValueError too.
+            raise not_a_result(f"is not the description of a run: {reason(error)}", path) from error
+        if "intervals" not in checksums:
+            raise not_a_result("has no table of intervals", path)
+        wanted = {name: digest for name, digest in checksums.items() if tables is None or name in tables}
+        found = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
+        return cls(scenario, engine, table_store.Tables(found), meta)
+
+
+def _meta(found: Any) -> dict[str, Any]:
+    """Returns ``found`` if it has what readers of ``meta`` rely on. Raises TypeError or ValueError otherwise."""
+    meta = dict(found)
+    limits = [dict(one) for one in meta.get("limits", [])]
+    if not all({"flow", "limit", "share", "words"} <= one.keys() for one in limits):
+        raise ValueError("limits")
+    lists = {"warnings": meta.get("warnings", []), **dict(meta.get("names", {}))}
+    for name, value in lists.items():
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise TypeError(f"{name} is not a list of texts")
+    return meta
+
+
+def _table(path: Path, digest: str | None) -> DataFrame | table_store.Stored:
+    """Reads a table and checks that its bytes are the saved ones. ``digest`` is None (unknown) for a run of format
+    1."""
+    import pyarrow
+
+    try:
+        regular(path)
+        if digest is not None and checksum(path) != digest:
+            raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
+        table = table_store.load(path)
+        names = table.names() if isinstance(table, table_store.Stored) else list(table.columns)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
+        # With damaged metadata pandas and pyarrow raise any of these.
+        raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
+    missing = [column for column in _READ.get(path.stem, ()) if column not in names]
+    if missing:
+        raise not_a_result(f"is another table: it has no column {missing[0]}", path)
+    return table
+
+
+def is_saved(directory: Path) -> bool:
+    """True if ``directory`` contains a complete run. ``save`` renames last, so the description's presence is enough."""
+    return (directory / "run.json").is_file()
+
+
+def saved_checksum(directory: Path, table: str) -> str | None:
+    """The SHA-256 of a saved run's table; None if it has no such table or is of format 1. Raises SawtoothError as
+    ``load`` does."""
+    known = read_description(directory / "run.json", FORMAT).get("tables")
+    return known.get(table) if isinstance(known, dict) else None
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of everything that a result depends on. ``core`` is a digest of the simulator's exact build."""
+    found = {"python": platform.python_version()}
+    for package in ("sawtooth", "numpy", "pandas", "pyarrow"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    core = find_spec("sawtooth._core")
+    if core is not None and core.origin is not None and Path(core.origin).is_file():
+        found["core"] = hashlib.sha256(Path(core.origin).read_bytes()).hexdigest()[:16]
+    else:
+        found["core"] = "not built"
+    return found

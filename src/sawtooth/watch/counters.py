@@ -1,0 +1,221 @@
+"""What connections did between looks, computed from the kernel's counters."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sawtooth.watch import layout
+from sawtooth.watch.sample import Look
+from sawtooth.whatif.standing_queue import above
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+COUNTERS = (
+    "bytes_acked",
+    "bytes_received",
+    "data_segs_out",
+    "total_retrans",
+    "dsack_dups",
+    "busy_time",
+    "rwnd_limited",
+    "sndbuf_limited",
+    "delivered_ce",
+)
+_WRAPPING = np.array([layout.TCP_INFO[name].itemsize == 4 for name in COUNTERS])
+_AT = {name: place for place, name in enumerate(COUNTERS)}
+WOKEN = 2 / 3
+"""Part of the send buffer: the kernel wakes a waiting writer below it."""
+_TINY_S = 0.0002
+"""Waits shorter than this, in seconds, come from the hosts themselves and not from a queue."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The connections of one look, and what they did since an earlier one. Arrays have one entry per connection, NaN
+    where unknown.
+
+    ``interval_s`` is the time since the previous look. ``window_s`` is the time since the oldest kept look that has the
+    connection.
+
+    In the interval: ``goodput_bps`` (acknowledged), ``received_bps``.
+
+    In the window: ``mean_bps``; ``segments`` with data sent, ``retransmits`` among them, ``spurious`` among those (the
+    peer already had the data); ``marked`` (ECN); shares of time ``busy``, ``receive_window``, ``send_buffer``; shares
+    of looks ``waiting`` (nothing left to send, window not full), ``filled`` (the same, but the send buffer is full) and
+    ``standing`` (a queue stands); ``standing_bps``, the highest delivery rate in the looks with a queue;
+    ``rtt_mean_s``; ``rtt_max_s``; ``delivery_max_bps``.
+    """
+
+    look: Look
+    interval_s: Column
+    window_s: Column
+    goodput_bps: Column
+    received_bps: Column
+    mean_bps: Column
+    segments: Column
+    retransmits: Column
+    spurious: Column
+    marked: Column
+    busy: Column
+    receive_window: Column
+    send_buffer: Column
+    waiting: Column
+    filled: Column
+    standing: Column
+    standing_bps: Column
+    rtt_mean_s: Column
+    rtt_max_s: Column
+    delivery_max_bps: Column
+
+    def __len__(self) -> int:
+        return len(self.look)
+
+    @property
+    def lost(self) -> Column:
+        """Retransmissions that were necessary."""
+        return np.maximum(0.0, self.retransmits - np.nan_to_num(self.spurious))
+
+    @property
+    def loss(self) -> Column:
+        """Share of data segments lost in the window; NaN if none was sent."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.segments > 0, self.lost / self.segments, np.nan)
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Changes:
+        """The selected connections only."""
+        columns = {name: value[which] for name, value in vars(self).items() if name != "look"}
+        return Changes(self.look.chosen(which), **columns)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept of a look, sorted by cookie: counters and momentary values. ``added``: 0 where unknown."""
+
+    at_s: float
+    cookie: NDArray[np.uint64]
+    counters: NDArray[np.float64]
+    moment: NDArray[np.float64]
+    added: NDArray[np.float64]
+
+    def of(self, cookie: NDArray[np.uint64]) -> tuple[_Kept, NDArray[np.bool_]]:
+        """The values of the sockets ``cookie`` (sorted), and which of them this look has. The others are NaN."""
+        at, there = self._places(cookie)
+        if at is None:
+            return self, there
+        unknown = np.full((cookie.size, 1), np.nan)
+        if not self.cookie.size:
+            counters, moment = (np.repeat(unknown, one.shape[1], axis=1) for one in (self.counters, self.moment))
+        else:
+            counters, moment = (np.where(there[:, None], one[at], unknown) for one in (self.counters, self.moment))
+        return _Kept(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
+
+    def _places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp] | None, NDArray[np.bool_]]:
+        """The position of each socket in this look (None if all positions are equal), and whether the look has it."""
+        if cookie.size == self.cookie.size and np.array_equal(cookie, self.cookie):
+            return None, np.ones(cookie.size, bool)
+        if not self.cookie.size:
+            return np.zeros(cookie.size, np.intp), np.zeros(cookie.size, bool)
+        at = np.minimum(np.searchsorted(self.cookie, cookie), self.cookie.size - 1)
+        return at, self.cookie[at] == cookie
+
+
+class Window:
+    """The newest looks, covering at most ``looks`` intervals."""
+
+    def __init__(self, looks: int = 10) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=looks + 1)
+
+    def add(self, look: Look) -> Changes:
+        """Add a look. Returns the changes up to it, in the order of cookies."""
+        counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
+        moment = _moment(look)
+        now = _Kept(look.at_s, look.cookie, counters, moment, np.nan_to_num(moment))
+        before = self._kept[-1] if self._kept else None
+        self._kept.append(now)
+        return _changes(look, now, before, list(self._kept))
+
+
+def _moment(look: Look) -> NDArray[np.float64]:
+    """Momentary values per connection: whether it waits for its application; whether its send buffer is full; whether a
+    queue stands; the delivery rate in bit/s if a queue stands, else 0; the smoothed RTT in s; the delivery rate."""
+    rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
+    unsent, flight = look.field("notsent_bytes"), look.field("unacked")
+    # Application-limited as in Linux (tcp_rate_check_app_limited): less than one segment left to send, window not full,
+    # nothing lost.
+    waits = (unsent < look.field("snd_mss")) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
+    waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
+    # The kernel wakes a waiting writer when the send buffer is below two thirds (sk_stream_is_writeable).
+    full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
+    delivery = look.field("delivery_rate") * 8
+    # Delays of only some acknowledgements, such as delayed acknowledgements with a small window, appear in the RTT
+    # variation. So subtract it.
+    stands = rtt - look.field("rttvar") / 1e6 > above(least, look.field("snd_mss"), delivery) + _TINY_S
+    columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
+    return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
+
+
+def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Difference of counters; 32-bit counters may wrap around. Any other decrease gives NaN."""
+    change = new - old
+    wrapped = np.where(_WRAPPING & (change < 0), change + 2**32, change)
+    return np.where(wrapped < 0, np.nan, wrapped)
+
+
+def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) -> Changes:
+    count = len(look)
+    last = np.full((count, len(_AT)), np.nan)
+    interval = np.full(count, np.nan)
+    if before is not None:
+        old, there = before.of(now.cookie)
+        last = _difference(now.counters, old.counters)
+        interval[there] = now.at_s - before.at_s
+    base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
+    sums, looks, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 3), -np.inf)
+    for one in kept:
+        one, there = one.of(now.cookie)
+        new = there & np.isnan(since)
+        if one.at_s < now.at_s and new.any():
+            base[new], since[new] = one.counters[new], one.at_s
+        # A look that does not have the connection adds nothing.
+        sums += one.added
+        looks += there[:, None]
+        np.fmax(highest, one.moment[:, 3:], out=highest)
+    whole = _difference(now.counters, base)
+    length = now.at_s - since
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = sums / looks
+        rates = last / interval[:, None]
+        shares = np.minimum(1.0, whole / 1e6 / length[:, None])
+        means[:, 4] = np.where(np.isnan(now.moment[:, 4]), np.nan, means[:, 4])
+        standing_bps = np.where(sums[:, 2] > 0, highest[:, 0], np.nan)
+        mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
+    of = {name: whole[:, place] for name, place in _AT.items()}
+    return Changes(
+        look=look,
+        interval_s=interval,
+        window_s=length,
+        goodput_bps=rates[:, _AT["bytes_acked"]] * 8,
+        received_bps=rates[:, _AT["bytes_received"]] * 8,
+        mean_bps=mean_bps,
+        segments=of["data_segs_out"],
+        retransmits=of["total_retrans"],
+        spurious=of["dsack_dups"],
+        marked=of["delivered_ce"],
+        busy=shares[:, _AT["busy_time"]],
+        receive_window=shares[:, _AT["rwnd_limited"]],
+        send_buffer=shares[:, _AT["sndbuf_limited"]],
+        waiting=means[:, 0],
+        filled=means[:, 1],
+        standing=means[:, 2],
+        standing_bps=standing_bps,
+        rtt_mean_s=means[:, 4],
+        rtt_max_s=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 2]), highest[:, 2], np.nan),
+    )

@@ -1,0 +1,95 @@
+"""Reads one connection of a capture, and the path that the core estimates from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.capture.identify.captured import identify_capture
+from sawtooth.errors import InputError
+from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.quantity import Estimated
+from sawtooth.whatif.replayable import identified
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.capture import Capture
+
+NO_DATA_FIX = "capture a bulk transfer over TCP, at either end or between them"
+_LIMITS = {"application": "application", "receive_window": "receive window"}
+
+
+def from_capture(path: str | Path, *, connection: int | None = None) -> Observed:
+    """The connection with that index, or the one with most bytes, in the direction with more data.
+
+    Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are missing),
+    ``no-such-connection``, and as ``sawtooth.read_capture`` does.
+    """
+    from sawtooth.capture import read_capture
+
+    told = read_capture(path).facts["connections"]
+    if connection is not None and not 0 <= connection < len(told):
+        fix = f"choose 0 to {len(told) - 1}" if told else NO_DATA_FIX
+        message = f"there is no connection {connection}"
+        raise InputError("no-such-connection", message, file=path, field="connection", fix=fix)
+    if connection is None:
+        connection = max(range(len(told)), key=lambda at: _bytes(told[at]), default=None)
+    if connection is None or not _bytes(told[connection]):
+        message = "no TCP connection in this capture carries data"
+        raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
+    try:
+        return _observed(read_capture(path, connection=connection), connection)
+    except InputError as error:
+        raise error.at(file=path) from None
+
+
+def _bytes(told: dict[str, Any]) -> int:
+    return max(int(one.get("payload_bytes", 0)) for one in told["directions"])
+
+
+def _observed(capture: Capture, connection: int) -> Observed:
+    from sawtooth import _core
+
+    facts = capture.facts["connections"][connection]
+    shown = json.loads(_core.capture_path(json.dumps(facts), _columns(capture.segments), _columns(capture.sacks)))
+    if "Err" in shown:
+        raise InputError(shown["Err"]["code"], shown["Err"]["message"], fix=shown["Err"]["fix"])
+    seen, path = shown["Ok"]["seen"], shown["Ok"]["path"]
+    ends = (facts["client"], facts["server"])
+    sender, receiver = ends if seen["direction"] == 0 else ends[::-1]
+    cc, cc_how = identified(identify_capture(capture))
+    same = ("goodput_bps", "duration_s", "from_start", "mss", "timestamps", "segments", "retransmits", "window_bytes")
+    trips = ("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s")
+    return Observed(
+        source="capture",
+        what=f"connection {connection}, {sender} → {receiver}, seen {seen['place']}",
+        since_data=True,
+        cc=cc,
+        cc_how=cc_how,
+        limited={name: seen[field] for field, name in _LIMITS.items() if seen[field] > 0},
+        path=_estimate(path["Ok"]) if "Ok" in path else None,
+        problems=tuple(capture.problems),
+        **{name: seen[name] for name in (*same, *trips)},
+    )
+
+
+def _columns(table: DataFrame) -> dict[str, Any]:
+    import numpy as np
+
+    return {str(name): np.ascontiguousarray(column.to_numpy()) for name, column in table.items()}
+
+
+def _estimate(path: dict[str, Any]) -> Estimate:
+    quantities = {name: Estimated(**path[name]) for name in ("rate", "rtt", "queue", "loss", "burst", "ack_loss")}
+    return Estimate(
+        **quantities,
+        burst_loss=path["burst_loss"],
+        delayed_ack=path["delayed_ack"],
+        delayed_ack_how=path["delayed_ack_how"],
+        window=None if path["window"] is None else Estimated(**path["window"]),
+        by_replay=path["open_loss"],
+        cannot_tell=tuple(path["cannot_tell"]),
+    )

@@ -1,0 +1,578 @@
+"""What the laboratory's server does beyond the page's files: results by their ids, simulations on the native core."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sawtooth import Scenario, Study, _core, run
+from sawtooth.io.atomic_io import write_description
+from sawtooth.lab import Server, Site
+from sawtooth.lab.requests import FIELDS, JSON, TOML, read
+from sawtooth.lab.results import identity
+from sawtooth.lab.site import KINDS
+from sawtooth.report import write_report
+from sawtooth.study import run_study
+
+SITE = Site({name: f"<title>sawtooth lab</title> {name}".encode() for name in KINDS})
+SHORT: dict[str, Any] = {"duration": "1 s", "interval": "100 ms", "path": {"rate": "10 Mbit/s", "loss": "1%"}}
+FOREIGN = "<img src=x onerror=alert(1)>"
+STUDY = {
+    "name": "small",
+    "title": FOREIGN,
+    "scenario": SHORT,
+    "vary": {"path.loss": ["0%", "1%"]},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of every state."""
+    out = tmp_path_factory.mktemp("made") / "results"
+    write_report(run_study(Study.from_dict(STUDY), out=out, jobs=1, quiet=True))
+    for name, cc in (("one", "cubic"), ("other", "bbr")):
+        run(Scenario.from_dict(SHORT | {"name": name, "flows": [{"cc": cc}]})).save(out / "runs" / name)
+    whole = next(path for path in (out / "small").iterdir() if not path.is_symlink())
+    description = json.loads((whole / "study.json").read_text())
+    del description["sha256"]
+    steering = {"study": description["study"] | {"title": "\u202eevil\x1b[2J"}, "finished": None}
+    for name, changes in (("interrupted", {"finished": None}), ("newer", {"format": 99}), ("steering", steering)):
+        shutil.copytree(whole, out / name)
+        write_description(out / name / "study.json", description | changes)
+    shutil.rmtree(out / "interrupted" / "points" / description["points"][0]["id"])
+    shutil.copytree(out / "runs" / "one", out / "older")
+    told = json.loads((out / "older" / "run.json").read_text())
+    del told["sha256"]
+    write_description(out / "older" / "run.json", told | {"format": 1, "tables": list(told["tables"])})
+    shutil.copytree(out / "runs" / "one", out / "gone")
+    (out / "gone" / "intervals.parquet").unlink()
+    for name, text in (
+        ("cut", b'{"format": 1, "engi'),
+        ("deep", b"[" * 100_000),
+        ("no-utf8", b"\xff\xfe{}"),
+        ("empty", b""),
+    ):
+        (out / name).mkdir()
+        (out / name / "study.json").write_bytes(text)
+    (out / "odd").mkdir()
+    write_description(out / "odd" / "study.json", {"format": 1, "study": [], "points": 7, "engine": None})
+    shutil.copytree(out / "runs" / "one", out / "broken")
+    (out / "broken" / "intervals.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    return out
+
+
+@pytest.fixture
+def results(made: Path, tmp_path: Path) -> Path:
+    """A copy of them, for one test."""
+    return Path(shutil.copytree(made, tmp_path / "results", symlinks=True))
+
+
+@pytest.fixture
+def server(results: Path) -> Iterator[Server]:
+    with Server(SITE, results=results) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def asked(
+    server: Server,
+    path: str,
+    method: str = "GET",
+    body: str | bytes | None = None,
+    *,
+    key: str | None = "",
+    **more: str,
+) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    headers = {name.replace("_", "-"): value for name, value in more.items()}
+    if key is not None:
+        headers["X-Sawtooth-Key"] = key or server.key
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def known(server: Server, path: str, **more: str) -> Any:
+    status, headers, body = asked(server, path, **more)
+    assert (status, headers["Content-Type"]) == (200, "application/json; charset=utf-8"), body
+    return json.loads(body)
+
+
+def rows(server: Server) -> dict[str, dict[str, Any]]:
+    """By their names."""
+    status, _, body = asked(server, "/api/results")
+    assert status == 200
+    *found, last = map(json.loads, body.splitlines())
+    assert last["all"] == len(found)
+    return {row["name"]: row for row in found}
+
+
+def frames(body: bytes) -> list[tuple[dict[str, Any], bytes]]:
+    found = []
+    while body:
+        head, rest = struct.unpack("<II", body[:8])
+        found.append((json.loads(body[8 : 8 + head]), body[8 + head : 8 + head + rest]))
+        body = body[8 + head + rest :]
+    return found
+
+
+def refused(answer: tuple[int, dict[str, str], bytes]) -> tuple[int, str, str | None]:
+    status, headers, body = answer
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
+    error = json.loads(body)["error"]
+    assert error["message"]
+    assert error["fix"]
+    return status, error["code"], error["field"]
+
+
+# Who is answered.
+
+
+@pytest.mark.parametrize("path", ["/api/hello", "/api/results", "/api/compare?ids=a,b", "/api/result/x"])
+def test_what_is_known_needs_the_key_and_its_own_page(server: Server, path: str) -> None:
+    assert asked(server, path, key=None)[0] == 403
+    assert asked(server, path, key="x" * 32)[0] == 403
+    assert asked(server, path, key="é")[0] == 403
+    assert asked(server, path, Host="evil.example")[0] == 421
+    assert asked(server, path, Origin="http://evil.example")[0] == 403
+    assert asked(server, path, Origin="null")[0] == 403
+    assert asked(server, path, Origin=f"http://127.0.0.1:{server.server_port + 1}")[0] == 403
+    assert asked(server, f"{path}?key={server.key}", key=None)[0] == 403
+
+
+@pytest.mark.parametrize("kind", [JSON, TOML])
+def test_a_run_needs_the_key_and_its_own_page(server: Server, kind: str) -> None:
+    sent: Any = ("/run", "POST", "{}")
+    assert asked(server, *sent, key=None, Content_Type=kind)[0] == 403
+    assert asked(server, *sent, Host="evil.example:80", Content_Type=kind)[0] == 421
+    assert asked(server, *sent, Origin="https://evil.example", Content_Type=kind)[0] == 403
+    assert asked(server, "/run", key="")[0] == 404
+    assert asked(server, "/run", "OPTIONS", Origin="https://evil.example")[0] == 501
+
+
+@pytest.mark.parametrize(
+    "path", ["/results/", "/results/small", "/api", "/api/", "/report/", "/api/result/", "/results/../x", "/../x"]
+)
+def test_no_directory_is_listed_and_no_path_is_taken(server: Server, path: str) -> None:
+    assert asked(server, path)[0] in (400, 404)
+
+
+def test_an_id_that_is_not_known_leads_nowhere(server: Server, results: Path) -> None:
+    (results.parent / "secret").mkdir()
+    shutil.copytree(results / "older", results.parent / "secret" / "run")
+    for wanted in ("..", "../secret/run", "%2e%2e%2fsecret", identity(Path("../secret/run")), "small", "a" * 9000):
+        assert refused(asked(server, f"/api/result/{wanted}"))[:2] == (400, "not-a-result")
+
+
+def test_links_are_neither_listed_nor_followed(server: Server, results: Path) -> None:
+    outside = results.parent / "outside"
+    shutil.copytree(results / "runs" / "one", outside)
+    (results / "link").symlink_to(outside)
+    shutil.copytree(results / "runs" / "one", results / "inner")
+    (results / "inner" / "intervals.parquet").unlink()
+    (results / "inner" / "intervals.parquet").symlink_to(outside / "intervals.parquet")
+    found = rows(server)
+    assert "link" not in found
+    assert not [place for place in found if place.endswith("latest")]
+    assert refused(asked(server, f"/api/result/{found['inner']['id']}"))[:2] == (400, "not-a-result")
+    # A directory that becomes one after it was listed.
+    one = found["runs/one"]["id"]
+    shutil.rmtree(results / "runs")
+    (results.parent / "runs" / "one").mkdir(parents=True)
+    (results / "runs").symlink_to(results.parent / "runs")
+    assert refused(asked(server, f"/api/result/{one}"))[:2] == (400, "not-a-result")
+
+
+# The list.
+
+
+def test_every_result_is_listed_with_its_state(server: Server) -> None:
+    found = rows(server)
+    small = next(row for place, row in found.items() if place.startswith("small/"))
+    assert (small["kind"], small["engine"], small["points"], small["state"]) == ("study", "sim", 2, "whole")
+    assert (small["title"], small["latest"]) == (FOREIGN, True)
+    assert "varies path.loss (2)" in small["scenario"]
+    assert (found["runs/one"]["kind"], found["runs/one"]["state"]) == ("run", "whole")
+    assert "10 Mbit/s" in found["runs/one"]["scenario"]
+    interrupted = found["interrupted"]
+    assert (interrupted["state"], interrupted["done"], interrupted["points"]) == ("interrupted", 1, 2)
+    assert found["newer"]["state"] == "newer"
+    assert (found["older"]["state"], found["older"]["older"]) == ("whole", True)
+    for name in ("cut", "deep", "no-utf8", "empty", "odd"):
+        assert found[name]["state"] == "damaged", name
+        assert found[name]["problem"]
+    times = [row["when"] for row in found.values() if row["kind"] == "run"]
+    assert times == sorted(times, reverse=True)
+
+
+def test_text_of_results_is_harmless_text(server: Server) -> None:
+    assert rows(server)["steering"]["title"] == "\\u202eevil\\u001b[2J"
+
+
+def test_a_directory_that_is_not_there_is_an_empty_list(results: Path) -> None:
+    shutil.rmtree(results)
+    with Server(SITE, results=results) as server:
+        assert list(server.results.rows()) == [{"all": 0, "shown": 0, "directory": str(results)}]
+
+
+def test_thousands_are_listed_in_bounded_time(server: Server, results: Path) -> None:
+    text = (results / "older" / "run.json").read_bytes()
+    for at in range(2000):
+        (results / "many" / str(at)).mkdir(parents=True)
+        (results / "many" / str(at) / "run.json").write_bytes(text)
+    begun = time.process_time()
+    assert len(rows(server)) > 2000
+    assert time.process_time() - begun < 20
+
+
+# One result, and several.
+
+
+def test_a_run_is_opened_as_lines_figures_and_tables(server: Server) -> None:
+    told = known(server, f"/api/result/{rows(server)['runs/one']['id']}")
+    assert told["heading"].startswith("Run of one on sim")
+    assert told["figures"][0]["panels"][0]["series"][0]["name"] == "cubic"
+    assert told["tables"][0]["rows"][0][0] == "cubic"
+
+
+def test_a_study_is_opened_and_has_its_report(server: Server) -> None:
+    small = next(row for place, row in rows(server).items() if place.startswith("small/"))
+    told = known(server, f"/api/result/{small['id']}")
+    assert told["heading"] == f"{FOREIGN}, engine sim"
+    assert [figure["name"] for figure in told["figures"]]
+    assert told["tables"][0]["all"] == 2
+    status, headers, page = asked(server, f"/{small['report']}", key=None)
+    assert (status, page[:15].lower()) == (200, b"<!doctype html>")
+    # A page of its own origin, without network: it may be anybody's.
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none';")
+    assert "allow-same-origin" not in policy
+    place, _, key = small["report"].partition("?key=")
+    assert key != server.key
+    assert asked(server, f"/{place}", key=None)[0] == 404
+    assert asked(server, f"/report/{rows(server)['newer']['id']}?key={key}", key=None)[0] == 404
+
+
+def study_of(results: Path) -> Path:
+    return next(path for path in (results / "small").iterdir() if not path.is_symlink())
+
+
+def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(server: Server, results: Path) -> None:
+    directory = study_of(results)
+    shutil.rmtree(directory / "points")
+    identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
+    told = known(server, f"/api/result/{identity}")
+    assert told["lines"][-1].startswith("Stored on ")
+    means = told["tables"][0]
+    shown = [dict(zip(means["columns"], row, strict=True)) for row in means["rows"]]
+    stored = [row for row in csv.DictReader((directory / "table.csv").open()) if row["seed"] == "all"]
+    assert [float(row["mean_mbps"]) for row in shown] == [pytest.approx(float(row["mean_mbps"])) for row in stored]
+    assert (
+        json.dumps(told["figures"][0], separators=(",", ":")).replace("<", "\\u003c")
+        in (directory / "report.html").read_text()
+    )
+
+
+def test_what_is_not_stored_is_said(server: Server, results: Path) -> None:
+    directory = study_of(results)
+    identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
+    (directory / "report.html").write_text("<p>of another version")
+    told = known(server, f"/api/result/{identity}")
+    assert told["figures"] == []
+    assert f"no figures that can be read: `sawtooth report {directory}`" in " ".join(told["lines"])
+    (directory / "report.html").unlink()
+    (directory / "table.csv").unlink()
+    told = known(server, f"/api/result/{identity}")
+    assert (told["figures"], told["tables"]) == ([], [])
+    lines = " ".join(told["lines"])
+    assert "Figures are not stored: " in lines
+    assert "Its tables are not stored: " in lines
+    (directory / "table.csv").write_text("loss,mean\n1\n")
+    assert refused(asked(server, f"/api/result/{identity}"))[:2] == (400, "not-a-result")
+
+
+def test_a_report_that_is_a_link_is_not_opened(server: Server, results: Path) -> None:
+    (results.parent / "secret.html").write_text("secret")
+    report = results / "newer" / "report.html"
+    report.unlink()
+    report.symlink_to(results.parent / "secret.html")
+    newer = rows(server)["newer"]
+    assert newer["report"] is False
+    path = f"/report/{newer['id']}?key={server.key_of(newer['id'])}"
+    assert refused(asked(server, path))[:2] == (400, "not-a-result")
+
+
+@pytest.mark.parametrize("place", ["interrupted", "newer", "gone", "broken", "cut", "deep", "odd", "empty", "no-utf8"])
+def test_what_cannot_be_opened_says_why(server: Server, place: str) -> None:
+    assert refused(asked(server, f"/api/result/{rows(server)[place]['id']}"))[:2] == (400, "not-a-result")
+
+
+def test_results_are_compared_in_the_words_of_the_command(server: Server) -> None:
+    found = rows(server)
+    ids = ",".join(found[place]["id"] for place in ("runs/one", "runs/other"))
+    told = known(server, f"/api/compare?ids={ids}")
+    assert told["heading"] == "other against one"
+    assert "goodput in Mbit/s" in told["words"]
+    assert len(told["tables"][0]["rows"]) == 1
+    assert [one["name"] for one in told["figures"][0]["panels"][0]["series"]] == ["one", "other"]
+    assert "within 300%" in known(server, f"/api/compare?ids={ids}&within=300%25")["words"]
+    assert refused(asked(server, f"/api/compare?ids={ids}&within=3"))[1:] == ("missing-unit", "within")
+    assert refused(asked(server, f"/api/compare?ids={ids}&omit=9%20s"))[1:] == ("out-of-range", "omit")
+
+
+def test_comparing_what_cannot_be_compared_says_why(server: Server) -> None:
+    found = rows(server)
+    small = next(row for place, row in found.items() if place.startswith("small/"))
+    one = found["runs/one"]["id"]
+    assert refused(asked(server, f"/api/compare?ids={one},{small['id']}"))[1] == "conflict"
+    assert refused(asked(server, f"/api/compare?ids={one}"))[1] == "bad-usage"
+    assert refused(asked(server, f"/api/compare?ids={','.join([one] * 13)}"))[1] == "bad-usage"
+    assert refused(asked(server, f"/api/compare?ids={one},..%2f..%2fetc"))[1] == "not-a-result"
+
+
+# Simulations.
+
+
+def columns(body: bytes) -> list[dict[str, tuple[str, bytes]]]:
+    """Of each run, by table and column: the type and all bytes."""
+    found: list[dict[str, tuple[str, bytes]]] = []
+    told = frames(body)
+    for head, data in told:
+        at = 0
+        found += [{} for _ in head["runs"][len(found) :]]
+        for which, one in enumerate(head["runs"]):
+            for table, names in one["tables"]:
+                for name, kind, count in names:
+                    size = count * int(kind[1])
+                    before = found[which].get(f"{table}.{name}", (kind, b""))[1]
+                    found[which][f"{table}.{name}"] = kind, before + data[at : at + size]
+                    at += size
+        assert at == len(data)
+    assert [one["finished"] for one in told[-1][0]["runs"]] == [True] * len(found)
+    return found
+
+
+def alone(scenario: Scenario) -> dict[str, tuple[str, bytes]]:
+    """In this process, in one step."""
+    compiled = scenario.compile()
+    simulation = _core.Simulation(compiled.to_json())
+    assert simulation.advance(compiled.duration_ns, 2**62)
+    kinds = {np.dtype("?"): "u1"}
+    return {
+        f"{table}.{name}": (kinds.get(values.dtype, values.dtype.str[1:]), values.tobytes())
+        for table, found in simulation.take().items()
+        for name, values in found.items()
+    }
+
+
+def test_rows_are_those_of_the_command_line_byte_for_byte(server: Server) -> None:
+    flows = [{"cc": "cubic", "count": 2}, {"cc": "bbr"}, {"cc": "cubic"}]
+    told = SHORT | {"duration": "5 s", "flows": flows}
+    status, _, body = asked(server, "/run", "POST", json.dumps(told), Content_Type=JSON, X_Sawtooth_Every="20")
+    assert status == 200
+    assert len(frames(body)) > 3
+    assert columns(body) == [alone(Scenario.from_dict(told))]
+    assert frames(body)[-1][0]["events"] > 1000
+    status, _, body = asked(server, "/run", "POST", json.dumps(told | {"alone": True}), Content_Type=JSON)
+    names = [flow.name for flow in Scenario.from_dict(told).compile().flows]
+    named = [flow | {"name": name} for flow, name in zip(flows, names, strict=True)]
+    assert columns(body) == [alone(Scenario.from_dict(told | {"flows": [flow]})) for flow in named]
+
+
+def test_a_file_is_run_too(server: Server) -> None:
+    text = 'duration = "1 s"\n[path]\nrate = "5 Mbit/s"\n[[flows]]\ncc = "reno"\n'
+    _, _, body = asked(server, "/run", "POST", text, Content_Type=TOML)
+    scenario = Scenario.from_dict({"duration": "1 s", "path": {"rate": "5 Mbit/s"}, "flows": [{"cc": "reno"}]})
+    assert columns(body) == [alone(scenario)]
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "field"),
+    [
+        ({"path": {"rate": "100"}}, "missing-unit", "path.rate"),
+        ({"flows": [{}, {"cc": "cubix"}]}, "unknown-name", "flows.1.cc"),
+        ({"flows": [{"cc": {"source": "/etc/passwd"}}]}, "unsupported", "flows.0.cc"),
+        ({"path": {"trace": "/etc/passwd"}}, "unsupported", "path.trace"),
+        ({"flows": [{"source": {"kind": "pages"}}]}, "unsupported", "flows.0.source"),
+        ({"topology": "dumbbell"}, "unsupported", "topology"),
+        ({"hosts": {}}, "unsupported", "hosts"),
+        ({"path": 7}, "wrong-type", "path"),
+        ({"flows": 7}, "wrong-type", "flows"),
+        ({"flows": [7]}, "wrong-type", "flows.0"),
+        ({"path": {"rtt": "0 s"}, "duration": "1 s"}, None, None),
+        ([], "wrong-type", None),
+        (None, "wrong-type", None),
+    ],
+)
+def test_what_is_wrong_is_told_of_its_field(server: Server, told: Any, code: str | None, field: str | None) -> None:
+    answer = asked(server, "/run", "POST", json.dumps(told), Content_Type=JSON)
+    if code is None:
+        assert answer[0] == 200
+    else:
+        assert refused(answer) == (400, code, field)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "code"),
+    [
+        (b"{", JSON, "wrong-type"),
+        (b"[" * 100_000, JSON, "wrong-type"),
+        (b"\xff", JSON, "not-toml"),
+        (b"x = [", TOML, "not-toml"),
+        (b"{}", "text/plain", "wrong-type"),
+        (b"{}", "application/x-www-form-urlencoded", "wrong-type"),
+        (b" " * ((1 << 20) + 1), JSON, "out-of-range"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(server: Server, body: bytes, kind: str, code: str) -> None:
+    assert refused(asked(server, "/run", "POST", body, Content_Type=kind))[:2] == (400, code)
+
+
+def test_a_page_has_the_same_fields() -> None:
+    text = (Path(__file__).resolve().parents[2] / "web" / "lab" / "scenario.ts").read_text()
+    told = text.partition("const FIELDS: Record<string, readonly string[]> = {")[2].partition("};")[0]
+    found = {
+        line.partition(":")[0].strip().strip('"'): tuple(json.loads(line.partition(":")[2].strip().rstrip(",")))
+        for line in told.strip().splitlines()
+    }
+    assert found == FIELDS
+    assert [one.topology for one in read("{}", JSON)] == ["path"]
+
+
+LONG = {"duration": "3000 s", "interval": "10 s", "path": {"rate": "1 Gbit/s"}}
+
+
+def begun(server_port: int, key: str, page: str, told: Any = LONG) -> socket.socket:
+    """A run that has told its first rows."""
+    body = json.dumps(told)
+    client = socket.create_connection(("127.0.0.1", server_port), timeout=60)
+    head = (
+        f"POST /run HTTP/1.0\r\nHost: 127.0.0.1:{server_port}\r\nX-Sawtooth-Key: {key}\r\nX-Sawtooth-Page: {page}\r\n"
+    )
+    head += f"Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
+    client.sendall((head + body).encode())
+    assert client.recv(12) == b"HTTP/1.0 200"
+    return client
+
+
+def children(parent: int) -> list[int]:
+    """Processes of it that work for a page."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            above = int((one / "stat").read_text().rpartition(")")[2].split()[1])
+            if above == parent and b"sawtooth.lab" in (one / "cmdline").read_bytes():
+                found.append(int(one.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(pids: list[int]) -> bool:
+    """Whether all end within a minute."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        left = [pid for pid in pids if _runs(pid)]
+        if not left:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_page_that_goes_ends_its_simulation(server: Server) -> None:
+    client = begun(server.server_port, server.key, "a")
+    running = children(os.getpid())
+    assert len(running) == 1
+    client.close()
+    assert gone(running)
+
+
+def test_of_a_page_one_simulation_runs_its_latest(server: Server) -> None:
+    first = begun(server.server_port, server.key, "a")
+    running = children(os.getpid())
+    second = begun(server.server_port, server.key, "a")
+    assert gone(running)
+    assert len(children(os.getpid())) == 1
+    first.close()
+    second.close()
+    assert gone(children(os.getpid()))
+
+
+def test_many_pages_wait_for_their_turn(server: Server) -> None:
+    server.workers._slots = threading.BoundedSemaphore(1)
+    first = begun(server.server_port, server.key, "a")
+    told: list[int] = []
+    thread = threading.Thread(
+        target=lambda: told.append(asked(server, "/run", "POST", json.dumps(SHORT), Content_Type=JSON)[0])
+    )
+    thread.start()
+    time.sleep(0.5)
+    assert len(children(os.getpid())) == 1
+    assert told == []
+    first.close()
+    thread.join(60)
+    assert told == [200]
+
+
+def test_a_simulation_that_takes_too_long_is_ended(server: Server) -> None:
+    client = begun(server.server_port, server.key, "a")
+    running = children(os.getpid())
+    (worker,) = server.workers._open
+    worker._until = 0.0
+    while client.recv(1 << 20):
+        pass
+    assert gone(running)
+    client.close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_server_that_ends(how: signal.Signals, tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from sawtooth.cli.lab_command import serve; from sawtooth.lab import Site\n"
+        "from sawtooth.lab.site import KINDS\n"
+        "serve(Site({name: b'' for name in KINDS}), 0, results=Path('.'), browser=False, as_json=True)"
+    )
+    server = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert server.stdout is not None
+    address = json.loads(server.stdout.readline())["address"]
+    port, key = int(address.split(":")[2].partition("/")[0]), address.partition("?key=")[2]
+    client = begun(port, key, "a")
+    running = children(server.pid)
+    assert len(running) == 1
+    server.send_signal(how)
+    server.wait(60)
+    assert gone(running)
+    client.close()
+    server.stdout.close()
+
+
+def test_the_address_has_the_key_and_the_page_does_not(server: Server) -> None:
+    assert server.opened == f"{server.address}?key={server.key}"
+    assert len(server.key) >= 32
+    assert server.key.encode() not in asked(server, "/")[2]

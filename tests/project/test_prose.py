@@ -1,0 +1,129 @@
+"""The documentation is plain English: its vocabulary, the length of its sentences and of its lines."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from sawtooth.cli.common_options import SECTIONS
+from sawtooth.cli.program import sawtooth
+
+ROOT = Path(__file__).parents[2]
+PROSE = ROOT / "tools" / "prose"
+NOT_YET = {
+    "reliability.md",
+}
+"""Pages of docs/ that are not rewritten. A page that is leaves this list, and none joins it."""
+OUTSIDE = {"start.md", "changelog.md", "contributing.md", "field.md", "gallery.in.md", "validation.in.md"}
+"""Stand-ins for pages outside docs/, and what other pages are made from."""
+DOCS = {page.relative_to(ROOT / "docs").as_posix(): page for page in sorted((ROOT / "docs").rglob("*.md"))}
+PAGES = [ROOT / "README.md", *(page for name, page in DOCS.items() if name not in NOT_YET | OUTSIDE)]
+WIDEST = 100
+"""Columns of a line of prose."""
+LONGEST_MEAN = 15.0
+"""Words of a page's mean sentence."""
+FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
+NOT_PROSE = re.compile(r"^(?: {4,}|\||!\[|#|:::|<!--|%).*$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """The page without code, tables, headings and pictures."""
+    return NOT_PROSE.sub("", FENCED.sub("", page.read_text(encoding="utf-8")))
+
+
+def mean_sentence(text: str) -> float:
+    """Words per sentence; inline code and the target of a link count as one word or none."""
+    plain = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", text))
+    paragraphs = re.split(r"\n\s*\n|\n(?=[-*] |\d+\. |: )", plain)
+    sentences = [one for part in paragraphs for one in re.split(r"(?<=[.!?:])\s+", part) if re.search(r"\w", one)]
+    return sum(len(re.findall(r"[\w'’-]+", one)) for one in sentences) / max(len(sentences), 1)
+
+
+@pytest.fixture(scope="module")
+def textlint(npm: str) -> Path:
+    """textlint with the rules of tools/prose, installed from its lock file."""
+    installed, lock = PROSE / "node_modules" / ".package-lock.json", PROSE / "package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
+        command = [npm, "ci", "--no-audit", "--no-fund", "--silent"]
+        subprocess.run(command, cwd=PROSE, check=True, capture_output=True, timeout=280)
+    return PROSE / "node_modules" / ".bin" / "textlint"
+
+
+def complaints(textlint: Path, *pages: Path) -> list[str]:
+    command = [textlint, "--format", "json", *pages]
+    ran = subprocess.run(command, cwd=PROSE, capture_output=True, text=True, timeout=280)
+    assert ran.returncode in (0, 1), ran.stderr
+    return [
+        f"{Path(page['filePath']).name}:{told['line']}: {told['message'].splitlines()[0]}"
+        for page in json.loads(ran.stdout)
+        for told in page["messages"]
+    ]
+
+
+def test_the_list_of_what_is_left_names_pages_that_exist() -> None:
+    assert not (NOT_YET | OUTSIDE) - set(DOCS)
+
+
+def test_pages_use_the_vocabulary_and_short_sentences(textlint: Path) -> None:
+    assert complaints(textlint, *PAGES) == []
+
+
+def test_what_the_vocabulary_bans_is_found(textlint: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n\nThe sender is told the loss. Of the path it says little. It is luck.\n", encoding="utf-8"
+    )
+    assert len(complaints(textlint, page)) == 3
+
+
+def commands(command: click.Command = sawtooth, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command by its words, groups before what is in them."""
+    yield " ".join(("sawtooth", *names)), command
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from commands(below, *names, name)
+
+
+def test_help_uses_the_vocabulary_and_short_sentences(textlint: Path, tmp_path: Path) -> None:
+    page = tmp_path / "help.md"
+    texts = []
+    for words, command in commands():
+        told = re.sub(r"^\s*\x08\n(?:.+\n?)*", "", inspect.cleandoc(command.help or ""), flags=re.MULTILINE)
+        options = [one.help or "" for one in command.params if isinstance(one, click.Option)]
+        texts.append("\n\n".join([f"# {words}", told, *options]))
+    page.write_text("\n\n".join(texts), encoding="utf-8")
+    assert complaints(textlint, page) == []
+
+
+def test_every_command_is_in_a_section_and_its_line_of_help_is_whole() -> None:
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(sawtooth.commands)
+    with click.Context(sawtooth, terminal_width=80) as context:
+        assert "..." not in sawtooth.get_help(context).partition("Options:")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_help_shows_an_example_and_every_option_says_what_it_does(words: str, command: click.Command) -> None:
+    if not isinstance(command, click.Group):
+        assert re.search(rf"^ *(?:.*\| )?{words}\b", command.help or "", re.MULTILINE), "an example to type"
+    for one in command.params:
+        if isinstance(one, click.Option):
+            assert one.help, one.opts
+            assert re.match(r"[A-Z].*\.$", one.help, re.DOTALL), one.help
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_prose_fit_and_sentences_are_short_on_average(page: Path) -> None:
+    text = prose(page)
+    assert len(text.split()) > 30
+    unbroken = re.compile(r"\S{60,}")
+    assert [line for line in text.splitlines() if len(line) > WIDEST and not unbroken.search(line)] == []
+    assert mean_sentence(text) <= LONGEST_MEAN

@@ -1,0 +1,407 @@
+"""Programs on a scenario's hosts: what they see, when they run, what is kept of them; on the real kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sawtooth
+from executed import Executed, execute, program
+from sawtooth.assertions import judge
+from sawtooth.cli.program import status_of
+from sawtooth.engines.netns import Netns
+from sawtooth.errors import SawtoothError
+from sawtooth.programs import Finished, finished
+from sawtooth.programs.measure import value_of
+from sawtooth.report import write_report
+from sawtooth.scenario import Scenario
+from sawtooth.study import Study, run_study, terminal
+from sawtooth.testing import network
+
+SERVER = "head -c 1000000 /dev/zero > file; exec python3 -m http.server 8000"
+GET = ["curl", "-so", "/dev/null", "-w", "%{json}", "http://server:8000/file"]
+
+
+def path(duration: str = "30 s", **more: Any) -> Scenario:
+    about = {"rate": "20 Mbit/s", "rtt": "40 ms", "loss": "1%", **more}
+    return Scenario.from_dict({"topology": "path", "duration": duration, "interval": "100 ms", "path": about})
+
+
+def told(done: Executed, number: int = -1) -> str:
+    one = done.programs[number]
+    assert one.status == 0, one.stderr.decode()
+    return one.stdout.decode()
+
+
+def printed(stdout: str, stderr: str = "", status: int | None = 0) -> Finished:
+    return Finished("client", "client", "true", 0.0, 1.5, status, stdout.encode(), stderr.encode())
+
+
+def on_client(command: str, **more: Any) -> Executed:
+    return execute(path(), [program("client", command, **more)])
+
+
+@pytest.fixture(scope="module")
+def transfers(kernel: object) -> dict[str, Executed]:
+    """One HTTP transfer: twice the same, with another control, with another seed."""
+    programs = [program("server", SERVER, ready="port 8000"), program("client", GET)]
+    asked = {"once": {}, "again": {}, "bbr": {"cc": "bbr"}}
+    found = {name: execute(path(), programs, **more) for name, more in asked.items()}
+    return found | {"other": execute(path().set({"seed": 2}), programs)}
+
+
+def test_the_same_seed_gives_the_same_bytes_and_times(transfers: dict[str, Executed]) -> None:
+    once, again, other = transfers["once"], transfers["again"], transfers["other"]
+    assert told(once) == told(again) != told(other)
+    assert [(one.start_s, one.end_s) for one in once.programs] == [(one.start_s, one.end_s) for one in again.programs]
+    assert once.connections.equals(again.connections)
+    for name, table in once.run.tables.items():
+        assert table.equals(again.run.tables[name]), name
+
+
+def test_the_run_ends_with_the_last_program_that_nobody_waits_for(transfers: dict[str, Executed]) -> None:
+    server, client = transfers["once"].programs
+    assert server.start_s is not None
+    assert server.start_s < 0
+    assert (server.status, server.end_s) == (None, None)
+    assert client.start_s == pytest.approx(0, abs=0.01)
+    assert transfers["once"].run.end_s == pytest.approx(client.end_s, abs=1e-3)
+
+
+def test_connections_name_control_program_and_peer_and_count_to_the_end(transfers: dict[str, Executed]) -> None:
+    for name, cc in (("once", "cubic"), ("bbr", "bbr")):
+        table = transfers[name].connections
+        sent = table[(table["host"] == "server") & (table["sent_bytes"] > 1_000_000)].iloc[-1]
+        assert (sent["cc"], sent["program"], sent["peer_host"]) == (cc, "server", "client")
+        assert sent["retransmits"] > 0
+        assert sent["min_rtt_s"] == pytest.approx(0.040, rel=0.05)
+
+
+def test_a_number_of_the_output_is_a_measure(transfers: dict[str, Executed]) -> None:
+    client = transfers["once"].programs[-1]
+    # A megabyte over 20 Mbit/s, and some round trips.
+    assert 0.4 < client.value("stdout:/time_total") < 10
+    assert client.value(r'stdout:"http_code":(\d+)') == 200
+
+
+@pytest.mark.parametrize(
+    "wanted", ["time_total", "stdout:", "stdout:/none", "stdout:(", "stdout:http", "nowhere:/a", "stdout:/url"]
+)
+def test_what_is_no_number_of_the_output_is_refused(wanted: str) -> None:
+    with pytest.raises(SawtoothError) as raised:
+        value_of(wanted, printed('{"a": [1], "url": "http://x"}'))
+    assert raised.value.code == "bad-measure"
+
+
+def test_numbers_are_found_by_pointer_and_by_the_last_match() -> None:
+    assert value_of("stdout:/a/1/b~1c", printed('{"a": [0, {"b/c": 2.5}]}')) == 2.5
+    assert value_of("stderr:(\\d+) ms", printed("", "rtt 10 ms, then 20 ms")) == 20
+    assert value_of("seconds", printed("")) == 1.5
+    assert value_of("status", printed("", status=-9)) == 137
+
+
+class TestWhatAProgramSees:
+    def test_its_host(self, kernel: object) -> None:
+        asked = ["hostname", "getent hosts server | tr -s ' '", "cat /proc/sys/net/ipv4/tcp_congestion_control"]
+        command = "; ".join([*asked, "ls /proc | grep -c '^[0-9]'"])
+        name, server, control, processes = told(on_client(command)).split("\n")[:4]
+        assert (name, server, control) == ("client", "10.0.0.1 server sender", "cubic")
+        # Its first process, the shell and the pipe.
+        assert int(processes) < 6
+
+    def test_this_machines_files_below_a_layer_of_its_own(self, kernel: object, tmp_path: Path) -> None:
+        (tmp_path / "given").write_text("from outside")
+        writes = "echo changed > given; cat given; echo x > /usr/own && cat /usr/own"
+        command = f"cat given; {writes}; rm /etc/passwd; ls /etc/passwd || true"
+        done = on_client(command, directory=str(tmp_path), collect=["given"])
+        assert told(done) == "from outsidechanged\nx\n"
+        assert (tmp_path / "given").read_text() == "from outside"
+        assert not Path("/usr/own").exists()
+        assert Path("/etc/passwd").exists()
+        assert done.collected == {"client": {"given": b"changed\n"}}
+
+    def test_its_standard_input_and_environment(self, kernel: object) -> None:
+        done = on_client('cat; echo "$GIVEN"', stdin="typed ", environment={"GIVEN": "set"})
+        assert told(done) == "typed set\n"
+
+    def test_nothing_of_a_link_out_of_it_is_collected(self, kernel: object, tmp_path: Path) -> None:
+        command = "ln -s /etc/shadow link; mkfifo pipe; echo kept > plain"
+        done = on_client(command, directory=str(tmp_path), collect=["*"])
+        assert done.collected == {"client": {"plain": b"kept\n"}}
+
+
+class TestEnds:
+    def test_a_program_that_sleeps_for_ever_ends_with_the_run(self, kernel: object) -> None:
+        done = execute(path("3 s"), [program("client", "sleep 1000")])
+        assert (done.programs[0].status, done.run.end_s) == (None, pytest.approx(3, abs=0.2))
+
+    def test_a_fork_bomb_ends_with_the_run(self, kernel: object) -> None:
+        bomb = "import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(1000)"
+        done = execute(path("2 s"), [program("client", ["python3", "-c", bomb])])
+        assert done.programs[0].status is None
+
+    def test_a_full_disk_is_the_programs_own(self, kernel: object) -> None:
+        done = on_client("head -c 2000000000 /dev/zero > full; echo status $?")
+        assert told(done) == "status 1\n"
+
+    def test_status_signal_and_what_cannot_be_started(self, kernel: object) -> None:
+        programs = [program("client", one) for one in ("exit 3", "kill -9 $$", ["no-such-program"])]
+        done = execute(path(), programs)
+        assert [one.status for one in done.programs] == [3, -9, 127]
+        assert b"no-such-program: No such file" in done.programs[2].stderr
+
+    def test_a_server_that_is_never_ready_is_an_error(self, kernel: object) -> None:
+        for command, why in (("sleep 1000", "was not ready (port 80)"), ("echo broken >&2; exit 1", "ended: broken")):
+            with pytest.raises(SawtoothError) as raised:
+                execute(path(), [program("server", command, ready="port 80"), program("client", GET)])
+            assert raised.value.code == "program-not-ready"
+            assert why in raised.value.message
+
+
+def test_programs_run_beside_listed_flows_and_at_times_of_their_own(kernel: object) -> None:
+    scenario = path("5 s").set({"flows": [{"cc": "cubic"}]})
+    programs = [program("client", "date +%s%N", start="1500 ms"), program("server", "sleep 2")]
+    done = execute(scenario, programs)
+    assert done.programs[0].start_s == pytest.approx(1.5, abs=1e-3)
+    goodput = done.run.tables["intervals"]["goodput_bps"]
+    assert len(goodput) == pytest.approx(20, abs=1)
+    assert goodput.mean() > 1e6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (program("nobody", "true"), "unknown-name"),
+        (program("client", ""), "bad-program"),
+        (program("client", []), "bad-program"),
+        (program("client", "true", ready="port 0"), "bad-program"),
+        (program("client", "true", ready="port +80"), "bad-program"),
+        (program("client", "true", ready="port 80", start="1 s"), "bad-program"),
+        (program("client", "true", start="soon"), "bad-quantity"),
+    ],
+)
+def test_a_wrong_program_is_refused_before_anything_starts(wrong: dict[str, Any], code: str) -> None:
+    with pytest.raises(SawtoothError) as raised:
+        execute(path(), [wrong])
+    assert raised.value.code == code
+    assert raised.value.fix
+
+
+def test_a_network_in_a_test_runs_a_command_beside_servers(kernel: object) -> None:
+    with network(rate="20 Mbit/s", rtt="40 ms", loss="1%", cc="bbr") as net:
+        net.host("server").start(SERVER)
+        done = net.host("client").run(GET)
+        assert done.seconds == pytest.approx(json.loads(done.stdout)["time_total"], abs=0.1)
+        with pytest.raises(subprocess.CalledProcessError) as raised:
+            net.host("client").run("echo no >&2; exit 4")
+        assert (raised.value.returncode, raised.value.stderr) == (4, "no\n")
+    with network(rate="20 Mbit/s", rtt="40 ms", duration="1 s") as net, pytest.raises(subprocess.TimeoutExpired):
+        net.host("client").run("sleep 5")
+
+
+FILE = {
+    "duration": "30 s",
+    "path": {"rate": "20 Mbit/s", "rtt": "40 ms"},
+    "programs": [
+        program("server", SERVER, ready="port 8000"),
+        program("client", GET, measure={"load_s": "stdout:/time_total", "took_s": "seconds"}),
+    ],
+}
+
+
+class TestAFile:
+    def test_lists_programs_which_then_have_the_path_for_themselves(self) -> None:
+        scenario = Scenario.from_dict(FILE)
+        assert scenario.flows == ()
+        assert [one.host for one in scenario.programs] == ["server", "client"]
+        compiled = scenario.compile()
+        assert (compiled.programs, compiled.program_hosts) == (("server", "client"), ("sender", "receiver"))
+        assert dict(compiled.called) == {"sender": "server", "receiver": "client"}
+        assert Scenario.from_dict(scenario.to_dict()) == scenario
+        assert scenario.set({"programs.client.measure": {}}).programs[1].measure == {}
+
+    def test_starts_them_in_its_own_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "site").mkdir()
+        (tmp_path / "one.toml").write_text('[[programs]]\nhost = "client"\ncommand = "pwd"\n')
+        (tmp_path / "two.toml").write_text('[[programs]]\nhost = "client"\ncommand = "pwd"\ndirectory = "site"\n')
+        found = [Scenario.load(tmp_path / name).programs[0].directory for name in ("one.toml", "two.toml")]
+        assert found == [str(tmp_path), str(tmp_path / "site")]
+
+    @pytest.mark.parametrize("engine", ["sim", "model"])
+    def test_is_refused_by_engines_with_a_simulated_tcp(self, engine: str) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            sawtooth.run(Scenario.from_dict(FILE), engine=engine)
+        assert (raised.value.code, raised.value.field) == ("unsupported", "programs")
+        assert "--engine kernel" in str(raised.value.fix)
+
+    def test_is_drawn_as_custom_with_flows_only_whose_ends_have_the_names(self) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            Scenario.from_dict(FILE).as_custom()
+        assert (raised.value.code, raised.value.field) == ("unsupported", "programs")
+        drawn = Scenario.from_dict({**FILE, "flows": [{}]}).as_custom().compile()
+        assert dict(drawn.called) == {"sender": "server", "receiver": "client"}
+
+    def test_gives_hosts_a_congestion_control(self) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            Scenario.from_dict({**FILE, "hosts": {"sender": {"cc": "cubik"}}})
+        assert (raised.value.code, raised.value.field) == ("unknown-name", "hosts.sender.cc")
+        assert "cubic" in str(raised.value.fix)
+
+    def test_is_a_run_that_is_saved_and_loaded(self, transfers: dict[str, Executed], tmp_path: Path) -> None:
+        run = transfers["once"].run
+        loaded = sawtooth.Run.load(run.save(tmp_path / "run"))
+        assert [one.stdout for one in finished(loaded)] == [one.stdout for one in finished(run)]
+        assert loaded.end_s == run.end_s < 30
+
+    def test_has_a_measure_that_no_other_column_is(self) -> None:
+        wrong = {**FILE, "programs": [program("client", "true", measure={"mean_mbps": "seconds"})]}
+        with pytest.raises(SawtoothError) as raised:
+            Study.from_dict({"name": "pages", "scenario": wrong, "expect": {"some": "mean_mbps > 1 Mbit/s"}})
+        assert raised.value.code == "conflict"
+
+
+class TestWhatGoesWrong:
+    def test_a_run_of_servers_only_lasts_as_long_as_its_flows(self, kernel: object) -> None:
+        scenario = path("3 s").set({"flows": [{"cc": "cubic"}]})
+        done = execute(scenario, [program("server", SERVER, ready="port 8000")])
+        assert done.run.end_s == pytest.approx(3, abs=0.01)
+        assert done.run.tables["intervals"]["goodput_bps"].mean() > 1e6
+
+    def test_what_a_failed_program_printed_is_no_measurement_and_the_run_warns(self, kernel: object) -> None:
+        asked = program("client", "echo 5; exit 3", measure={"load_s": "stdout:(.)", "code": "status"})
+        run = execute(path(), [asked]).run
+        assert run.meta["measured"] == {"load_s": None, "code": 3}
+        assert any("exited with status 3" in warning for warning in run.warnings)
+
+    def test_a_number_that_is_not_there_is_an_error_with_the_field_and_the_output(self, kernel: object) -> None:
+        with pytest.raises(SawtoothError) as raised:
+            execute(path(), [program("client", "echo hello", measure={"load_s": "stdout:(\\d)"})])
+        assert (raised.value.code, raised.value.field) == ("bad-measure", "programs.0.measure.load_s")
+        assert 'begins with "hello"' in str(raised.value.fix)
+
+    @pytest.mark.parametrize(
+        ("wrong", "code", "field"),
+        [
+            ({"directory": "/no/such"}, "file-not-found", "programs.1.directory"),
+            ({"files": ["/no/such"]}, "file-not-found", "programs.1.files.0"),
+            ({"measure": {"one": "seconds"}}, "conflict", "programs.1.measure.one"),
+            ({"measure": {"two": "nowhere"}}, "bad-measure", "programs.1.measure.two"),
+        ],
+    )
+    def test_it_is_said_before_anything_starts(self, wrong: dict[str, Any], code: str, field: str) -> None:
+        programs = [program("client", "true", measure={"one": "seconds"}), program("client", "true", **wrong)]
+        with pytest.raises(SawtoothError) as raised:
+            execute(path(), programs)
+        assert (raised.value.code, raised.value.field) == (code, field)
+
+    def test_of_a_file_the_directory_is_shown(self, kernel: object, tmp_path: Path) -> None:
+        (tmp_path / "given").write_text("from outside")
+        assert told(on_client(f"cat {tmp_path}/given", files=[str(tmp_path / "given")])) == "from outside"
+
+
+def test_a_study_has_a_column_of_what_programs_measure_and_expects_of_it(kernel: object, tmp_path: Path) -> None:
+    study = Study.from_dict(
+        {
+            "name": "pages",
+            "scenario": {**FILE, "host": {"cc": "bbr"}},
+            "vary": {"path.loss": ["0%", "2%"]},
+            "repeat": {"seeds": [1, 2, 3]},
+            "expect": {"quick": "load_s(loss=2%) < 5 s", "slow": "load_s(loss=0%) > 2 s"},
+        }
+    )
+    result = run_study(study, engine="kernel", out=tmp_path, quiet=True, ending=write_report)
+    rows = result.details[result.details["seed"] != "all"]
+    assert list(rows["load_s"]) == pytest.approx(list(rows["took_s"]), abs=0.1)
+    assert study.headline == "load_s"
+    assert "load_s" in terminal.table(result)
+    assert "Programs of the first run" in (result.directory / "report.html").read_text()
+    assert [one.verdict for one in judge(result).verdicts] == ["holds", "fails"]
+
+
+def test_find_searches_by_what_programs_measure(kernel: object) -> None:
+    found = sawtooth.find(
+        Scenario.from_dict(FILE),
+        want="load_s <= 1 s",
+        vary="path.rtt=10ms..400ms",
+        engine="kernel",
+        runs=28,
+        within="30%",
+    )
+    # 0.4 s for a megabyte, and about six round trips: the handshake and slow start.
+    assert (found.verdict, found.holds) == ("found", "below")
+    assert 30 < found.value < 300
+
+
+class TestTheCommand:
+    PATH = ("exec", "--rate", "20 Mbit/s", "--rtt", "40 ms")
+
+    def test_prints_what_the_program_prints_and_exits_as_it_does(
+        self, kernel: object, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        command = [*self.PATH, "--server", SERVER, "--out", str(tmp_path / "out"), "--"]
+        assert status_of([*command, "sh", "-c", "curl -so /dev/null http://server:8000/file; echo done; exit 3"]) == 3
+        told = capfd.readouterr()
+        assert told.out == "done\n"
+        assert "exited with status 3 after " in told.err
+        assert re.search(r"server +client:\d+ +cubic +1,000,\d+ ", told.err)
+        saved = sawtooth.Run.load(tmp_path / "out")
+        assert finished(saved)[1].stdout == b"done\n"
+        assert len(saved.tables["connections"]) > 0
+
+    def test_time_that_is_up_is_status_124(self, kernel: object, capfd: pytest.CaptureFixture[str]) -> None:
+        assert status_of([*self.PATH, "--duration", "1 s", "--json", "--", "sleep", "9"]) == 124
+        (only,) = json.loads(capfd.readouterr().out)["programs"]
+        assert (only["status"], only["end_s"]) == (None, None)
+
+    def test_several_controls_and_seeds_are_rows_of_a_table(
+        self, kernel: object, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        asked = ["--cc", "cubic", "--cc", "bbr", "--measure", "control=stdout:(\\d)", "--json", "--seed", "7"]
+        command = ["sh", "-c", "grep -c bbr /proc/sys/net/ipv4/tcp_congestion_control; true"]
+        assert status_of([*self.PATH, *asked, "--", *command]) == 0
+        rows = json.loads(capfd.readouterr().out)
+        assert [(row["cc"], row["seed"], row["control"]) for row in rows] == [("cubic", 7, 0), ("bbr", 7, 1)]
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            ((), "there is no command"),
+            (("--cc", "cubic", "--cc", "bbr", "--out", "x", "--", "true"), "--out: it is for one run"),
+            (("--seeds", "2", "--collect", "x", "--", "true"), "--collect: it is for one run"),
+            (("--seeds", "2", "--seed", "3", "--", "true"), "--seed: it is for one run"),
+            (("--measure", "stdout:/a", "--", "true"), "has no name"),
+            (("--ready", "port 80", "--", "true"), "there is no server"),
+            (("office.toml", "--", "true"), "--rate: FILE has a path already"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(
+        self, options: tuple[str, ...], said: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert status_of([*self.PATH, *options]) == 2
+        told = capfd.readouterr().err
+        assert said in " ".join(told.split())
+        assert "fix: " in told
+
+    def test_a_control_that_the_kernel_lacks_is_refused(
+        self, kernel: object, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert status_of([*self.PATH, "--cc", "cubik", "--", "true"]) == 2
+        assert 'no congestion control is named "cubik"' in capfd.readouterr().err
+
+
+def test_on_this_hosts_kernel(namespaces: None, tmp_path: Path) -> None:
+    scenario = Scenario.from_dict(
+        {"topology": "path", "duration": "20 s", "path": {"rate": "20 Mbit/s", "rtt": "0 s", "queue": "100 packets"}}
+    )
+    before = set(os.listdir("/run/netns")) if Path("/run/netns").exists() else set()
+    programs = [program("server", SERVER, ready="port 8000"), program("client", GET)]
+    done = execute(scenario, programs, engine=Netns())
+    seconds = done.programs[-1].value("stdout:/time_total")
+    assert 0.4 < seconds < 2
+    assert (set(os.listdir("/run/netns")) if Path("/run/netns").exists() else set()) == before

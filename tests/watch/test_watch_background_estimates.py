@@ -1,0 +1,92 @@
+"""``watch --once --expect``: connections are told as they were looked at, whatever becomes of them meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from sawtooth.watch import Connection, Look, Watcher
+from sawtooth.watch.background_estimates import awaited
+from sawtooth.watch.expected import Expectations, Expected, why_not
+from sawtooth.watch.watcher import Seen
+from sawtooth.whatif import Observed
+from tests.watch.test_watch import SENT, Fields, look, message
+
+
+class Ends:
+    """Stands in for the kernel: two connections that send, the first of which is gone after ``last`` looks."""
+
+    tells_ends = False
+
+    def __init__(self, last: int) -> None:
+        self.at, self.last = 0, last
+
+    def look(self) -> Look:
+        self.at += 1
+        counted = {"data_segs_out", "bytes_acked", "busy_time"}
+        sent: Fields = {name: value * self.at if name in counted else value for name, value in SENT.items()}
+        sent |= {"notsent_bytes": 50_000, "unacked": 10}
+        told = [message(sent, cookie=2, dport=80)] + [message(sent, cookie=1)] * (self.at <= self.last)
+        return look(*told, at_s=float(self.at))
+
+
+class Answering(Expectations):
+    """An answer after three more questions, in which no process simulates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Observed] = []
+        self.left = 3
+
+    def ask(self, shown: Iterable[Connection]) -> None:
+        self.left -= 1
+        super().ask(shown)
+
+    def of(self, one: Connection) -> Expected:
+        speaks = why_not(one)
+        if speaks is not None:
+            return Expected(reason=speaks)
+        return Expected(reason="being simulated") if self.left > 0 else Expected(test="fitted")
+
+    def _submit(self, seen: Observed) -> Future[Expected]:
+        self.asked.append(seen)
+        raise OSError(0, "no process here")
+
+
+def looked(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
+    source, expectations = Ends(last), Answering()
+    watcher = Watcher(source)
+    watcher.look()
+
+    def looks() -> Iterator[Seen]:
+        while True:
+            yield watcher.look()
+
+    seen, shown = awaited(looks(), "goodput", None, 10, expectations, 60.0)
+    return seen, {one.peer_port: one for one in shown}, expectations, source.at
+
+
+@pytest.mark.parametrize("last", [3, 6])
+def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> None:
+    seen, told, expectations, looks = looked(last)
+    assert (seen.matching, set(told)) == (2, {80, 443})
+    # As long as it was there, and no longer than an answer takes.
+    assert told[443].window_s == min(last - 1, 5)
+    assert told[443].segments is not None
+    assert expectations.of(told[80]).test == "fitted"
+    if last == 6:
+        assert expectations.of(told[443]).test == "fitted"
+    else:
+        assert "5 s of samples" in (expectations.of(told[443]).reason or "")
+    # Nothing is looked at any more while answers are made.
+    assert looks == 6
+
+
+def test_what_nothing_can_be_expected_of_is_told_at_once() -> None:
+    source = Ends(9)
+    watcher = Watcher(source, filter="cc vegas")
+    watcher.look()
+    _, shown = awaited(iter([watcher.look()]), "goodput", None, 10, Answering(), 60.0)
+    assert not shown

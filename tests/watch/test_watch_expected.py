@@ -1,0 +1,159 @@
+"""What a watched connection would get: when there is a number, when there is a reason instead, and whose turn it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sawtooth.watch import Connection, limits
+from sawtooth.watch.connection import connections
+from sawtooth.watch.expected import SHORTEST_S, Expectations, Expected, expect, observed, why_not
+from sawtooth.watch.path import left_open
+from sawtooth.watch.text import between
+from tests.watch.test_watch import SENT, changed
+
+LOSSY = SENT | {"data_segs_out": 6000, "total_retrans": 60, "bytes_acked": 8_600_000, "busy_time": 10_000_000}
+
+
+def seen(**changes: object) -> Connection:
+    """Ten seconds of CUBIC at 7 Mbit/s, 20 ms, 1%."""
+    changed_ = changed({"notsent_bytes": 50_000, "unacked": 10}, LOSSY, between_s=10.0)
+    (one,) = connections(changed_, limits(changed_), {})
+    return dataclasses.replace(one, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"limit": "application"}, "application-limited"),
+        ({"limit": "idle"}, "idle"),
+        ({"window_s": SHORTEST_S / 2}, "not yet"),
+        ({"cc": "vegas"}, "the simulator has no vegas"),
+        ({"delivery_bps": 1e10}, "too fast"),
+    ],
+)
+def test_where_there_is_no_number_there_is_a_reason(changes: dict[str, object], reason: str) -> None:
+    told = why_not(seen(**changes))
+    assert told is not None
+    assert told.startswith(reason)
+
+
+def test_the_window_becomes_an_observation() -> None:
+    of = observed(seen())
+    assert of.goodput_bps == pytest.approx(6.88e6)
+    assert (of.cc, of.segments, of.retransmits, of.rtt_min_s) == ("cubic", 6000, 60, 0.02)
+    of.check()
+
+
+def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck_where_none_were_faster() -> None:
+    path = left_open(observed(seen(standing_bps=8e6), fastest_bps=8.4e6))
+    assert 7.6e6 < path.rate.low < path.rate.high < 10.5e6
+    # Twice as fast is no haste: the queue was not the bottleneck's.
+    faster = left_open(observed(seen(standing_bps=8e6), fastest_bps=16e6))
+    assert faster.rate.low == pytest.approx(16e6 * 1514 / 1448)
+    assert faster.rate.high == pytest.approx(5 * faster.rate.low)
+    # BBR has told its own.
+    assert left_open(observed(seen(limit="path", bbr_bps=8.1e6), fastest_bps=16e6)).rate.high < 10.5e6
+
+
+def test_a_round_trip_of_whole_milliseconds_is_up_to_one_more() -> None:
+    frame_s = 1514 * 8 / left_open(observed(seen())).rate.value
+    assert left_open(observed(seen(rtt_min_s=0.02))).rtt.high == pytest.approx(0.021)
+    exact = left_open(observed(seen(rtt_min_s=0.020203))).rtt
+    assert (exact.low, exact.high) == (pytest.approx(0.020203 - frame_s), 0.020203)
+
+
+def test_a_queue_that_was_seen_is_no_shorter_and_one_that_was_not_has_no_lower_end_of_its_own() -> None:
+    stood = seen(standing_bps=8e6, rtt_min_s=0.020203, rtt_max_s=0.06, rtt_mean_s=0.05)
+    packets = (0.06 - 0.020203) * 8e6 / 8 / 1514
+    assert left_open(observed(stood, fastest_bps=8e6)).queue.low == pytest.approx(packets, rel=0.1)
+    assert left_open(observed(stood, fastest_bps=30e6)).queue.low < packets / 2
+
+
+def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_told_where_it_decides() -> None:
+    told = expect(dataclasses.replace(observed(seen()), duration_s=4.0, rtt_max_s=0.0215), draws=8)
+    assert told.reason is None
+    assert told.lossless is not None
+    of = {one.cc: one for one in told.controls}
+    assert list(of) == ["reno", "cubic", "bbr", "bbr3"]
+    # Losses hold them: they have both ends.
+    for name in ("reno", "cubic"):
+        assert of[name].high_bps is not None
+        assert of[name].low_bps < (of[name].goodput_bps or 0) < of[name].high_bps
+    for one in (told.lossless, of["bbr"]):
+        assert (one.goodput_bps, one.high_bps) == (None, None)
+        assert between(one).startswith("at least ")
+        assert one.low_bps > 5e6
+
+
+def test_what_no_estimate_can_come_from_says_why() -> None:
+    told = expect(dataclasses.replace(observed(seen()), segments=5))
+    assert told.reason is not None
+    assert "segments" in told.reason
+
+
+def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
+    one = seen(segments=5)
+    with Expectations() as expectations:
+        assert (expectations.of(one).reason or "").startswith("not yet")
+        expectations.ask([one])
+        assert expectations.busy
+        deadline = time.monotonic() + 60
+        while expectations.busy and time.monotonic() < deadline:
+            time.sleep(0.05)
+            expectations.ask([one])
+        assert "segments" in (expectations.of(one).reason or "")
+
+
+def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -> None:
+    code = (
+        "import os, sys; from sawtooth.watch.expected import Expectations; from tests.watch.test_watch_expected import seen\n"
+        "class Taken:\n"
+        "    def fileno(self): return -1\n"
+        "    def write(self, text): return len(text)\n"
+        "    def flush(self): pass\n"
+        "if __name__ == '__main__':\n"
+        "    sys.stderr = Taken()\n"
+        "    with Expectations() as expectations:\n"
+        "        expectations.ask([seen(segments=5)])\n"
+        "        assert expectations.busy\n"
+        "    os.write(1, b'begun')\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, check=False
+    )
+    assert told.stdout == b"begun"
+
+
+def test_where_no_process_can_be_begun_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Expectations, seen: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Expectations, "_submit", refuse)
+    with Expectations() as expectations:
+        expectations.ask([seen()])
+        assert "/dev/shm" in (expectations.of(seen()).reason or "")
+        assert not expectations.busy
+
+
+def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sawtooth.watch import expected
+
+    with Expectations() as expectations:
+        monkeypatch.setattr(expected, "MOST", 3)
+        for at in range(10):
+            expectations.ask([seen(cookie=f"{at:x}", limit="application")])
+        assert len(expectations._fastest) == 3
+
+
+def test_an_expectation_is_json() -> None:
+    assert Expected(reason="idle").describe() == {"reason": "idle", "lossless": None, "controls": (), "test": None}
+    assert np.isfinite(Expected().at_s)
