@@ -23,7 +23,7 @@ from sawtooth.figures.page_shell import script, styles
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
-BUILT = ROOT / "src" / "sawtooth" / "page" / "built"
+BUILT = ROOT / "src" / "sawtooth" / "figures" / "built"
 TIME, RATE = Axis("time", "s"), Axis("throughput", "Mbit/s", zero=True)
 
 

@@ -92,7 +92,7 @@ def test_the_laboratory_has_these_colours() -> None:
 ROOT = Path(__file__).parents[2]
 TEMPLATES = [
     *sorted((ROOT / "src" / "sawtooth").rglob("templates/*.j2")),
-    ROOT / "src" / "sawtooth" / "page" / "templates" / "page.css",
+    ROOT / "src" / "sawtooth" / "figures" / "templates" / "page.css",
     ROOT / "web" / "draw" / "draw.css",
 ]
 LABORATORY = [ROOT / "web" / "lab" / "style.css", ROOT / "web" / "lab" / "understand" / "understand.css"]

@@ -114,7 +114,8 @@ def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
 
 def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -> None:
     code = (
-        "import os, sys; from sawtooth.watch.expected import Expectations; from tests.watch.test_watch_expected import seen\n"
+        "import os, sys; from sawtooth.watch.expected import Expectations\n"
+        "from tests.watch.test_watch_expected import seen\n"
         "class Taken:\n"
         "    def fileno(self): return -1\n"
         "    def write(self, text): return len(text)\n"
