@@ -26,7 +26,7 @@ from sawtooth.io.tempdirs import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"
-CRATES = ("units", "tcp", "net", "scenario", "capture", "wasm")
+CRATES = ("units", "tcp", "net", "scenario", "capture", "bindings/wasm")
 """Of what it is made."""
 
 

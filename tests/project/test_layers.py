@@ -81,7 +81,7 @@ def unit(module: str) -> str:
 
 
 def test_every_module_and_every_crate_is_in_the_table_once_and_nothing_else_is() -> None:
-    crates = {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("crates/*/Cargo.toml")}
+    crates = {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("crates/**/Cargo.toml")}
     named = [path for row in LAYERS for path in row]
     assert sorted(named) == sorted({unit(module) for module in MODULES} | crates)
 

@@ -1,4 +1,4 @@
-// The simulator and the reading of captures, which are WebAssembly (crates/wasm).
+// The simulator and the reading of captures, which are WebAssembly (crates/bindings/wasm).
 
 export type Column = Float64Array | BigInt64Array | BigUint64Array | Uint32Array | Uint8Array;
 export type Table = Record<string, Column>;

@@ -13,18 +13,18 @@
 )]
 
 mod calendar;
-mod ends;
 mod engine;
 mod frames;
+mod hosts;
 mod network;
 mod observe;
 mod packet;
 mod rng;
 pub mod scenario;
 
-pub use ends::arrivals::{Transfer, Transfers};
-pub use ends::event_names;
 pub use engine::clock::Simulation;
+pub use hosts::arrivals::{Transfer, Transfers};
+pub use hosts::event_names;
 pub use observe::tables;
 pub use observe::tap::{Output, Taps};
 pub use observe::trace::Fate;

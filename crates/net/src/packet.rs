@@ -14,7 +14,7 @@ pub enum Kind {
     Ack,
     /// A sender's question whether the receiver's window is still closed.
     WindowProbe,
-    /// Ends the connection at the receiver.
+    /// Hosts the connection at the receiver.
     Reset,
     ProbeRequest,
     ProbeReply,

@@ -1,4 +1,4 @@
-//! Which folder of `src` knows which: the engine drives the ends and the network, the ends hand packets to the network, and
+//! Which folder of `src` knows which: the engine drives the hosts and the network, the hosts hand packets to the network, and
 //! what observes is known to whom it serves. Nothing knows what is above it.
 
 use std::collections::BTreeSet;
@@ -8,9 +8,9 @@ use std::path::Path;
 /// What each part may name beside itself and the ground: the scenario, packets, the calendar, the generators and
 /// the sizes of frames.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("engine", &["ends", "network", "sampling", "sinks"]),
-    ("sampling", &["ends", "network", "sinks"]),
-    ("ends", &["network", "sinks"]),
+    ("engine", &["hosts", "network", "sampling", "sinks"]),
+    ("sampling", &["hosts", "network", "sinks"]),
+    ("hosts", &["network", "sinks"]),
     ("network", &["sinks"]),
     ("sinks", &[]),
     ("ground", &[]),
@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 fn part(folder: &str, file: &str) -> &'static str {
     match (folder, file) {
         ("engine", _) => "engine",
-        ("ends", _) => "ends",
+        ("hosts", _) => "hosts",
         ("network", _) => "network",
         ("observe", "sampling") => "sampling",
         ("observe", _) => "sinks",

@@ -142,7 +142,7 @@ fn first(mut steps: Vec<(u64, u64)>, otherwise: u64) -> (u64, Vec<(u64, u64)>) {
 }
 
 /// Transmitters with a rate that is not constant.
-fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pace>, Problem> {
+fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::RateSchedule>, Problem> {
     let mut found = BTreeMap::new();
     for (wire, steps) in network.wires.iter().zip(varying) {
         let traced = match &wire.trace {
@@ -169,12 +169,12 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pa
             return conflict(message, "add a rate to the link, and remove its host's card");
         };
         let pace = match traced {
-            Some(trace) => net::Pace::Trace(trace.clone()),
-            None if !steps.rates.is_empty() => net::Pace::Steps(steps.rates.clone()),
+            Some(trace) => net::RateSchedule::Trace(trace.clone()),
+            None if !steps.rates.is_empty() => net::RateSchedule::Steps(steps.rates.clone()),
             None => {
                 let bits = (wire.opportunity_bytes * 8) as f64 * 1e9;
                 let every = python::round(bits / network.transmitters[index].rate_bps as f64);
-                net::Pace::Slots { every_ns: (every as u64).max(1), bytes: wire.opportunity_bytes }
+                net::RateSchedule::Slots { every_ns: (every as u64).max(1), bytes: wire.opportunity_bytes }
             }
         };
         found.insert(index, pace);
@@ -303,7 +303,7 @@ impl Whole<'_> {
         &self,
         given: &Transmitter,
         crossing: Option<&Placed>,
-        pace: Option<net::Pace>,
+        pace: Option<net::RateSchedule>,
     ) -> Result<net::Transmitter, Problem> {
         let sender = crossing.map_or(&self.scenario.host, |placed| &self.settings[placed.source]);
         let frame = self.frame(sender);

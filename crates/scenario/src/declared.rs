@@ -1,7 +1,7 @@
 //! All declared tables by name.
 
+use crate::application::{Exponential, Pages, Requests, Video};
 use crate::arrivals::Arrivals;
-use crate::asks::{Exponential, Pages, Requests, Video};
 use crate::control::{Module, Variant};
 use crate::files::Files;
 use crate::flow::{Flow, Probe, Replace};

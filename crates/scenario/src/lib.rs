@@ -12,8 +12,8 @@
 
 #![allow(clippy::cast_precision_loss)]
 
+mod application;
 mod arrivals;
-mod asks;
 mod compile;
 mod control;
 mod custom;

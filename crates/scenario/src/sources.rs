@@ -1,7 +1,7 @@
 //! Applications: what a flow's `source` writes and when, and how fast its `reader` reads.
 
+use crate::application::{Pages, Requests, Video};
 use crate::arrivals::Arrivals;
-use crate::asks::{Pages, Requests, Video};
 use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// The core's form of the receiving host's requests.
-    pub fn asks(&self, files: &dyn Files) -> Result<Option<net::Asks>, Problem> {
+    pub fn asks(&self, files: &dyn Files) -> Result<Option<net::Application>, Problem> {
         Ok(match self {
             Source::Requests(one) => Some(one.compile(files)?),
             Source::Pages(one) => Some(one.compile(files)?),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::numbers::{before, highest};
 use super::sides::{Data, RETRANSMITTED};
-use crate::kind::Kind;
+use crate::analysis::kind::Kind;
 
 /// Runs of losses in order of time: when (s), and how many segments.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::numbers::{before, highest};
-use crate::kind::Kind;
+use crate::analysis::kind::Kind;
 
 /// Kinds of data segments that show the loss of an earlier copy.
 pub const RETRANSMITTED: [u8; 3] = [Kind::FastRetransmission as u8, Kind::Timeout as u8, Kind::TailProbe as u8];

@@ -1,9 +1,9 @@
 //! The simulation: processes events in order of time; hosts and network act on them.
 
-use crate::ends::{Ends, Outside};
 use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
 use crate::engine::departures::Departures;
+use crate::hosts::{Hosts, Outside};
 use crate::network::routes::{END, Routes};
 use crate::network::transmitter::Transmitter;
 use crate::network::{Network, transmitter_hosts};
@@ -36,7 +36,7 @@ struct Watch {
 
 pub struct Simulation {
     outside: Outside<Agenda>,
-    ends: Ends,
+    hosts: Hosts,
     cells: Cells,
     end: Time,
     /// The time up to which each cell's events have been processed.
@@ -63,7 +63,7 @@ impl Simulation {
     pub fn tapped(scenario: Scenario, taps: Option<Taps>) -> Self {
         let scenario = Arc::new(scenario);
         let mut routes = Routes::default();
-        let ends = Ends::new(Arc::clone(&scenario), &mut routes, taps.is_some());
+        let hosts = Hosts::new(Arc::clone(&scenario), &mut routes, taps.is_some());
         let mut cells = Cells::new(&scenario);
         // Packets that are captured are processed one by one.
         taps.iter().flat_map(Taps::hosts).for_each(|host| cells.take_one_by_one(host));
@@ -74,15 +74,15 @@ impl Simulation {
         holding.for_each(|(_, &host)| cells.take_one_by_one(host));
         let homes = sends.into_iter().map(|host| cells.of_host[host]).collect();
         let departures = Departures::new(cells.count, homes, network.transmitters.iter().map(Transmitter::holds));
-        let timers: Vec<u32> = ends.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
+        let timers: Vec<u32> = hosts.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
         let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]);
         let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
         let mut agenda = Agenda::new(cells.count, departures, &timers, arrives_in.collect());
-        ends.begin(&mut agenda);
+        hosts.begin(&mut agenda);
         let ends_datagrams = scenario.flows.iter().any(|flow| flow.datagrams.is_some());
         Simulation {
             outside: Outside { now: Time::ZERO, more: false, network, calendar: agenda },
-            ends,
+            hosts,
             end: Time::from_nanos(scenario.duration_ns),
             reached: vec![Time::ZERO; cells.count],
             cells,
@@ -103,7 +103,7 @@ impl Simulation {
     pub fn watched(scenario: Scenario) -> Self {
         let taps = Taps::tracing(&scenario);
         let mut simulation = Self::tapped(scenario, Some(taps));
-        simulation.ends.watch();
+        simulation.hosts.watch();
         simulation
     }
 
@@ -122,7 +122,7 @@ impl Simulation {
     }
     /// Data packets delivered to their receiver's application in order.
     pub fn delivered_packets(&self) -> u64 {
-        self.ends.delivered_segments()
+        self.hosts.delivered_segments()
     }
     /// Packets on links. With those delivered, dropped and lost, they are all packets sent.
     pub fn in_transit(&self) -> usize {
@@ -130,7 +130,7 @@ impl Simulation {
     }
     /// Counters of all connections, including ended ones.
     pub fn totals(&self) -> SenderStats {
-        self.ends.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
+        self.hosts.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
     }
     /// The first failed write of a capture, with the capture's host; the capture ends there. Reported once.
     pub fn capture_fault(&mut self) -> Option<(usize, io::Error)> {
@@ -141,10 +141,10 @@ impl Simulation {
     pub fn take(&mut self) -> Vec<Table> {
         let mut tables = self.tables.take();
         if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
-            self.ends.report_gone(trace.take_gone());
+            self.hosts.report_gone(trace.take_gone());
             tables.extend(trace.take());
         }
-        tables.extend(self.ends.reports.take(if self.finished { None } else { Some(self.outside.calendar.first()) }));
+        tables.extend(self.hosts.reports.take(if self.finished { None } else { Some(self.outside.calendar.first()) }));
         tables
     }
 
@@ -180,7 +180,7 @@ impl Simulation {
     /// The end of the run: reports what is still open.
     fn finish(&mut self) {
         self.sample();
-        self.ends.finish(self.outside.now);
+        self.hosts.finish(self.outside.now);
         if let Some(taps) = &mut self.outside.network.taps {
             taps.finish();
         }
@@ -202,7 +202,7 @@ impl Simulation {
                 self.outside.now = self.next_sample;
                 self.sample();
                 self.next_sample += self.interval;
-                let looked_at = self.ends.connections.len()
+                let looked_at = self.hosts.connections.len()
                     + self.outside.network.links.len()
                     + self.outside.network.transmitters.len();
                 let cost = 1 + (looked_at / SAMPLED_AN_EVENT) as u64;
@@ -235,7 +235,7 @@ impl Simulation {
         if instant != self.watch.instant {
             self.watch = Watch { instant, since: self.events, members: 0 };
         }
-        let members = (self.ends.connections.len() + self.in_transit()) as u64;
+        let members = (self.hosts.connections.len() + self.in_transit()) as u64;
         self.watch.members = self.watch.members.max(members);
         assert!(
             self.events - self.watch.since <= WATCHED + AT_ONE_INSTANT * self.watch.members,
@@ -293,7 +293,7 @@ impl Simulation {
                     }
                     self.outside.now = timer;
                     match self.outside.calendar.pop_timer(cell) {
-                        Some(Due::Timer(index)) => self.ends.fire(index, &mut self.outside),
+                        Some(Due::Timer(index)) => self.hosts.fire(index, &mut self.outside),
                         Some(Due::Departure(transmitter)) => self.depart(transmitter),
                         None => {}
                     }
@@ -321,7 +321,7 @@ impl Simulation {
             END => {
                 let packet = network.packets.remove(packet);
                 self.outside.more = next == now;
-                self.ends.arrive(packet, &mut self.outside);
+                self.hosts.arrive(packet, &mut self.outside);
             }
             next => {
                 network.enter(packet, next, now, calendar);
@@ -335,14 +335,14 @@ impl Simulation {
         let now = self.outside.now;
         let left = self.outside.network.depart(transmitter, now, &mut self.outside.calendar);
         while let Some(dropped) = self.outside.network.left.pop_front() {
-            self.ends.left(dropped, &mut self.outside);
+            self.hosts.left(dropped, &mut self.outside);
         }
         if let Some(left) = left {
-            self.ends.left(left, &mut self.outside);
+            self.hosts.left(left, &mut self.outside);
         }
     }
 
     fn sample(&mut self) {
-        self.baseline.sample(self.outside.now, &mut self.outside.network, &mut self.ends, &mut self.tables);
+        self.baseline.sample(self.outside.now, &mut self.outside.network, &mut self.hosts, &mut self.tables);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::calendar::Calendar;
 use crate::network::Network;
+use crate::network::forwarding::Sent;
 use crate::network::link::Handle;
-use crate::network::passage::Sent;
 use crate::network::queue::{Drops, Waiting};
 use crate::observe::trace::Fate;
 use crate::packet::Packet;

@@ -2,14 +2,14 @@
 
 pub mod asked;
 pub mod bucket;
+pub mod forwarding;
 pub mod held;
 pub mod link;
 pub mod loss;
-pub mod pace;
 pub mod packets;
-pub mod passage;
 pub mod policer;
 pub mod queue;
+pub mod rate_schedule;
 pub mod ring;
 pub mod routes;
 pub mod transmitter;

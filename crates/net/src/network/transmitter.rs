@@ -1,8 +1,8 @@
 //! A transmitter: how long each packet takes to leave, one after the other, and the queue before it.
 
-use crate::network::pace::{Leaving, Pace};
 use crate::network::queue::delays::Delays;
 use crate::network::queue::{Discipline, Drops, Flows, Held, Place, Waiting};
+use crate::network::rate_schedule::{Leaving, RateSchedule};
 use crate::scenario;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
@@ -22,7 +22,7 @@ pub struct Transmitter {
     /// The same, rounded up: no later packet leaves before.
     pub free: Time,
     /// Replaces `per_byte` if the rate varies or there is a token bucket.
-    pace: Option<Box<Pace>>,
+    pace: Option<Box<RateSchedule>>,
     discipline: Discipline,
     counters: Counters,
     /// Delays of held packets that have begun to leave, or of all packets if the scenario asks for it.
@@ -65,7 +65,7 @@ impl Transmitter {
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
-            pace: Pace::of(config).map(Box::new),
+            pace: RateSchedule::of(config).map(Box::new),
             counters: Counters::default(),
             delays: (tells_delays || matches!(discipline, Discipline::Held(_))).then(Delays::new),
             discipline,

@@ -1,7 +1,7 @@
 //! The end of an interval: one row for each flow, sender, transmitter and lossy link.
 
-use crate::ends::Ends;
-use crate::ends::connection::Phase;
+use crate::hosts::Hosts;
+use crate::hosts::connection::Phase;
 use crate::network::Network;
 use crate::network::transmitter::{Ahead, Counters};
 use crate::observe::tables::{Interval, Loss, Queue, Tables, TcpInfo};
@@ -40,7 +40,7 @@ impl Baseline {
     }
 
     /// Closes the interval that ends now; the run's last one may be shorter than the others.
-    pub fn sample(&mut self, now: Time, network: &mut Network, ends: &mut Ends, tables: &mut Tables) {
+    pub fn sample(&mut self, now: Time, network: &mut Network, hosts: &mut Hosts, tables: &mut Tables) {
         let t_s = now.nanos().approx() / 1e9;
         let interval = now.since(self.time);
         if interval == Span::ZERO {
@@ -48,7 +48,7 @@ impl Baseline {
         }
         self.time = now;
         let interval_s = interval.secs_f64();
-        let totals = ends.flow_totals();
+        let totals = hosts.flow_totals();
         for (flow, &(stats, bytes)) in totals.iter().enumerate() {
             let (before, before_bytes) = self.flows[flow];
             tables.intervals.push(Interval {
@@ -64,9 +64,9 @@ impl Baseline {
         }
         self.flows = totals;
         if let Some(table) = &mut tables.datagrams {
-            ends.take_datagrams(t_s, |row| table.push(row));
+            hosts.take_datagrams(t_s, |row| table.push(row));
         }
-        sample_senders(t_s, now, ends, tables);
+        sample_senders(t_s, now, hosts, tables);
         for (i, transmitter) in network.transmitters.iter_mut().enumerate() {
             let (packets, bytes) = transmitter.waiting(now);
             let quantiles = transmitter.take_delays([0.5, 0.95, 0.99]);
@@ -117,8 +117,8 @@ impl Baseline {
     }
 }
 
-fn sample_senders(t_s: f64, now: Time, ends: &Ends, tables: &mut Tables) {
-    for connection in ends.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS) {
+fn sample_senders(t_s: f64, now: Time, hosts: &Hosts, tables: &mut Tables) {
+    for connection in hosts.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS) {
         let Phase::Established(sender) = &connection.phase else {
             continue;
         };

@@ -157,7 +157,7 @@ pub enum LossPattern {
 /// How a transmitter's rate changes over time.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Pace {
+pub enum RateSchedule {
     /// Times in ns with the new rate in bit/s. Before the first, the transmitter's rate applies.
     Steps(Vec<(u64, u64)>),
     /// Opportunities at a constant interval to transmit a number of bytes.
@@ -178,18 +178,18 @@ pub struct Trace {
     pub bytes: u64,
 }
 
-impl Pace {
+impl RateSchedule {
     pub(super) fn check(&self, at: &str) -> Result<(), String> {
         match self {
-            Pace::Steps(steps) => {
+            RateSchedule::Steps(steps) => {
                 in_order(steps, at)?;
                 steps.iter().try_for_each(|&(_, bps)| within(bps, 0, RATE_MAX_BPS, at))
             }
-            &Pace::Slots { every_ns, bytes } => {
+            &RateSchedule::Slots { every_ns, bytes } => {
                 within(every_ns, 1, DURATION_MAX_NS, &format!("{at}.every_ns"))?;
                 within(bytes, 1, 1 << 30, &format!("{at}.bytes"))
             }
-            Pace::Trace(trace) => {
+            RateSchedule::Trace(trace) => {
                 within(trace.bytes, 1, 1 << 30, &format!("{at}.bytes"))?;
                 within(trace.period_ms, 1, u64::from(u32::MAX), &format!("{at}.period_ms"))?;
                 let is_ordered = trace.times_ms.is_sorted();

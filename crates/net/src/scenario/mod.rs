@@ -1,17 +1,17 @@
 //! The compiled scenario, which has only integers. This code checks for values that would crash or hang the core. A
 //! user's errors are reported earlier, where files and fields are known.
 
+mod application;
 mod arrivals;
-mod asks;
 mod datagrams;
 mod link;
 mod paced;
 mod queue;
 
+pub use application::{Application, Rule, Think};
 pub use arrivals::{Arrivals, Sizes, Times};
-pub use asks::{Asks, Rule, Think};
 pub use datagrams::Datagrams;
-pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
+pub use link::{Jitter, Link, LossPattern, Policer, RateSchedule, Reorder, Trace};
 pub use paced::Paced;
 pub use queue::{Cake, Codel, Discipline, DualPi2, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
 
@@ -96,7 +96,7 @@ pub struct Transmitter {
     pub discipline: Discipline,
     /// Absent: the rate is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
+    pub pace: Option<RateSchedule>,
 }
 
 /// Whether a field has its default value and therefore need not be written.
@@ -138,7 +138,7 @@ pub struct Flow {
     pub reads: Option<Paced>,
     /// Absent: the sending host opens the connections, and sends without requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks: Option<Asks>,
+    pub asks: Option<Application>,
     /// Replaces the congestion control; `cc` is then only a label.
     #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,

@@ -28,7 +28,7 @@ from sawtooth.sanitize import plain
 PATIENCE_S = 10
 """Processor time in seconds that one slice of the simulation may take."""
 
-# Size, in words of eight bytes, of the memory page that the core updates (crates/module/src/watch.rs).
+# Size, in words of eight bytes, of the memory page that the core updates (crates/cc-module/src/watch.rs).
 _WORDS = 512
 _BASES = 16
 _POLL_S = 0.2

@@ -1,4 +1,4 @@
-/* Sizes and times that are drawn: the generator, the seeds and the distributions of the simulator (crates/net/src/rng.rs, ends/arrivals.rs),
+/* Sizes and times that are drawn: the generator, the seeds and the distributions of the simulator (crates/net/src/rng.rs, hosts/arrivals.rs),
  * so that both engines ask for the same. */
 #include "source.h"
 

@@ -1,7 +1,7 @@
 /* Readers: clients that open connections to the host that has the data, ask for answers, pages or segments of a video one after the
  * other, and measure how long each takes. A request says in its first eight bytes how many it wants.
  *
- * What is asked for, when and in which order is as in the simulator (crates/net/src/ends/reader). */
+ * What is asked for, when and in which order is as in the simulator (crates/net/src/hosts/reader). */
 #include "source.h"
 
 #include <errno.h>

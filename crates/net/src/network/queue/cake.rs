@@ -5,7 +5,7 @@
 
 use crate::network::queue::cobalt::{Cobalt, Law};
 use crate::network::queue::fifo::Fifo;
-use crate::network::queue::ways::Ways;
+use crate::network::queue::set_associative::SetAssociative;
 use crate::network::queue::{Drops, Place, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
@@ -26,10 +26,10 @@ pub struct Cake {
     shaper: Option<Shaper>,
     isolation: scenario::Isolation,
     shares: Shares,
-    ways: Ways,
+    sets: SetAssociative,
     flows: Vec<Flow>,
     /// Per queue, the data that is checked a hundred times per packet if a host has a hundred queues.
-    turns: Box<[Turn; Ways::QUEUES]>,
+    turns: Box<[Turn; SetAssociative::QUEUES]>,
     /// Queues that begin to wait; those that continue; and empty ones whose COBALT is still active.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -73,12 +73,12 @@ impl Shares {
     }
 
     /// Gives another turn to each of `queues` before the first one that may send; returns how many there are.
-    fn give_until(&mut self, turns: &mut [Turn; Ways::QUEUES], queues: &[u32]) -> usize {
+    fn give_until(&mut self, turns: &mut [Turn; SetAssociative::QUEUES], queues: &[u32]) -> usize {
         // Values that stay in registers, and a lookup that happens only when the hosts change.
         let (mut rng, mut hosts, mut quantum) = (self.rng.clone(), [u32::MAX; 2], 0);
         let mut passed = 0;
         for &queue in queues {
-            let turn = &mut turns[queue as usize % Ways::QUEUES];
+            let turn = &mut turns[queue as usize % SetAssociative::QUEUES];
             if turn.credit > 0 {
                 break;
             }
@@ -149,15 +149,15 @@ impl Cake {
             law: Law::new(config, bps.map_or(Span::ZERO, |bps| Shaper::takes(bps, u64::from(frame)))),
             shaper: bps.map(|bps| Shaper { bps, next: Time::ZERO }),
             isolation: config.isolation,
-            ways: Ways::new(rng.next()),
+            sets: SetAssociative::new(rng.next()),
             shares: Shares {
-                quanta: (0..=Ways::QUEUES as u64).map(turn).collect(),
+                quanta: (0..=SetAssociative::QUEUES as u64).map(turn).collect(),
                 loads: [vec![0; hosts], vec![0; hosts]],
                 counts: config.isolation.counts(),
                 rng,
             },
-            flows: vec![Flow::default(); Ways::QUEUES],
-            turns: Box::new([Turn::default(); Ways::QUEUES]),
+            flows: vec![Flow::default(); SetAssociative::QUEUES],
+            turns: Box::new([Turn::default(); SetAssociative::QUEUES]),
             new: VecDeque::new(),
             old: VecDeque::new(),
             decaying: VecDeque::new(),
@@ -195,7 +195,7 @@ impl Cake {
         let hosts = self.ends[waiting.at as usize];
         let Some(key) = self.isolation.key(waiting.flow, hosts) else { return 0 };
         let flows = &self.flows;
-        let (index, taken) = self.ways.find(key, |queue| flows[queue].set != Set::None);
+        let (index, taken) = self.sets.find(key, |queue| flows[queue].set != Set::None);
         if taken {
             let was_bulk = self.flows[index].set == Set::Bulk;
             if was_bulk {

@@ -5,8 +5,8 @@
 
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::codel::{Codel, Law, Store};
+use crate::network::queue::drr::Drr;
 use crate::network::queue::fifo::Fifo;
-use crate::network::queue::rounds::Rounds;
 use crate::network::queue::{Drops, Flows, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
@@ -19,7 +19,7 @@ const BATCH: u32 = 64;
 pub struct FqCodel {
     law: Law,
     buckets: Buckets,
-    rounds: Rounds,
+    drr: Drr,
     flows: Vec<Flow>,
     bytes: u64,
 }
@@ -53,7 +53,7 @@ impl FqCodel {
         FqCodel {
             law: Law::new(config.codel(), frame),
             buckets: Buckets::new(flows, &mut rng),
-            rounds: Rounds::new(flows, quantum_bytes.unwrap_or(frame)),
+            drr: Drr::new(flows, quantum_bytes.unwrap_or(frame)),
             flows: vec![Flow::default(); flows as usize],
             bytes: 0,
         }
@@ -64,7 +64,7 @@ impl FqCodel {
         let flow = self.buckets.of(waiting.flow);
         self.bytes += u64::from(waiting.size);
         self.flows[flow].queue.push(waiting);
-        self.rounds.wait(flow);
+        self.drr.wait(flow);
         if full {
             self.make_room(drops);
         }
@@ -89,14 +89,14 @@ impl FqCodel {
     }
 
     pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
-        let FqCodel { law, rounds, flows, bytes, .. } = self;
-        rounds.next(|flow| {
+        let FqCodel { law, drr, flows, bytes, .. } = self;
+        drr.next(|flow| {
             let Flow { queue, codel } = &mut flows[flow];
             codel.next(law, now, &mut One { queue, bytes }, drops)
         })
     }
 
     pub fn flows(&self) -> Flows {
-        self.rounds.flows()
+        self.drr.flows()
     }
 }

@@ -2,9 +2,9 @@
 //! RFC.
 
 use crate::network::queue::buckets::Buckets;
+use crate::network::queue::drr::Drr;
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::pie::{Law, Pie};
-use crate::network::queue::rounds::Rounds;
 use crate::network::queue::{Drops, Flows, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
@@ -14,7 +14,7 @@ use sawtooth_units::Time;
 pub struct FqPie {
     law: Law,
     buckets: Buckets,
-    rounds: Rounds,
+    drr: Drr,
     flows: Vec<(Fifo, Pie)>,
     rng: Rng,
 }
@@ -25,7 +25,7 @@ impl FqPie {
         FqPie {
             law,
             buckets: Buckets::new(config.flows, &mut rng.clone()),
-            rounds: Rounds::new(config.flows, config.quantum_bytes.unwrap_or(frame)),
+            drr: Drr::new(config.flows, config.quantum_bytes.unwrap_or(frame)),
             flows: vec![(Fifo::default(), Pie::new(&law)); config.flows as usize],
             rng,
         }
@@ -43,12 +43,12 @@ impl FqPie {
             return drops.early(waiting);
         }
         queue.push(waiting);
-        self.rounds.wait(flow);
+        self.drr.wait(flow);
     }
 
     pub fn next(&mut self, now: Time) -> Option<Waiting> {
-        let FqPie { law, rounds, flows, .. } = self;
-        rounds.next(|flow| {
+        let FqPie { law, drr, flows, .. } = self;
+        drr.next(|flow| {
             let (queue, pie) = &mut flows[flow];
             let first = queue.pop()?;
             pie.leaves(law, now, &first, queue.waiting().1);
@@ -57,6 +57,6 @@ impl FqPie {
     }
 
     pub fn flows(&self) -> Flows {
-        self.rounds.flows()
+        self.drr.flows()
     }
 }

@@ -1,0 +1,119 @@
+//! Joins segments as they were first sent from the pieces into which later copies, with other boundaries, and
+//! acknowledgements split them.
+
+use crate::analysis::losses::Passed;
+
+/// The pieces of one direction, in sequence order.
+#[derive(Debug, Default)]
+pub struct Reassembly {
+    /// The segment that is not complete yet.
+    part: Option<Passed>,
+}
+
+impl Reassembly {
+    /// Takes a piece of `first`, which was sent in segments of `mss` bytes; passes on each range of complete segments.
+    /// Sets the `segments` of `piece`.
+    pub fn take(&mut self, piece: Passed, first: (i64, i64), mss: u32, mut whole: impl FnMut(Passed)) {
+        let mss = i64::from(mss.max(1));
+        // The last boundary not after `at`, and the first not before it.
+        let below = |at: i64| if at >= first.1 { first.1 } else { at - (at - first.0) % mss };
+        let above = |at: i64| if at == below(at) { at } else { (below(at) + mss).min(first.1) };
+        let mut start = piece.start;
+        if above(start) > start {
+            let end = above(start).min(piece.end);
+            self.join(Passed { end, segments: 1, ..piece }, &mut whole);
+            if end < above(start) {
+                return;
+            }
+            start = end;
+        }
+        if let Some(part) = self.part.take() {
+            whole(part);
+        }
+        let end = below(piece.end);
+        if end > start {
+            let segments = u32::try_from((end - start + mss - 1) / mss).unwrap_or(u32::MAX);
+            whole(Passed { start, end, segments, ..piece });
+            start = end;
+        }
+        if piece.end > start {
+            self.part = Some(Passed { start, segments: 1, ..piece });
+        }
+    }
+
+    /// A segment arrives as a whole: its copies were lost only as far as all its pieces had to be sent again.
+    fn join(&mut self, piece: Passed, whole: &mut impl FnMut(Passed)) {
+        match &mut self.part {
+            Some(part) if part.end == piece.start => {
+                part.end = piece.end;
+                part.lost = part.lost.min(piece.lost);
+                part.acknowledged_ns = piece.acknowledged_ns;
+            }
+            // Its beginning was dropped.
+            _ => {
+                if let Some(part) = self.part.replace(piece) {
+                    whole(part);
+                }
+            }
+        }
+    }
+
+    /// The receiver got `start..end` twice: one copy fewer was lost.
+    pub fn duplicated(&mut self, start: i64, end: i64) {
+        if let Some(part) = self.part.as_mut().filter(|part| part.start < end && part.end > start) {
+            part.lost = part.lost.saturating_sub(1);
+        }
+    }
+
+    /// The rest of a segment that was only partly acknowledged at the capture's end.
+    pub fn rest(&mut self) -> Option<Passed> {
+        self.part.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::losses::Where;
+
+    /// Start, end, segments and lost copies of the result for pieces `(start, end, lost)` of `first`, in segments of
+    /// 100.
+    fn whole(first: (i64, i64), pieces: &[(i64, i64, u8)]) -> Vec<(i64, i64, u32, u8)> {
+        let mut told = Vec::new();
+        let mut all = Reassembly::default();
+        for &(start, end, lost) in pieces {
+            let at = Where::AfterCapture;
+            let piece = Passed { start, end, segments: 0, lost, at, sent_ns: 0, acknowledged_ns: 0 };
+            all.take(piece, first, 100, |one| told.push((one.start, one.end, one.segments, one.lost)));
+        }
+        told.extend(all.rest().map(|one| (one.start, one.end, one.segments, one.lost)));
+        told
+    }
+
+    #[test]
+    fn what_is_not_cut_has_the_segments_that_it_was_sent_in() {
+        assert_eq!(whole((50, 380), &[(50, 380, 1)]), [(50, 380, 4, 1)]);
+        assert_eq!(whole((50, 380), &[(50, 150, 0), (150, 380, 1)]), [(50, 150, 1, 0), (150, 380, 3, 1)]);
+    }
+
+    #[test]
+    fn pieces_of_a_segment_are_one_segment() {
+        assert_eq!(whole((0, 100), &[(0, 22, 1), (22, 90, 1), (90, 100, 2)]), [(0, 100, 1, 1)]);
+    }
+
+    #[test]
+    fn a_segment_of_which_a_part_was_not_sent_again_had_arrived() {
+        assert_eq!(whole((0, 100), &[(0, 22, 1), (22, 100, 0)]), [(0, 100, 1, 0)]);
+    }
+
+    #[test]
+    fn cuts_within_joined_segments_part_none_of_them() {
+        let told = whole((0, 400), &[(0, 130, 1), (130, 350, 1), (350, 400, 0)]);
+        assert_eq!(told, [(0, 100, 1, 1), (100, 200, 1, 1), (200, 300, 1, 1), (300, 400, 1, 0)]);
+    }
+
+    #[test]
+    fn a_segment_acknowledged_in_part_at_the_end_counts() {
+        assert_eq!(whole((0, 100), &[(0, 22, 0)]), [(0, 22, 1, 0)]);
+    }
+}
