@@ -20,6 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport CONDA_PREFIX
 
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
+SCRIPTS := src tests tools experiments bench fuzz/text fidelity
 STUDY := one-percent-loss
 
 .PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web docs lab setup kernel clean
@@ -45,15 +46,15 @@ test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of
 check: setup  ## Format, lint, types, and the core's stub against the built core
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff format --check src tests tools bench fuzz/text fidelity
-	$(BIN)/ruff check src tests tools bench fuzz/text fidelity
+	$(BIN)/ruff format --check $(SCRIPTS)
+	$(BIN)/ruff check $(SCRIPTS)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest sawtooth._core
 
 format:  ## Format all sources
 	cargo fmt --all
-	$(BIN)/ruff format src tests tools bench fuzz/text fidelity
-	$(BIN)/ruff check --fix src tests tools bench fuzz/text fidelity
+	$(BIN)/ruff format $(SCRIPTS)
+	$(BIN)/ruff check --fix $(SCRIPTS)
 
 wheel: setup lab  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
 	tools/wheel

@@ -22,7 +22,7 @@ ENDINGS = (".csv", ".pcap", ".pcapng")
 THREE = ("reno", "cubic", "bbr")
 SURE = 0.9
 LEFT_OUT = Path(__file__).with_name("left-out.json.xz")
-"""Of each link a classifier that learned and was calibrated without it (tools/train_identify.py)."""
+"""Of each link a classifier that learned and was calibrated without it (experiments/train_identify.py)."""
 
 
 @dataclass(frozen=True)

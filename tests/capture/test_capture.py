@@ -231,7 +231,7 @@ def _program() -> list[str]:
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed: its counts cannot be compared")
 def test_tshark_counts_the_same(file: Path) -> None:
-    script = [sys.executable, str(ROOT / "tools" / "against_tshark.py"), str(file)]
+    script = [sys.executable, str(ROOT / "experiments" / "against_tshark.py"), str(file)]
     table = subprocess.run(script, capture_output=True, text=True, check=True).stdout
     rows = [line.split(" | ") for line in table.splitlines()[2:]]
     assert len(rows) == 5

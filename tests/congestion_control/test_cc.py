@@ -82,7 +82,7 @@ def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator
         if name == "prague":
             assert found is None, "no kernel of the record has it"
             continue
-        assert found is not None, "run tools/controls.py"
+        assert found is not None, "run experiments/controls.py"
         assert 0 <= found.median <= found.p90 <= found.worst
         # DCTCP is measured as it is where nothing is marked, among Linux's others.
         assert found.points > (5 if name == "dctcp" else 30)

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "sawtooth"
-OUTSIDE = ("bench", "fidelity", "fuzz", "tests", "tools")
+OUTSIDE = ("bench", "experiments", "fidelity", "fuzz", "tests", "tools")
 
 
 @dataclass(frozen=True)

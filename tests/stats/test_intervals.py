@@ -76,7 +76,7 @@ def test_the_ends_have_three_digits_or_all_before_the_point() -> None:
 
 
 def test_what_the_tool_of_coverage_measures_is_the_interval_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "experiments")
     import coverage_of_intervals as coverage
 
     chance = np.random.default_rng(1)

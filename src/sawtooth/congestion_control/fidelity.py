@@ -11,7 +11,7 @@ from importlib.resources import files
 class Distance:
     """The difference over ``points`` of a grid under ``fidelity/``: median, 90th percentile and maximum of exp
     |ln(sim/kernel)| - 1 for the mean throughput; the kernel's values are from its record. Written by
-    tools/controls.py.
+    experiments/controls.py.
     """
 
     grid: str

@@ -4,8 +4,8 @@ All intervals over seeds come from here. The spread of runs is often skewed: one
 others fill the line. Student's t then misses the mean on the side of the long tail. Hall's transformation removes the
 skewness of the mean before t is used (Hall 1992, *On the removal of skewness by transformation*, Journal of the Royal
 Statistical Society B 54, 221-228, the cubic one). Without skewness it equals Student's t.
-``tools/coverage_of_intervals.py`` measures how often such an interval contains the mean; docs/explanation/measures.md
-has the table.
+``experiments/coverage_of_intervals.py`` measures how often such an interval contains the mean;
+docs/explanation/measures.md has the table.
 
 A second of TCP throughput resembles the previous one, so the textbook interval of n independent samples is too narrow.
 Non-overlapping batch means (Law and Kelton, *Simulation Modeling and Analysis*, section 9.5.3; Schmeiser 1982) cut the

@@ -136,7 +136,7 @@ class Classifier:
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> Classifier:
-        """Reads what ``tools/train_identify.py train`` wrote. Raises ValueError for another format."""
+        """Reads what ``experiments/train_identify.py train`` wrote. Raises ValueError for another format."""
         if kept.get("format") != FORMAT:
             raise ValueError(f"format {kept.get('format')} of the classifier, not {FORMAT}")
         return cls(

@@ -1,4 +1,6 @@
-"""Boosted decision trees read from a JSON file and evaluated. scikit-learn trained them (tools/train_identify.py).
+"""Boosted decision trees read from a JSON file and evaluated.
+
+scikit-learn trained them (experiments/train_identify.py).
 
 Trees add to the logits of the classes in turn: the first tree to the first class, and so on. A tree is its nodes in
 preorder: ``feature`` (−1: a leaf), ``threshold`` of inner nodes (at most: the branch that follows, else the other one),

@@ -35,8 +35,8 @@ Numbers = NDArray[np.uint64]
 @dataclass(frozen=True)
 class Noise:
     """The spread of a control's replayed windows around its own traces, in logarithms, from a third of the corpus's
-    kernel paths (tools/identify_noise.py): ``scale`` per round, ``anchor`` common to all rounds between two losses,
-    since each loss sets the replayed window to the flight. ``least``: 95 of 100 of its own traces reach this
+    kernel paths (experiments/identify_noise.py): ``scale`` per round, ``anchor`` common to all rounds between two
+    losses, since each loss sets the replayed window to the flight. ``least``: 95 of 100 of its own traces reach this
     log-likelihood per round, relative to perfect windows.
     """
 

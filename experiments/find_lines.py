@@ -1,7 +1,7 @@
 """How little loss common lines need, by ``sawtooth find``, and a sweep about each answer to compare it with.
 
-    .venv/bin/python tools/find_lines.py            # the table of docs/explanation/find.md, in Markdown
-    .venv/bin/python tools/find_lines.py --sweep    # beside it where a sweep finds the crossing
+    .venv/bin/python experiments/find_lines.py            # the table of docs/explanation/find.md, in Markdown
+    .venv/bin/python experiments/find_lines.py --sweep    # beside it where a sweep finds the crossing
 
 The sweep has nine losses a factor 1.1 apart about each answer, and as many seeds of each, all different, as it takes to
 know its crossing to ``WITHIN``, or ``MOST``. The crossing is that of a parabola through the means over the logarithm of

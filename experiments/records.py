@@ -1,6 +1,6 @@
 """Prints the engine kernel's record beside another measurement of that kernel: mean throughput, as Markdown.
 
-    python tools/records.py KERNEL.csv
+    python experiments/records.py KERNEL.csv
 
 KERNEL.csv is the table of runs that tools/validate.py takes, the record is fidelity/kernel.csv. They are compared where
 hosts, path and flows are the same; durations may differ.

@@ -1,6 +1,6 @@
 """How often the intervals of ``sawtooth find`` with two unknowns hold: made-up frontiers, whose truth is known.
 
-.venv/bin/python tools/find_coverage.py [--draws 100]       # the table of docs/explanation/find.md, in Markdown
+.venv/bin/python experiments/find_coverage.py [--draws 100]       # the table of docs/explanation/find.md, in Markdown
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The model behind ``sawtooth capture --identify``: its corpus, its training, its evaluation.
 
-    python tools/train_identify.py corpus   DIRECTORY [--paths N] [--jobs N]   traces of every control, engine kernel
+    python experiments/train_identify.py corpus  DIRECTORY [--paths N] [--jobs N]  traces of every control
         [--kernel NAME --controls bbr3]                                        … of others, by a kernel that has them
         [--cluster WHERE]                                                      … on the workers of a cluster
-    python tools/train_identify.py train    DIRECTORY [--labelled DIR]         writes src/sawtooth/data/identify.json
+    python experiments/train_identify.py train  DIRECTORY [--labelled DIR]  writes src/sawtooth/data/identify.json
 
 A corpus is one file a path; a file that is there is not made again, so an interrupted run goes on where it stopped.
 """
@@ -323,7 +323,7 @@ def train(directory: Path, labelled: Path | None, jobs: int) -> None:
     from identify_training import labelled_samples, samples
     from identify_training import train as trained
 
-    made = {"by": "tools/train_identify.py", "scikit-learn": sklearn.__version__, "numpy": np.__version__}
+    made = {"by": "experiments/train_identify.py", "scikit-learn": sklearn.__version__, "numpy": np.__version__}
     others, links = (None, {}) if labelled is None else labelled_samples(labelled, jobs)
     kept, left_out = trained(samples(directory, jobs), made | {"links": sorted(links)}, jobs, others)
     # One line per tree, so that differences are readable.

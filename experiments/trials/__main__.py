@@ -1,4 +1,4 @@
-"""Trials of docs/reliability.md: ``python -m tools.trials TRIAL [--times N] [--seed S]``.
+"""Trials of docs/reliability.md: ``python -m experiments.trials TRIAL [--times N] [--seed S]``.
 
 Each begins with what a user would do, spoils it at random (the same seed spoils in the same way, but for what the clock
 decides), and counts what held. ``full-disk`` and ``links`` need root.
@@ -11,17 +11,17 @@ import random
 import tempfile
 from pathlib import Path
 
-from tools.trials.bombs import bombs
-from tools.trials.captures import damage
-from tools.trials.disks import full_disk
-from tools.trials.escapes import escapes
-from tools.trials.forms import forms
-from tools.trials.links import links
-from tools.trials.modules import modules
-from tools.trials.phases import phases
-from tools.trials.recordings import recordings
-from tools.trials.sameness import at_once, clocks, determinism, elsewhere
-from tools.trials.stops import cluster_kills, kills, suspensions
+from experiments.trials.bombs import bombs
+from experiments.trials.captures import damage
+from experiments.trials.disks import full_disk
+from experiments.trials.escapes import escapes
+from experiments.trials.forms import forms
+from experiments.trials.links import links
+from experiments.trials.modules import modules
+from experiments.trials.phases import phases
+from experiments.trials.recordings import recordings
+from experiments.trials.sameness import at_once, clocks, determinism, elsewhere
+from experiments.trials.stops import cluster_kills, kills, suspensions
 
 TRIALS = {
     "kills": kills,
@@ -45,7 +45,7 @@ TRIALS = {
 
 def main() -> None:
     """Prints what was counted."""
-    parser = argparse.ArgumentParser(prog="python -m tools.trials", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments.trials", description=__doc__)
     parser.add_argument("trial", choices=list(TRIALS))
     parser.add_argument("--times", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)

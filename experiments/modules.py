@@ -1,7 +1,7 @@
 """Linux's own congestion controls, run by the simulator from the source that the engine `kernel` is built of.
 
-    python tools/modules.py same [--every N]             Reno, BBR, CUBIC beside the simulator's own: the same tables?
-    python tools/modules.py kernel [--controls A,B …]     the others beside the kernel's record: the same throughput?
+    python experiments/modules.py same [--every N]  Reno, BBR, CUBIC beside the simulator's own: the same tables?
+    python experiments/modules.py kernel [--controls A,B …]  the others beside the kernel's record: the same throughput?
 
 The sources are taken out of the archive of Debian's package linux-source-6.12, for the time of a run. `same` goes over
 the grid of `fidelity/grid.toml`, one seed a point; status 1 where a table of Reno or BBR differs in anything, or one of

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from tools.trials.command import sawtooth
+from experiments.trials.command import sawtooth
 
 TEXTS = (
     *('a"b', "a'b", "a`id`b", "a$(touch OWNED)b", "a${HOME}b", "a;touch OWNED;b", "a|touch OWNED", "a\\b", "a\\nb"),

@@ -1,6 +1,6 @@
 """Runs of words that our sources share with the C files of another tree, such as the Linux kernel's.
 
-    python tools/shared_words.py DIRECTORY [--least 7]
+    python experiments/shared_words.py DIRECTORY [--least 7]
 
 A word is letters, digits and underscores, in lower case; what stands between words does not count. A line a run: our
 file, theirs, the words. What docs/provenance.md says of the kernel's text can be checked with it.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("crates", "src", "tests", "tools", "bench", "fuzz")
+OURS = ("crates", "src", "tests", "tools", "experiments", "bench", "fuzz")
 ENDINGS = (".rs", ".py", ".c", ".h", ".cc")
 
 

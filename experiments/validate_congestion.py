@@ -1,10 +1,10 @@
 """Trains and validates ``sawtooth congestion``: the model that is shipped, and its errors on links that it never saw.
 
-    python tools/validate_congestion.py measure DIRECTORY [--links N] [--kernel N] [--only SET] [--jobs N]   # resumable
-    python tools/validate_congestion.py train DIRECTORY                  # src/sawtooth/data/congestion.json
-    python tools/validate_congestion.py table DIRECTORY [--figures DIR]  # Markdown, and a picture
-    python tools/validate_congestion.py features DIRECTORY               # what a model of fewer features would be worth
-    python tools/validate_congestion.py field DIRECTORY OUT              # the kernel's series for fidelity/field
+    python experiments/validate_congestion.py measure DIRECTORY [--links N] [--kernel N] [--only SET] [--jobs N]
+    python experiments/validate_congestion.py train DIRECTORY                  # src/sawtooth/data/congestion.json
+    python experiments/validate_congestion.py table DIRECTORY [--figures DIR]  # Markdown, and a picture
+    python experiments/validate_congestion.py features DIRECTORY  # fewer features
+    python experiments/validate_congestion.py field DIRECTORY OUT              # the kernel's series for fidelity/field
 
 Links are drawn at random (sawtooth.link_estimate.random_links). Errors are |estimate / truth − 1|,
 truth being the mean goodput of a flow over the same time. Needs scikit-learn.

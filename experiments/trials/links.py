@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.trials.command import STUDY, finished, sawtooth
+from experiments.trials.command import STUDY, finished, sawtooth
 
 STRANGER = 65534
 KINDS = ("a link", "a link to nothing", "a hard link", "a pipe", "a directory")

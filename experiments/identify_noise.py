@@ -1,6 +1,6 @@
 """What ``sawtooth.capture.identify.replayed.NOISE`` is from: how the core's controls replay the kernel's captures.
 
-    python tools/identify_noise.py DIRECTORY [--labelled DIR] [--jobs N]
+    python experiments/identify_noise.py DIRECTORY [--labelled DIR] [--jobs N]
 
 DIRECTORY is a corpus of train_identify.py; of its first 93 paths every third is taken. No labelled trace has a part in
 the noise: of those it is only said what fits.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from tools.trials.command import POINTS, STUDY, finished, is_finished, kept, sawtooth, tables
+from experiments.trials.command import POINTS, STUDY, finished, is_finished, kept, sawtooth, tables
 
 
 def kills(times: int, rng: random.Random, home: Path) -> Counter[str]:

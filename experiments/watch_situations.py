@@ -1,4 +1,4 @@
-"""Situations for tools/watch_truth.py: forty that the rules of `watch` were corrected on, and others by a seed."""
+"""Situations for watch_truth.py: forty that the rules of `watch` were corrected on, and others by a seed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How much loss a queue allows, by ``sawtooth find`` with two unknowns, and sweeps on some of its rows beside it.
 
-    .venv/bin/python tools/find_frontiers.py       # the table of docs/explanation/find.md, in Markdown
+    .venv/bin/python experiments/find_frontiers.py       # the table of docs/explanation/find.md, in Markdown
 
 Each sweep is one of ``find_lines``: nine losses a factor 1.1 apart, other seeds than the search's. The runs of a grid
 of all rows in such steps, 8 seeds each, are counted and not made.

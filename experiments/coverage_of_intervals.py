@@ -1,6 +1,6 @@
 """Measures how often 95% confidence intervals over seeds contain the true mean, for several kinds of interval.
 
-    python tools/coverage_of_intervals.py [--seeds 400] [--draws 2000] [--pools FILE]
+    python experiments/coverage_of_intervals.py [--seeds 400] [--draws 2000] [--pools FILE]
 
 Each case is one scenario, run by ``sim`` with many seeds. Their values are the population, and the population's mean is
 the truth. Samples of n are drawn from it with replacement. A kind of interval is chosen by leaving whole cases out: the

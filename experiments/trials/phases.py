@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tools.trials.command import STUDY, finished, is_finished, kept, tables
+from experiments.trials.command import STUDY, finished, is_finished, kept, tables
 
 WATCHED = """
 import os, re, sys

@@ -1,6 +1,6 @@
 """Writes src/sawtooth/data/controls.json: how far sim's throughput is from the kernel's, by congestion control.
 
-    python tools/controls.py [--jobs N] [GRID…]
+    python experiments/controls.py [--jobs N] [GRID…]
 
 Of the points of the shipped grids whose flows all have one control, and only of those that the simulator has;
 with as many runs as a comparison with these grids has.

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tools.trials.command import connection_row, ends
+from experiments.trials.command import connection_row, ends
 
 ESCAPES = {
     "OSC 52, the clipboard": "\x1b]52;c;ZWNobyBvd25lZA==\x07",

@@ -1,7 +1,7 @@
 """Validates ``sawtooth whatif``: a capture of one control on the real kernel predicts what another gets there.
 
-    python tools/validate_whatif.py measure DIRECTORY     # runs the paths on the engine kernel, with captures
-    python tools/validate_whatif.py table DIRECTORY       # the predictions beside what the kernel gave, as Markdown
+    python experiments/validate_whatif.py measure DIRECTORY     # runs the paths on the engine kernel, with captures
+    python experiments/validate_whatif.py table DIRECTORY  # the predictions beside what the kernel gave, as Markdown
 
 ``--paths unseen`` takes paths on which the method was not developed. A run that is in DIRECTORY already is not made
 again. The kernel's figure is the mean over its seeds; captures are of seed 1. The predictions know the control of the

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.trials.command import ends
+from experiments.trials.command import ends
 
 CPU_S, MEMORY = 20, 2 << 30
 _PATH = 'topology = "path"\nduration = "1 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "10 ms"\n'

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tools.trials.bombs import bounded
-from tools.trials.command import connection_row
+from experiments.trials.bombs import bounded
+from experiments.trials.command import connection_row
 
 _NUMBERS = (math.nan, math.inf, -math.inf, -1.0, 1e308, -0.0, 2.0**63, None)
 _WHOLE = (-1, 2**63 - 1, -(2**63), 0, None)

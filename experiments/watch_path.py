@@ -1,4 +1,4 @@
-"""A path between two namespaces, for tools/watch_truth.py: it delays, paces and drops packets, and knows what it did.
+"""A path between two namespaces, for watch_truth.py: it delays, paces and drops packets, and knows what it did.
 
 Two veth pairs end at packet sockets of one process, which carries frames between them. Nothing of the kernel's netem is
 needed. In a guest, whose time is virtual, carrying takes none.

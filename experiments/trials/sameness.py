@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tools.trials.command import STUDY, finished, sawtooth, tables
+from experiments.trials.command import STUDY, finished, sawtooth, tables
 
 
 def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:

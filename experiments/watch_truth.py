@@ -1,10 +1,10 @@
 """How near `sawtooth watch` is to the truth: transfers between namespaces, a path of known delay, rate and loss.
 
-    sudo .venv/bin/python tools/watch_truth.py --out looks.csv                          # this host's kernel, real time
-    .venv/bin/python tools/watch_truth.py --guest --out looks.csv --whatif whatif.csv   # Linux 6.12, virtual time
-    .venv/bin/python tools/watch_truth.py --guest --draw 20 --seed 7 --out unseen.csv --whatif unseen-whatif.csv
+    sudo .venv/bin/python experiments/watch_truth.py --out looks.csv  # this host's kernel, real time
+    .venv/bin/python experiments/watch_truth.py --guest --out looks.csv --whatif whatif.csv   # Linux 6.12, virtual time
+    .venv/bin/python experiments/watch_truth.py --guest --draw 20 --seed 7 --out unseen.csv --whatif unseen-whatif.csv
 
-The path is a process that carries packets (tools/watch_path.py): it knows what it dropped, when each segment left and
+The path is a process that carries packets (watch_path.py): it knows what it dropped, when each segment left and
 when its acknowledgement came. ``watch`` looks every second with a window of ten, from the eighth second on.
 ``--whatif`` also asks what each connection that the network holds back would get, and lets it happen on the engine
 kernel: the other controls, and the same one without the random loss, on the same path. Real time needs root.

@@ -1,7 +1,7 @@
 """Counts of ``sawtooth capture`` beside those of tshark's TCP analysis, on the same files.
 
-    .venv/bin/python tools/against_tshark.py FILE…            # the table, in Markdown
-    .venv/bin/python tools/against_tshark.py --speed FILE     # CPU seconds of both
+    .venv/bin/python experiments/against_tshark.py FILE…            # the table, in Markdown
+    .venv/bin/python experiments/against_tshark.py --speed FILE     # CPU seconds of both
 
 tshark (Debian: ``apt-get install tshark``) is needed by this script alone. It names a retransmission "out of order"
 where it comes within an initial round trip of the segments after it, and a duplicate acknowledgement "window update"

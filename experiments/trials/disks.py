@@ -7,7 +7,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from tools.trials.command import STUDY, finished, kept, sawtooth, tables
+from experiments.trials.command import STUDY, finished, kept, sawtooth, tables
 
 
 def full_disk(times: int, rng: random.Random, home: Path) -> Counter[str]:
