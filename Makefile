@@ -23,7 +23,7 @@ CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml 
 SCRIPTS := src tests tools experiments bench fuzz/text fidelity
 STUDY := one-percent-loss
 
-.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web docs lab setup kernel clean
+.PHONY: help demo quick test check format hooks wheel fuzz bench bench-instructions bench-ns3 fidelity web docs lab setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,9 @@ format:  ## Format all sources
 	cargo fmt --all
 	$(BIN)/ruff format $(SCRIPTS)
 	$(BIN)/ruff check --fix $(SCRIPTS)
+
+hooks:  ## Check format and lint of what is staged before each commit
+	git config core.hooksPath tools/hooks
 
 wheel: setup lab  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
 	tools/wheel
