@@ -56,7 +56,7 @@ class Command(click.Command):
 
 SECTIONS = {
     "Questions": ("predict", "run", "find", "whatif", "compare", "check"),
-    "Experiments": ("exec", "studies", "show", "cc", "lab"),
+    "Experiments": ("exec", "studies", "replicate", "show", "cc", "lab"),
     "Captures and live connections": ("capture", "watch", "probe", "congestion"),
     "Results": ("results", "report", "query"),
     "Setup": ("doctor", "kernel", "clean", "completion", "schema"),

@@ -18,6 +18,14 @@ def studies(_: click.Context, __: click.Parameter, typed: str) -> list[Completio
     return names or [CompletionItem(typed, type="file")]
 
 
+def replications(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Shipped replications, and folders."""
+    from sawtooth.replication.shipped import shipped
+
+    names = [CompletionItem(name) for name in shipped() if name.startswith(typed)]
+    return names or [CompletionItem(typed, type="dir")]
+
+
 def engines(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of engines."""
     from sawtooth.engines import NAMES

@@ -28,6 +28,7 @@ from sawtooth.cli.lab_command import lab
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.cli.query_command import query
+from sawtooth.cli.replicate_command import replicate
 from sawtooth.cli.results_commands import results
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.watch_command import watch
@@ -48,6 +49,7 @@ for _command in (
     lab,
     probe,
     query,
+    replicate,
     results,
     watch,
     whatif,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -27,6 +28,7 @@ from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
+from sawtooth.study.cases import Case, axes_of
 from sawtooth.study.expectation import MOST, read
 from sawtooth.study.files import read_tables
 from sawtooth.study.find_table import Find
@@ -148,6 +150,12 @@ class Study(Shown, _Table):
     question: Paragraph = Field("", description="what is asked, a paragraph")
     scenario: dict[str, Any] = Field(description="as in a scenario file, or the path of one beside this file")
     vary: dict[str, Any] = Field(default_factory=dict, description="dotted field = list, or {from, to, step}")
+    cases: list[Case] | None = Field(
+        None,
+        description="points one by one, instead of all combinations of vary",
+        min_length=1,
+        max_length=MAX_POINTS,
+    )
     columns: dict[ColumnName, Column] = Field(default_factory=dict, description="how varied fields appear in tables")
     repeat: Repeat = Field(default_factory=Repeat)
     full: dict[str, Any] = Field(default_factory=dict, description="what --full overrides: fields, and seeds")
@@ -205,7 +213,10 @@ class Study(Shown, _Table):
         return self._origin
 
     def axes(self, overrides: Mapping[str, Any] | None = None) -> list[Axis]:
-        """The varied fields in the file's order. An override of a varied field fixes it to that one value."""
+        """The varied fields in the file's order. An override of a varied field fixes it to that one value. With
+        ``cases``, the key columns stand for them."""
+        if self.cases is not None:
+            return axes_of(self.cases)
         given = overrides or {}
         by_field = {column.field: (name, column) for name, column in self.columns.items()}
         found = []
@@ -235,9 +246,7 @@ class Study(Shown, _Table):
         if not chosen or len(set(chosen)) != len(chosen):
             message = "seeds must be a list of one or more different numbers"
             raise InputError("bad-override", message, field="seeds", fix="write e.g. seeds = [1, 2, 3]")
-        count = len(chosen)
-        for axis in axes:
-            count *= len(axis.values)
+        count = len(chosen) * (len(self.cases) if self.cases else math.prod(len(axis.values) for axis in axes))
         if count > MAX_POINTS:
             message = f"{count} points; at most {MAX_POINTS}"
             raise InputError("too-many-points", message, field="vary", fix="vary fewer values, or take fewer seeds")
@@ -245,26 +254,37 @@ class Study(Shown, _Table):
         width = len(str(count - 1))
         points: list[Point] = []
         asked: dict[str, str] = {}
-        for values in itertools.product(*(axis.values for axis in axes)):
-            settings = {axis.field: value for axis, value in zip(axes, values, strict=True)}
-            key = {axis.column: axis.name(value) for axis, value in zip(axes, values, strict=True)}
-            key = key or {ALONE: self.name}
+        for key, settings in self._combinations(axes, wanted):
             shown = ", ".join(f"{field} = {text(value)}" for field, value in settings.items())
             try:
                 here = base.set(settings)
                 digest = here.digest()
-                if digest in asked:
+                if digest in asked and self.cases is None:
                     fix = "remove one of them: they are one value, written in two ways"
                     raise InputError("duplicate-name", f"is the same point as {asked[digest]}", field="vary", fix=fix)
                 asked[digest] = shown
                 for seed in chosen:
-                    slug = "-".join([*(_slug(value) for value in values), f"seed{seed}"])
+                    named = key if self.cases else settings
+                    slug = "-".join([*(_slug(value) for value in named.values()), f"seed{seed}"])
                     points.append(Point(f"{len(points):0{width}d}-{slug}", key, seed, here.with_seed(seed)))
             except SawtoothError as error:
                 message = f"{error.message} (at the point {shown})" if shown else error.message
                 where = error.file or self._origin
                 raise type(error)(error.code, message, file=where, field=error.field, fix=error.fix) from error
         return points
+
+    def _combinations(
+        self, axes: list[Axis], overrides: Mapping[str, Any]
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """The key and the settings of every point."""
+        if self.cases is not None:
+            for case in self.cases:
+                yield dict(case.key), dict(case.set) | dict(overrides)
+            return
+        for values in itertools.product(*(axis.values for axis in axes)):
+            settings = {axis.field: value for axis, value in zip(axes, values, strict=True)}
+            key = {axis.column: axis.name(value) for axis, value in zip(axes, values, strict=True)}
+            yield key or {ALONE: self.name}, settings
 
     def title_of(self, column: str) -> str:
         """The title of a key column on a figure's axis or legend."""
@@ -354,7 +374,7 @@ class Study(Shown, _Table):
             if _is_reserved(name):
                 fix = f'rename it, like "{name}_2"'
                 raise InputError("conflict", "every table has a column of this name", field=f"columns.{name}", fix=fix)
-            if column.field not in self.vary:
+            if column.field not in self.vary and (self.cases is None or column.field != name):
                 fix = suggestion(column.field, self.vary)
                 message = f"{column.field} does not vary in this study"
                 raise InputError("unknown-name", message, field=f"columns.{name}.field", fix=fix)
@@ -365,6 +385,9 @@ class Study(Shown, _Table):
                 message = "a study sets the seed of each run itself"
                 fix = f"remove it, and write seeds = [1, 2, 3] below [{place}]"
                 raise InputError("conflict", message, field=f"{table}.seed", fix=fix)
+        if self.cases is not None and self.vary:
+            fix = "remove one of the two: cases lists every point"
+            raise InputError("conflict", "a study has cases or fields that vary, not both", field="cases", fix=fix)
         axes = self.axes()
         for axis in axes:
             _check_axis(axis, axes)
