@@ -251,7 +251,12 @@ ELSEWHERE = {
         study/published:_table
         study/published:load
         scenario/toml:_check
+        replication/cells:check_condition
+        replication/cells:filled
+        replication/judged:_measured
+        replication/replication:_check_columns
         study/axis:in_unit
+        study/cases:axes_of
         study/study:_check_axis
         whatif/inputs:_text
         whatif/ss:from_ss
