@@ -17,9 +17,7 @@ from sawtooth.cli.program import sawtooth
 
 ROOT = Path(__file__).parents[2]
 PROSE = ROOT / "tools" / "prose"
-NOT_YET = {
-    "reliability.md",
-}
+NOT_YET: set[str] = set()
 """Pages of docs/ that are not rewritten. A page that is leaves this list, and none joins it."""
 OUTSIDE = {"start.md", "changelog.md", "contributing.md", "field.md", "gallery.in.md", "validation.in.md"}
 """Stand-ins for pages outside docs/, and what other pages are made from."""
