@@ -1,103 +1,111 @@
-"""Runs well-known servers and clients, unmodified, on a path in virtual time, twice each, and prints a table.
+"""Runs well-known servers and clients, unmodified, on a path in virtual time, several times each, and prints a table.
 
-    python tools/programs.py [NAME ...]
+    python tools/programs.py [--times N] [--engine netns] [NAME ...]
 
-It needs the user-mode kernel. What is not installed here is said and left out. Exit status 1 where one failed or
-two runs of the same seed differ.
+What it runs is in studies/programs: one scenario a file, which names what must be installed. It needs the user-mode
+kernel. What is not installed here is said and left out. Each round runs every scenario once, so that one can stop at
+any time (Ctrl-C) with counts that mean something. Exit status 1 where one failed or differed from its first run.
 """
 
 from __future__ import annotations
 
+import argparse
+import glob
+import os
 import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from sawtooth.testing import network
+import sawtooth
+from sawtooth.programs import finished
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
 
-PATH = {"rate": "20 Mbit/s", "rtt": "40 ms", "loss": "1%", "cc": "bbr"}
-FILE = "head -c 2000000 /dev/zero > file;"
-NGINX = """daemon off; error_log stderr; pid /tmp/pid; events {}
-http { access_log off; client_body_temp_path /tmp/a; proxy_temp_path /tmp/b; fastcgi_temp_path /tmp/c;
-uwsgi_temp_path /tmp/d; scgi_temp_path /tmp/e; server { listen 80; root /tmp; } }"""
-NODE = "require('http').createServer((q, s) => s.end(Buffer.alloc(2000000))).listen(8000)"
-GIT = "git -c user.name=a -c user.email=a@b"
-POSTGRES = "/usr/lib/postgresql/15/bin"
-AS_POSTGRES = "setpriv --reuid postgres --regid postgres --clear-groups"
+HOME = Path(__file__).parents[1] / "studies" / "programs"
+_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
-@dataclass(frozen=True)
-class Case:
-    """``needs``: programs that must be installed."""
-
-    needs: tuple[str, ...]
-    server: str
-    client: str
-    ready: str = "listening"
+def files() -> dict[str, Path]:
+    """The scenarios, by name."""
+    return {path.stem: path for path in sorted(HOME.glob("*.toml"))}
 
 
-CASES = {
-    "curl, nginx": Case(
-        ("nginx", "curl"),
-        f"cd /tmp; {FILE} printf '%s' '{NGINX}' > conf; exec nginx -c /tmp/conf",
-        "curl -sfo /dev/null http://server/file",
-    ),
-    "wget, Python's http.server": Case(
-        ("wget",), f"cd /tmp; {FILE} exec python3 -m http.server 8000", "wget -qO /dev/null http://server:8000/file"
-    ),
-    "curl, Node.js": Case(("node", "curl"), f'exec node -e "{NODE}"', "curl -sfo /dev/null http://server:8000/"),
-    "redis-benchmark, Redis": Case(
-        ("redis-server", "redis-benchmark"),
-        "cd /tmp; exec redis-server --save '' --protected-mode no --bind 0.0.0.0",
-        "redis-benchmark -h server -n 200 -c 10 -t set -q",
-    ),
-    "git clone, git daemon": Case(
-        ("git",),
-        f"cd /tmp; mkdir r; cd r; git init -q .; {FILE} git add .; {GIT} commit -qm x; "
-        "exec git -c safe.directory='*' daemon --base-path=/tmp --export-all --reuseaddr",
-        "git clone -q git://server/r /tmp/x && ls /tmp/x",
-    ),
-    "iperf3": Case(("iperf3",), "exec iperf3 -s", "iperf3 -c server -R -n 2M | tail -4"),
-    "rsync": Case(
-        ("rsync",),
-        f"cd /tmp; {FILE} printf '[m]\\npath=/tmp\\nuse chroot=no\\nuid=0\\ngid=0\\n' > conf; "
-        "exec rsync --daemon --no-detach --config=/tmp/conf",
-        "cd /tmp; rsync rsync://server/m/file . && stat -c %s file",
-    ),
-    "dig, dnsmasq (UDP)": Case(
-        ("dig", "dnsmasq"),
-        "exec dnsmasq -k -R -h --address=/example/192.0.2.1 --user=root --pid-file=/tmp/pid",
-        "dig +short @server a.example | grep 192.0.2.1",
-    ),
-    "pgbench, PostgreSQL": Case(
-        ("pgbench", f"{POSTGRES}/postgres"),
-        f"mkdir /tmp/pg; chown postgres /tmp/pg; cd /tmp; {AS_POSTGRES} sh -c '{POSTGRES}/initdb -D /tmp/pg -A trust "
-        f"> /dev/null; echo host all all 0.0.0.0/0 trust >> /tmp/pg/pg_hba.conf; "
-        f"exec {POSTGRES}/postgres -D /tmp/pg -h 0.0.0.0 -k /tmp'",
-        "pgbench -h server -U postgres -i -q postgres && pgbench -h server -U postgres -c 4 -t 20 postgres",
-        "port 5432",
-    ),
-}
+def absent(path: Path) -> list[str]:
+    """What the scenario needs and is not installed here: its line "# needs: a b"."""
+    (line,) = [one for one in path.read_text(encoding="utf-8").splitlines() if one.startswith("# needs: ")]
+    return [one for one in line.split()[2:] if not _is_installed(one)]
 
 
-def main(names: list[str]) -> int:
-    """One line for each case: status, virtual seconds, whether the second run was the same, processor time."""
+def _is_installed(name: str) -> bool:
+    return bool(glob.glob(name)) if "/" in name else shutil.which(name, path=os.environ["PATH"] + _PATH) is not None
+
+
+@dataclass
+class Counted:
+    """The runs of one scenario: how many were as the first, and what the first was."""
+
+    first: Run
+    same: int = 1
+    tried: int = 1
+    differ: set[str] = field(default_factory=set)
+    """Columns and tables that were not the same each time."""
+    cpu_s: list[float] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """Another run of the same scenario and seed."""
+        found = set()
+        for one, two in zip(finished(self.first), finished(run), strict=True):
+            names = ("start_s", "end_s", "status", "stdout", "stderr")
+            found |= {f"{name} of {one.name}" for name in names if getattr(one, name) != getattr(two, name)}
+        tables = self.first.tables
+        found |= {name for name in tables if name != "programs" and not tables[name].equals(run.tables[name])}
+        self.tried += 1
+        self.same += not found
+        self.differ |= found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """One line for each run that failed or differed, and a table at the end."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Scenarios of studies/programs (default: all).")
+    parser.add_argument("--times", type=int, default=2, help="Rounds (default: 2).")
+    parser.add_argument("--engine", default="kernel", help="Engine: kernel or netns (default: kernel).")
+    given = parser.parse_args(arguments)
+    known = files()
+    counted: dict[str, Counted] = {}
     failed = False
-    for name in names or CASES:
-        case = CASES[name]
-        absent = [one for one in case.needs if shutil.which(one) is None]
-        if absent:
-            print(f"{name}: not tried, {', '.join(absent)} is not installed", flush=True)
-            continue
-        with network(**PATH) as net:
-            net.host("server").start(case.server, ready=case.ready)
-            one, two = (net.host("client").run(case.client, check=False) for _ in range(2))
-        same = (one.stdout, one.seconds) == (two.stdout, two.seconds)
-        cpu = f"{one.run.meta['cpu_s']:.1f} s of processor time"
-        print(
-            f"{name}: status {one.status}, {one.seconds:.6f} s, {'same' if same else 'DIFFERS'} twice, {cpu}",
-            flush=True,
-        )
-        failed |= not same or one.status != 0
+    wanted = given.names or list(known)
+    for name in [*wanted]:
+        if missing := absent(known[name]):
+            print(f"{name}: not tried, {', '.join(missing)} is not installed", flush=True)
+            wanted.remove(name)
+    try:
+        for number in range(given.times):
+            for name in wanted:
+                run = sawtooth.run(Scenario.load(known[name]), engine=given.engine)
+                last = finished(run)[-1]
+                if last.status != 0:
+                    print(f"{name}: {last.describe()}: {last.stderr.decode(errors='replace')[-200:]}", flush=True)
+                    failed = True
+                if name in counted:
+                    counted[name].add(run)
+                else:
+                    counted[name] = Counted(run)
+                counted[name].cpu_s.append(run.meta.get("cpu_s", 0.0))
+            print(
+                f"round {number + 1}", *(f"{name} {one.same}/{one.tried}" for name, one in counted.items()), flush=True
+            )
+    except KeyboardInterrupt:
+        pass
+    print("| scenario | virtual time | processor time | same as the first | what differed |\n|---|---|---|---|---|")
+    for name, one in counted.items():
+        end_s = one.first.end_s
+        middle = sorted(one.cpu_s)[len(one.cpu_s) // 2]
+        differed = ", ".join(sorted(one.differ)) or "-"
+        print(f"| `{name}` | {end_s:.3f} s | {middle:.1f} s | {one.same} of {one.tried} | {differed} |")
+        failed |= one.same != one.tried
     return int(failed)
 
 

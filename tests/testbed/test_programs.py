@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import sawtooth
 from executed import Executed, execute, program
 from sawtooth.assertions import judge
 from sawtooth.cli.program import status_of
+from sawtooth.engines import kernel as engine_kernel
 from sawtooth.engines.netns import Netns
 from sawtooth.errors import SawtoothError
 from sawtooth.programs import Finished, finished
@@ -157,11 +159,62 @@ class TestEnds:
         assert b"no-such-program: No such file" in done.programs[2].stderr
 
     def test_a_server_that_is_never_ready_is_an_error(self, kernel: object) -> None:
-        for command, why in (("sleep 1000", "was not ready (port 80)"), ("echo broken >&2; exit 1", "ended: broken")):
+        for command, why in (
+            ("sleep 1000", "was not ready (port 80)"),
+            ("echo broken >&2; exit 1", "ended with status 1 before it was ready: broken"),
+            (
+                "exec no-such-server -d",
+                'status 127), by the command "exec no-such-server -d": /bin/sh: 1: exec: no-such',
+            ),
+        ):
             with pytest.raises(SawtoothError) as raised:
                 execute(path(), [program("server", command, ready="port 80"), program("client", GET)])
             assert raised.value.code == "program-not-ready"
             assert why in raised.value.message
+
+
+def test_a_server_listens_on_udp_too_where_tcp_has_the_same_port(kernel: object) -> None:
+    udp = "import socket, time; s = socket.socket(2, 2); time.sleep(1); s.bind(('', 8000)); time.sleep(1000)"
+    servers = [program("server", one, ready="listening") for one in (SERVER, ["python3", "-c", udp])]
+    done = execute(path(), [*servers, program("client", "true")])
+    assert done.programs[2].status == 0
+    assert done.programs[1].start_s is not None
+    assert done.programs[1].start_s < -1
+
+
+def test_a_host_has_its_address_on_its_devices_too(kernel: object) -> None:
+    # dnsmasq answers over TCP only where the device that a packet came by has an address.
+    found = re.findall(r"^\d+: (\S+) +inet (10\.\S+)", told(on_client("ip -4 -o address")), re.MULTILINE)
+    devices = [device for device, _ in found]
+    assert "lo" in devices
+    assert len(devices) > 1
+    assert len({address for _, address in found}) == 1
+
+
+class TestMemory:
+    def test_a_guest_that_does_not_fit_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engine_kernel, "_available", lambda: 1 << 30)
+        with pytest.raises(SawtoothError) as raised, engine_kernel._room("3072M", lambda: None):
+            pass
+        assert raised.value.code == "guest-failed"
+        assert "a guest of 3.0 GiB does not fit into 1.0 GiB" in raised.value.message
+
+    def test_one_that_fits_alone_waits_for_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engine_kernel, "_available", lambda: 5 << 30)
+        order: list[str] = []
+
+        def second() -> None:
+            with engine_kernel._room("3072M", lambda: waits.set()):
+                order.append("second")
+
+        waits = threading.Event()
+        other = threading.Thread(target=second)
+        with engine_kernel._room("3072M", lambda: None):
+            other.start()
+            assert waits.wait(60)
+            order.append("first")
+        other.join(60)
+        assert order == ["first", "second"]
 
 
 def test_programs_run_beside_listed_flows_and_at_times_of_their_own(kernel: object) -> None:

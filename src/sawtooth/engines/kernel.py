@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
 PREFIX = "st-1-0-"
+_LOOK_S = 0.25
 _DUALPI2_SINCE = (6, 17)
 
 
@@ -154,7 +156,7 @@ def boot(
     from sawtooth.testbed import outcome
 
     found = _kernel(compiled)
-    with processor() as cpu:
+    with _room(memory, look), processor() as cpu:
         guest = Guest(found, cpu=cpu, memory=memory, seed=compiled.seed, words=_words(compiled))
         command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
         ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, places=places)
@@ -280,6 +282,41 @@ def _check_queues(compiled: Compiled, found: Installed) -> None:
             "use --engine sim, or build Linux 6.17 or later (sawtooth kernel build --source) and name it in host.kernel"
         )
         raise InputError("unsupported", f"Linux {found.version} has no dualpi2", field="queue", fix=fix)
+
+
+_claimed: list[int] = []
+"""Bytes of the guests that run in this process."""
+_changed = threading.Condition()
+
+
+@contextlib.contextmanager
+def _room(memory: str, look: Callable[[], None]) -> Iterator[None]:
+    """Waits until a guest of this size fits into free memory beside the guests of other threads, which may still grow
+    to theirs. Raises SawtoothError ``guest-failed`` if it is alone and does not fit, and what ``look`` raises."""
+    from sawtooth.kernel.guest import size
+
+    wanted = size(memory)
+    with _changed:
+        while wanted > (free := _available()) - sum(_claimed):
+            if not _claimed:
+                message = f"a guest of {wanted / 2**30:.1f} GiB does not fit into {free / 2**30:.1f} GiB of free memory"
+                fix = "end other programs, or ask for less if the scenario does: memory of its programs, or --memory"
+                raise SawtoothError("guest-failed", message, fix=fix)
+            _changed.wait(_LOOK_S)
+            look()
+        _claimed.append(wanted)
+    try:
+        yield
+    finally:
+        with _changed:
+            _claimed.remove(wanted)
+            _changed.notify_all()
+
+
+def _available() -> int:
+    """Bytes of memory that programs can still get (proc(5), MemAvailable)."""
+    found = re.search(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return sys.maxsize if found is None else int(found[1]) << 10
 
 
 @contextlib.contextmanager

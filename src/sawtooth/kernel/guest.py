@@ -155,7 +155,7 @@ class Guest:
             "directory": str(directory.resolve()),
             "share": str(share.resolve()),
             "places": [str(place.resolve()) for place in (*_places(), *places)],
-            "room_bytes": _bytes(self.memory) + _ROOM_BYTES,
+            "room_bytes": size(self.memory) + _ROOM_BYTES,
             "cpu": self.cpu,
             "timeout_s": timeout_s,
             "env": {"HOME": str(directory), "TMPDIR": _memory_directory(), "PATH": os.defpath},
@@ -194,7 +194,8 @@ def _places() -> tuple[Path, ...]:
     return Path(sys.base_prefix), Path(sys.prefix), Path(__file__).parents[2]
 
 
-def _bytes(memory: str) -> int:
+def size(memory: str) -> int:
+    """Bytes of a guest's ``memory``."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(memory.rstrip("KMG")) * units.get(memory[-1:], 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,8 @@ def _program(program: Program, host: str) -> dict[str, Any]:
         "start_ns": None if program.start is None else program.start.ns,
         "directory": str(_directory(program)),
         "environment": {
-            "PATH": os.environ.get("PATH", _SYSTEM_PATH),
+            # At the end: this Python's programs, for sawtooth-browser.
+            "PATH": f"{os.environ.get('PATH', _SYSTEM_PATH)}:{Path(sys.executable).parent}",
             "HOME": "/tmp",
             "LC_ALL": "C.UTF-8",
             **program.environment,

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def main(directory: Path) -> int:
         (directory / SYSTEM).write_text(json.dumps(system()), encoding="utf-8")
         source = [directory / SOURCE, directory / ORDERS]
         if task.get("programs"):
-            _attend(task, plan, directory, source, text)
+            _attend(task, plan, devices, directory, source, text)
         else:
             (directory / ORDERS).write_text(text, encoding="utf-8")
             done = subprocess.run(source, cwd=directory, stderr=subprocess.PIPE, text=True)
@@ -71,9 +72,16 @@ def main(directory: Path) -> int:
     return 0
 
 
-def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path], text: str) -> None:
+def _attend(
+    task: dict[str, Any],
+    plan: Plan,
+    devices: Mapping[tuple[int, str], int],
+    directory: Path,
+    source: list[Path],
+    text: str,
+) -> None:
     """Runs the scenario's traffic together with its hosts' programs. Raises OSError."""
-    from sawtooth.testbed.apply import entered
+    from sawtooth.testbed.apply import addressed, entered
     from sawtooth.testbed.containers import Container, mount_groups
     from sawtooth.testbed.plan import address
     from sawtooth.testbed.programs import attend
@@ -93,6 +101,7 @@ def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path
             if (control := task["controls"].get(host)) is not None:
                 with entered(namespace):
                     Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text(control)
+            addressed(plan, number, [index for (at, _), index in devices.items() if at == number])
             places = [Path(place) for place in task["places"]]
             containers[host] = Container(called.get(host, host), NAMESPACES / namespace, hosts, places)
             text += f"watch {number}\n"

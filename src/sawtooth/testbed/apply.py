@@ -10,7 +10,7 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.plan import Plan
 from sawtooth.testbed.ports import ROOT, Merging
 
+_LOOPBACK = 1
 _CREATE = 0x1 | 0x4 | 0x200 | 0x400
 """NLM_F_REQUEST, ACK, EXCL, CREATE."""
 _CLONE_NEWNET = 0x40000000
@@ -59,8 +60,8 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
                 sockets[index] = IPRoute()
                 _sysctls(namespace.sysctls)
         for index, ip in sockets.items():
-            ip.link("set", index=1, state="up")
-            ip.addr("add", index=1, address=plan.namespaces[index].address, prefixlen=32)
+            ip.link("set", index=_LOOPBACK, state="up")
+            ip.addr("add", index=_LOOPBACK, address=plan.namespaces[index].address, prefixlen=32)
         indices = _devices(plan, sockets)
         for rule in plan.ports.qdiscs:
             index = indices[rule.namespace, rule.device]
@@ -88,6 +89,15 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
             with entered(plan.namespace_of(host)):
                 nftables.apply([rule for rule in plan.ports.rules if rule.namespace == host])
     return indices
+
+
+def addressed(plan: Plan, host: int, devices: Sequence[int]) -> None:
+    """Also gives the host's address to these of its devices (indices). Programs like dnsmasq answer only where the
+    device that a packet came by has one. Raises OSError."""
+    with entered(plan.namespace_of(host)), IPRoute() as ip:
+        for index in devices:
+            if index != _LOOPBACK:
+                ip.addr("add", index=index, address=plan.namespaces[host].address, prefixlen=32)
 
 
 def remove(names: list[str]) -> None:

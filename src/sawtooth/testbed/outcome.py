@@ -117,6 +117,8 @@ def check(directory: Path, status: int) -> None:
             raise SawtoothError("testbed-failed", named[2], field=named[1], fix=fix)
         if (named := _NOT_READY.fullmatch(why)) is not None:
             fix = "see whether it runs by itself, and whether ready says how to tell that it serves"
+            if "could not be started" in named[2]:
+                fix = "install what is not found, or give its whole path: programs see this machine's files and PATH"
             raise SawtoothError("program-not-ready", f"the program {named[2]}", field=f"{named[1]}.ready", fix=fix)
         message = f"the testbed could not run it: {why}"
         fix = "find what is missing: sawtooth doctor; if nothing is, report this message"

@@ -173,31 +173,39 @@ class Supervisor:
             else:
                 time.sleep(left)
 
-    def _wait_ready(self, program: Running, before: set[int]) -> None:
+    def _wait_ready(self, program: Running, before: set[Port]) -> None:
         is_ready = self._readiness(program, before)
         patience, (pause, longest) = time.monotonic() + READY_S, _POLL_S
         while not is_ready():
             if program.is_over or time.monotonic() > patience:
                 wanted = program.about["ready"]
-                became = "ended" if program.is_over else f"was not ready ({wanted}) within {READY_S:g} s"
+                became = _ended(program) if program.is_over else f"was not ready ({wanted}) within {READY_S:g} s"
                 raise NotReadyError(f"programs.{program.number}: {became}{_last(program.files[2])}")
             self._wait(pause)
             pause = min(longest, pause * 1.1)
 
-    def _readiness(self, program: Running, before: set[int]) -> Callable[[], bool]:
+    def _readiness(self, program: Running, before: set[Port]) -> Callable[[], bool]:
         """``before``: the ports that were in use before it started."""
         ready, first = program.about["ready"], self._containers[program.about["host"]].first
         if ready == LISTENING:
             return lambda: bool(_ports(first) - before)
         if (port := re.fullmatch(r"port (\d+)", ready)) is not None:
-            return lambda: int(port[1]) in _ports(first)
+            return lambda: any(one.number == int(port[1]) for one in _ports(first))
         return lambda: any(ready in path.read_text(errors="replace") for path in program.files[1:])
 
 
-def _ports(process: int) -> set[int]:
+class Port(NamedTuple):
+    kind: str
+    """tcp or udp; a server of HTTP/3 has the number of its TCP port again."""
+    number: int
+
+
+def _ports(process: int) -> set[Port]:
     """TCP and UDP ports in use in a process's network."""
     states = {"tcp": _LISTEN, "udp": _CLOSE}
-    return {one.port for kind, state in states.items() for one in _sockets(process, kind) if one.state == state}
+    return {
+        Port(kind, one.port) for kind, state in states.items() for one in _sockets(process, kind) if one.state == state
+    }
 
 
 def _is_closing(process: int) -> bool:
@@ -235,6 +243,17 @@ def _signal_all(container: Container, number: int) -> None:
         finally:
             os._exit(0)
     os.waitpid(child, 0)
+
+
+def _ended(program: Running) -> str:
+    """How it ended, and for what a shell could not find, its command."""
+    assert program.status is not None
+    code = os.waitstatus_to_exitcode(program.status)
+    if code == 127:
+        words = program.about["words"]
+        typed = words[2] if words[:2] == ["/bin/sh", "-c"] else " ".join(words)
+        return f'could not be started (status 127), by the command "{" ".join(typed.split())[:80]}"'
+    return f"ended with status {code} before it was ready" if code >= 0 else f"was ended by signal {-code}"
 
 
 def _last(errors: Path) -> str:
