@@ -182,6 +182,20 @@ def test_a_server_listens_on_udp_too_where_tcp_has_the_same_port(kernel: object)
     assert done.programs[1].start_s < -1
 
 
+def test_datagrams_are_counted_by_host(kernel: object) -> None:
+    send = "import socket; s = socket.socket(2, 2); [s.sendto(b'x', ('server', 9)) for _ in range(5)]"
+    done = execute(
+        path(loss="0%"),
+        [
+            program("server", SERVER, ready="port 8000"),
+            program("client", ["python3", "-c", send]),
+            program("client", "sleep 1"),
+        ],
+    )
+    udp = done.run.tables["udp"].set_index("host")
+    assert (udp["sent"]["client"], udp["sent"]["server"], udp["no_port"]["server"]) == (5, 0, 5)
+
+
 def test_a_host_has_its_address_on_its_devices_too(kernel: object) -> None:
     # dnsmasq answers over TCP only where the device that a packet came by has an address.
     found = re.findall(r"^\d+: (\S+) +inet (10\.\S+)", told(on_client("ip -4 -o address")), re.MULTILINE)

@@ -300,7 +300,7 @@ def _room(memory: str, look: Callable[[], None]) -> Iterator[None]:
         while wanted > (free := _available()) - sum(_claimed):
             if not _claimed:
                 message = f"a guest of {wanted / 2**30:.1f} GiB does not fit into {free / 2**30:.1f} GiB of free memory"
-                fix = "end other programs, or ask for less if the scenario does: memory of its programs, or --memory"
+                fix = "end other programs on this machine, or set a smaller memory in the scenario"
                 raise SawtoothError("guest-failed", message, fix=fix)
             _changed.wait(_LOOK_S)
             look()

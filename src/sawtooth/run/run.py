@@ -35,10 +35,10 @@ FORMAT = 2
 
 TABLES = (
     *("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments"),
-    *("programs", "connections", "collected"),
+    *("programs", "connections", "udp", "collected"),
 )
 """Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
-are there where a source is of their kind, the last three where programs run."""
+are there where a source is of their kind, the last four where programs run."""
 
 _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),

@@ -1,4 +1,4 @@
-"""Tables of a run with programs, from what the testbed left: ``programs``, ``connections``, ``collected``."""
+"""Tables of a run with programs, from what the testbed left: ``programs``, ``connections``, ``udp``, ``collected``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _STATES = (
     "established syn_sent syn_recv fin_wait1 fin_wait2 time_wait close close_wait last_ack listen closing new_syn_recv"
 )
+
+_UDP = {
+    "received": "InDatagrams",
+    "sent": "OutDatagrams",
+    "no_port": "NoPorts",
+    "errors": "InErrors",
+    "receive_buffer_full": "RcvbufErrors",
+    "send_buffer_full": "SndbufErrors",
+}
+"""Columns of the table ``udp``, and what the kernel calls them."""
 
 
 def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[str, Any]]:
@@ -50,7 +60,15 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
             measured[name] = _measured(Finished.of(found), place, field, is_server=program.ready is not None)
     programs = pd.DataFrame(rows).astype({"start_s": "float64", "end_s": "float64", "status": "Int64"})
     groups = {one["group"]: compiled.programs[number] for number, one in enumerate(told["programs"]) if one["group"]}
-    tables = {"programs": programs, "connections": _connections(share, list(names.values()), groups)}
+    udp = [
+        {"host": names[host], **{ours: one[kernels] for ours, kernels in _UDP.items()}}
+        for host, one in told["udp"].items()
+    ]
+    tables = {
+        "programs": programs,
+        "connections": _connections(share, list(names.values()), groups),
+        "udp": pd.DataFrame(udp, columns=["host", *_UDP]),
+    }
     asked = dict.fromkeys(
         host for host, program in zip(compiled.program_hosts, scenario.programs, strict=True) if program.collect
     )

@@ -132,6 +132,10 @@ class Supervisor:
             for one in self._programs
         ]
 
+    def datagrams(self) -> dict[str, dict[str, int]]:
+        """What each host's UDP has counted, by the host's name and the kernel's names of counters."""
+        return {host: _udp(one.first) for host, one in self._containers.items()}
+
     def _start(self, program: Running) -> None:
         about = program.about
         given = self._directory / f"program-{program.number}.in"
@@ -229,6 +233,13 @@ def _sockets(process: int, kind: str) -> Iterator[_Socket]:
                 yield _Socket(int(words[1].rpartition(":")[2], 16), words[3], int(words[9]))
 
 
+def _udp(process: int) -> dict[str, int]:
+    """UDP's counters of a process's network (proc(5), /proc/PID/net/snmp): a line of names, then one of numbers."""
+    lines = Path(f"/proc/{process}/net/snmp").read_text().splitlines()
+    names, numbers = (one.split()[1:] for one in lines if one.startswith("Udp: "))
+    return dict(zip(names, map(int, numbers), strict=True))
+
+
 def _signal_all(container: Container, number: int) -> None:
     """Signals all processes of a container except its first."""
     child = os.fork()
@@ -287,6 +298,7 @@ def attend(
         end_s = begin_s + task["compiled"]["duration_ns"] / 1e9
         over_s = supervisor.run(begin_s, end_s)
         programs = supervisor.report(begin_s)
+        udp = supervisor.datagrams()
         supervisor.end()
         # Sampled until they close, connections have counted everything that they sent.
         supervisor.drain(min(end_s, time.monotonic() + _GRACE_S))
@@ -299,5 +311,5 @@ def attend(
     finally:
         traffic.kill()
         traffic.wait()
-    told = {"programs": programs, "end_s": over_s - begin_s}
+    told = {"programs": programs, "udp": udp, "end_s": over_s - begin_s}
     (directory / PROGRAMS).write_text(json.dumps(told), encoding="utf-8")

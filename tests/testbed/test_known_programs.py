@@ -16,7 +16,7 @@ from sawtooth.scenario import Scenario
 from tools import programs
 
 FILES = programs.files()
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "programs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "programs.md"
 
 
 @pytest.mark.parametrize("name", FILES)
