@@ -1,85 +1,64 @@
 "use strict";
 
-// Runs the scripts of a page on a document that takes everything and shows nothing, and tells what they read of the
-// first capture and what they failed at, as JSON: node page_in_node.js PAGE
+// Runs the script of a capture's page on a document that takes everything and shows nothing, and tells as JSON what the
+// script had drawn and what it failed at: node page_in_node.js PAGE
 
 const fs = require("node:fs");
 const vm = require("node:vm");
 
 const page = fs.readFileSync(process.argv[2], "utf8");
-// The first one draws what all pages have: here it is a group of graphs that show the same time.
-const scripts = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]).slice(1);
-const members = [];
-const group = { join: (one) => members.push(one), show: (range) => members.forEach((one) => one.show(range)) };
-// Frames that were asked for and are still to come.
-let frames = 0;
-const frame = (act) => { frames += 1; setTimeout(() => { act(); frames -= 1; }, 0); };
+// The first script draws figures; here they are only kept.
+const [script] = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]).slice(1);
 const text = page.match(/<script type="application\/json" id="content">([^]*?)<\/script>/)[1];
-const drawn = { images: 0 };
+const figures = [];
 const failures = [];
+const elements = new Map();
 process.on("uncaughtException", (error) => failures.push(String(error.stack)));
 
-// Anything that a page may ask of an element: each property is another such thing, each call answers one.
-function anything(known = {}) {
-  return new Proxy(function () {}, {
-    get(_, name) {
-      if (name in known) return known[name];
-      if (name === Symbol.toPrimitive) return () => 0;
-      if (name === Symbol.iterator) return function* () {};
-      if (name === "then") return undefined;
-      return (known[name] = anything());
-    },
-    set(_, name, value) { known[name] = value; return true; },
-    apply: () => anything(),
-    construct: () => anything(),
-  });
+function element() {
+  return { textContent: "", buttons: [], append(...all) { (typeof all[0] === "string" ? failures : this.buttons).push(...all); }, setAttribute: () => {} };
 }
 
-const rectangle = { width: 800, height: 300, left: 0, top: 0, right: 800, bottom: 300 };
-const element = () => anything({
-  querySelector: element,
-  getBoundingClientRect: () => rectangle, clientWidth: 800, clientHeight: 300, offsetWidth: 800, offsetHeight: 300,
-  getContext: () => anything({
-    measureText: () => ({ width: 10 }), drawImage: () => { drawn.images += 1; }, putImageData: () => {},
-  }),
-});
-const graphs = anything({ append: (...words) => failures.push(...words.filter((word) => typeof word === "string")),
-  clientWidth: 800, getBoundingClientRect: () => rectangle });
-const section = anything({ querySelector: () => graphs });
-
+const group = {
+  range: null, members: [], join(one) { this.members.push(one); },
+  show(range) { this.range = range; this.members.forEach((one) => one.show(range)); },
+};
 const world = vm.createContext({
-  sawtooth: { charts: new Map([["over-time", { panels: [{ group }] }]]) },
-  console, fetch, DecompressionStream, Response, performance, Promise, setTimeout,
-  devicePixelRatio: 1, addEventListener: () => {}, requestAnimationFrame: frame,
-  matchMedia: () => ({ matches: false, addEventListener: () => {} }),
-  getComputedStyle: () => ({ getPropertyValue: () => "#123456" }),
-  ImageData: class { constructor(width, height) { this.data = new Uint8ClampedArray(4 * width * height); } },
-  OffscreenCanvas: class { getContext() { return anything({ putImageData: () => {} }); } },
-  ResizeObserver: class { observe() {} },
-  document: anything({
-    getElementById: (id) => (id === "content" ? { textContent: text } : element()),
-    querySelectorAll: (which) => (which === ".graphed" ? [section] : which === ".graphs" ? [graphs] : []),
-    createElement: element, documentElement: element(), activeElement: null,
-  }),
+  sawtooth: { group: () => group, draw: (_, figure) => { figures.push(figure); return { set: (other) => figures.push(other) }; } },
+  fetch, DecompressionStream, Response,
+  document: {
+    createElement: element,
+    getElementById: (id) => {
+      if (!elements.has(id)) elements.set(id, id === "content" ? { textContent: text } : element());
+      return elements.get(id);
+    },
+  },
 });
-for (const script of scripts) vm.runInContext(script, world);
+vm.runInContext(script, world);
 
-// Waits for what the page reads, then for what it draws.
+const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
 const later = (ms) => new Promise((done) => setTimeout(done, ms));
-const ask = (what) => vm.runInContext(what, world);
 
 (async () => {
-  for (let round = 0; round < 5000 && !failures.length && ask("!views[0]?.whole"); round++) {
-    await later(10);
-  }
-  const told = failures.length ? {} : JSON.parse(ask(`(() => {
-    const view = views[0], sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
-    return JSON.stringify({
-      segments: view.data.length, seq: sum(view.data.seq), acks: sum(view.acks.ack), t_s: sum(view.data.t_s),
-      kinds: Object.fromEntries(view.counts), shown: [view.left, view.right],
-    });
-  })()`));
-  if (!failures.length) ask("to(0.05, 0.1); zoom(0.5); move(0.2); everything()");
-  while (frames && !failures.length) await later(10);
-  console.log(JSON.stringify({ ...told, images: drawn.images, failures }));
+  // What lies in the page, and then everything.
+  for (let round = 0; round < 5000 && !failures.length && figures.length < 2; round++) await later(10);
+  if (failures.length) return console.log(JSON.stringify({ failures }));
+  const named = (name) => figures.at(-1).panels[0].series.find((one) => one.name === name);
+  const sent = figures.at(-1).panels[0].series.filter((one) => one.kind === "points" && !one.name.includes("SACK"));
+  const told = () => elements.get("status-0").textContent;
+  await later(0);
+  const whole = told();
+  elements.get("bar").buttons.find((one) => one.textContent === "+").onclick();
+  console.log(JSON.stringify({
+    failures,
+    segments: sum(sent.map((one) => one.x.length)),
+    seq: sum(sent.map((one) => sum(one.low))),
+    t_s: sum(sent.map((one) => sum(one.x))),
+    acks: sum(named("acknowledged").y),
+    kinds: Object.fromEntries(sent.filter((one) => one.name !== "data").map((one) => [one.name, one.x.length])),
+    said: named("data").said(0),
+    shown: [figures.at(-1).panels[0].x.low, figures.at(-1).panels[0].x.high],
+    first: sum(figures[0].panels[0].series.map((one) => one.x.length)),
+    whole, zoomed: group.range, told: told(),
+  }));
 })();

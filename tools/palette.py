@@ -1,28 +1,40 @@
-"""Writes web/draw/palette.json: for each colour of Python's figures, the colours on pages."""
+"""Writes what pages' scripts share with Python's figures: web/draw/palette.json has for each colour of Python's figures
+the colours on pages, and web/capture/look.json the colours, marks and words of captures."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+from sawtooth.capture import marks
 from sawtooth.figures import palette
 
-PLACE = Path(__file__).resolve().parents[1] / "web" / "draw" / "palette.json"
+WEB = Path(__file__).resolve().parents[1] / "web"
+SYMBOLS = {"^": "up", "s": "square", "D": "diamond", "X": "cross", "o": "circle", "v": "down", "P": "plus"}
+"""matplotlib's letters for marks, as pages call them."""
 
 
-def text() -> str:
-    """The file's content."""
-    controls = {name: palette.colour(name, 0) for name in ("cubic", "bbr", "bbr3", "reno", "dctcp", "prague")}
-    others = [palette.colour(None, at) for at in range(6)]
+def texts() -> dict[Path, str]:
+    """The files' content."""
     content = {
         "roles": palette.ROLES,
-        "controls": controls,
-        "others": others,
+        "controls": {name: palette.colour(name, 0) for name in ("cubic", "bbr", "bbr3", "reno", "dctcp", "prague")},
+        "others": [palette.colour(None, at) for at in range(6)],
         "light": palette.LIGHT,
         "dark": palette.DARK,
     }
-    return json.dumps(content, indent=2) + "\n"
+    look = {
+        **{name.lower(): getattr(marks, name) for name in ("DATA", "ACK", "WINDOW", "SACK", "DSACK", "RTT")},
+        "marks": {
+            number: {"name": mark.name, "colour": mark.colour, "symbol": SYMBOLS[mark.shape]}
+            for number, mark in marks.MARKS.items()
+        },
+        "limits": {number: vars(limit) for number, limit in marks.LIMITS.items()},
+    }
+    written = {WEB / "draw" / "palette.json": content, WEB / "capture" / "look.json": look}
+    return {place: json.dumps(one, indent=2) + "\n" for place, one in written.items()}
 
 
 if __name__ == "__main__":
-    PLACE.write_text(text(), encoding="utf-8")
+    for place, text in texts().items():
+        place.write_text(text, encoding="utf-8")

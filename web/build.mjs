@@ -1,4 +1,4 @@
-// Builds what pages hold: draw.js and draw.css of the package, with digests of what they were built from. `node build.mjs DIRECTORY` puts them elsewhere.
+// Builds what pages hold: draw.js, draw.css and capture.js of the package, with digests of what they were built from. `node build.mjs DIRECTORY` puts them elsewhere.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(here, "..", "src", "sawtooth", "page", "built");
+const out = process.argv[2] ?? join(here, "..", "src", "sawtooth", "figures", "built");
 const licence = readFileSync(join(here, "node_modules", "uplot", "LICENSE"), "utf8").trim();
 const version = JSON.parse(readFileSync(join(here, "node_modules", "uplot", "package.json"), "utf8")).version;
 
 await build({
   absWorkingDir: here,
-  entryPoints: { draw: "draw/index.ts" },
+  entryPoints: { draw: "draw/index.ts", capture: "capture/page.ts" },
   outdir: out,
   bundle: true,
   format: "iife",
@@ -26,9 +26,9 @@ await build({
 
 // Of what it was built from and of what came out: a test compares both, also where there is no npm.
 const digest = (file) => createHash("sha256").update(readFileSync(file)).digest("hex");
-const sources = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json", ...readdirSync(join(here, "draw")).map((name) => `draw/${name}`)];
+const sources = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json", ...["draw", "capture"].flatMap((part) => readdirSync(join(here, part)).map((name) => `${part}/${name}`))];
 const lines = [
   ...sources.sort().map((name) => `${digest(join(here, name))}  web/${name}\n`),
-  ...["draw.css", "draw.js"].map((name) => `${digest(join(out, name))}  ${name}\n`),
+  ...["capture.js", "draw.css", "draw.js"].map((name) => `${digest(join(out, name))}  ${name}\n`),
 ];
 writeFileSync(join(out, "SHA256SUMS"), lines.join(""));

@@ -114,6 +114,11 @@ def transfer(
             **{"rate": 0.0175, "lost": 7, "segments": count, "bursts": 1, "largest_burst": 1, "longest_run": 1},
             **{"where": "data after", "sure": "exact"},
         },
+        "verdict": [
+            ["What did it get?", "579 kB in 400 ms, 11.58 Mbit/s, with a minimum RTT of 20 ms."],
+            ["What limited it?", "For 75% of the time the path was full."],
+            ["What was lost, and where?", f"7 of {count:,} segments, 1.75%, were lost."],
+        ],
     }
     ends_of = {
         "index": 0,
@@ -385,11 +390,11 @@ def test_the_page_needs_no_network_and_says_the_same_in_words(tmp_path: Path) ->
 def test_the_page_s_figures_are_the_capture_s_facts_and_what_is_drawn_is_counted_apart(tmp_path: Path) -> None:
     capture = transfer(count=600)
     # As where segments were joined: facts count packets on the wire, tables captured segments.
-    told = {"duration_s": 2.0, "acknowledged_bytes": 4_321_000, "goodput_bps": 17_284_000.0, "data_packets": 1800}
-    capture.facts["connections"][0]["directions"][1] |= told | {"retransmits": 45, "filled_holes": 3}
+    told = {"data_packets": 1800, "filled_holes": 3, "verdict": [["What was lost?", "1 & 2 of 1,800 segments."]]}
+    capture.facts["connections"][0]["directions"][1] |= told
     text = " ".join(write_page(capture, tmp_path / "page.html").read_text().split())
-    assert "4.32 MB in 2 s, 17.28 Mbit/s, with a minimum RTT of 20 ms" in text
-    assert "45 of 1,800 segments were retransmitted" in text
+    assert "<dt>What was lost?</dt><dd>1 &amp; 2 of 1,800 segments.</dd>" in text
+    assert "<dt>Which congestion control?</dt>" in text
     assert "of these, retransmitted to fill holes</td><td>3</td>" in text
     assert "captured segments with data ( 1,800 on the wire, before offload joined them)</td><td>600</td>" in text
 

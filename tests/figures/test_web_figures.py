@@ -95,9 +95,9 @@ class TestBuilt:
     def test_it_was_built_from_the_sources_that_are_there(self) -> None:
         recorded = dict(reversed(one.split("  ")) for one in (BUILT / "SHA256SUMS").read_text().splitlines())
         fixed = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json"]
-        sources = [*(WEB / name for name in fixed), *(WEB / "draw").iterdir()]
+        sources = [*(WEB / name for name in fixed), *(WEB / "draw").iterdir(), *(WEB / "capture").iterdir()]
         here = {f"web/{path.relative_to(WEB)}": path for path in sources}
-        here |= {name: BUILT / name for name in ("draw.css", "draw.js")}
+        here |= {name: BUILT / name for name in ("capture.js", "draw.css", "draw.js")}
         found = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in here.items()}
         assert found == recorded, "web/ is not what the committed files were built from: make web"
 
@@ -113,7 +113,7 @@ class TestBuilt:
         out = tmp_path / "built"
         out.mkdir()
         subprocess.run(["node", "build.mjs", str(out)], cwd=web, check=True)
-        for name in ("draw.js", "draw.css", "SHA256SUMS"):
+        for name in ("capture.js", "draw.js", "draw.css", "SHA256SUMS"):
             assert (out / name).read_bytes() == (BUILT / name).read_bytes()
 
     def test_it_is_small_and_has_the_licence_of_what_it_holds(self) -> None:
@@ -122,7 +122,8 @@ class TestBuilt:
         assert "Leon Sorokin" in script()[:300]
 
     def test_the_palette_is_python_s(self) -> None:
-        assert (WEB / "draw" / "palette.json").read_text() == palette.text()
+        for place, text in palette.texts().items():
+            assert place.read_text() == text
         assert "--ink: #1f2933" in styles()
         assert "--ink: #e4e9ee" in styles()
 

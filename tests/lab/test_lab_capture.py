@@ -125,7 +125,7 @@ def test_what_ecn_said_is_told_in_the_words_of_the_command_line(page: Opened, tm
     page.page.locator("#capture-verdict", has_text=told).wait_for()
 
 
-def test_every_segment_is_drawn_or_thinned_and_that_is_said(page: Opened, capture: Path) -> None:
+def test_every_segment_is_drawn_and_what_is_seen_is_told(page: Opened, capture: Path) -> None:
     drop(page, capture)
     index = int(page.page.locator("#capture-rows [aria-pressed='true']").get_attribute("data-connection") or -1)
     segments = sawtooth.read_capture(capture, index).segments
@@ -133,29 +133,74 @@ def test_every_segment_is_drawn_or_thinned_and_that_is_said(page: Opened, captur
     drawn = page.page.locator("#capture-drawn")
     again = int((data["kind"] == 1).sum())
     assert again > 0
-    assert f"{len(data):,} captured segments with data (fast retransmission {again:,}" in drawn.inner_text()
-    assert "Thinned to" in drawn.inner_text()
+    whole = drawn.inner_text()
+    assert f"{len(data):,} captured segments with data" in whole
+    assert f"fast retransmission {again:,}" in whole
     plot = page.page.locator("#capture-time-sequence .plot")
     plot.focus()
     for _ in range(4):
         page.page.keyboard.press("+")
-    # After the last of the four.
-    page.page.wait_for_function(
-        """() => {
-          const told = document.getElementById("capture-drawn").textContent;
-          const [, from, to] = /from ([\\d.]+) to ([\\d.]+) s/.exec(told) ?? [];
-          return told.includes("Each is drawn") && to - from < 0.5;
-        }"""
-    )
-    found = re.match(r"([\d,]+) captured segments .* from ([\d.]+) to ([\d.]+) s", drawn.inner_text())
+    found = re.match(r"([\d.]+) to ([\d.]+) s: ([\d,]+) captured segments", drawn.inner_text())
     assert found is not None
-    count, start, end = (float(one.replace(",", "")) for one in found.groups())
+    start, end, count = (float(one.replace(",", "")) for one in found.groups())
     t = data["t_s"] - segments["t_s"].min()
-    # What is told of the ends has four digits.
-    assert abs(count - int(t.between(start, end).sum())) <= 4
+    # What is told of the ends has six digits after the point.
+    assert abs(count - int(t.between(start, end).sum())) <= 2
     assert 0 < end - start < 0.5
     page.page.keyboard.press("Escape")
-    page.page.wait_for_function("() => document.getElementById('capture-drawn').textContent.includes('Thinned')")
+    assert drawn.inner_text() == whole
+
+
+def test_a_segment_is_told_with_its_number_in_the_file(page: Opened, capture: Path) -> None:
+    drop(page, capture)
+    index = int(page.page.locator("#capture-rows [aria-pressed='true']").get_attribute("data-connection") or -1)
+    segments = sawtooth.read_capture(capture, index).segments
+    first = segments[(segments["direction"] == 0) & (segments["length"] > 0)].iloc[0]
+    plot = page.page.locator("#capture-time-sequence .plot")
+    plot.focus()
+    for _ in range(3):
+        page.page.keyboard.press("ArrowRight")
+    readout = page.page.locator("#capture-time-sequence .readout")
+    assert f"packet {first['frame']:,}, " in readout.inner_text()
+    assert f"bytes {first['seq']:,} to {first['seq'] + first['length']:,}" in readout.inner_text()
+
+
+def test_a_drag_over_some_height_zooms_both_ways_and_the_wheel_and_shift_move(page: Opened, capture: Path) -> None:
+    drop(page, capture)
+    over = page.page.locator("#capture-time-sequence .u-over")
+    over.scroll_into_view_if_needed()
+    drawn = page.page.locator("#capture-drawn")
+
+    def shown() -> tuple[float, float]:
+        found = re.match(r"([\d.]+) to ([\d.]+) s", drawn.inner_text())
+        assert found is not None
+        return float(found[1]), float(found[2])
+
+    def drag(start: float, end: float, up: float) -> None:
+        box = over.bounding_box()
+        x, y, width = box["x"], box["y"] + box["height"] / 2, box["width"]
+        page.page.mouse.move(x + start * width, y)
+        page.page.mouse.down()
+        page.page.mouse.move(x + end * width, y - up, steps=4)
+        page.page.mouse.up()
+
+    whole = shown()
+    drag(0.25, 0.5, 60)
+    zoomed = shown()
+    assert zoomed[1] - zoomed[0] == pytest.approx((whole[1] - whole[0]) / 4, rel=0.05)
+    page.page.keyboard.down("Shift")
+    drag(0.5, 0.25, 0)
+    page.page.keyboard.up("Shift")
+    moved = shown()
+    assert moved[1] - moved[0] == pytest.approx(zoomed[1] - zoomed[0], rel=1e-3)
+    assert moved[0] - zoomed[0] == pytest.approx((zoomed[1] - zoomed[0]) / 4, rel=0.05)
+    page.page.mouse.wheel(0, -500)
+    page.page.wait_for_function(
+        "told => document.getElementById('capture-drawn').textContent !== told", arg=drawn.inner_text()
+    )
+    assert shown()[1] - shown()[0] < moved[1] - moved[0]
+    over.dblclick()
+    assert shown() == whole
 
 
 def test_the_file_is_read_once_whatever_connection_is_looked_at(page: Opened, capture: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ export class Chart implements Owner {
     const across = new Extent(x.scale === "log");
     const roomy = of.some((one) => one.shown().some(({ of: { kind, symbol } }) => kind === "points" || kind === "bars" || kind === "boxes" || (symbol ?? "none") !== "none"));
     for (const one of of) {
-      for (const series of one.series) for (const value of series.x) across.take(value);
+      for (const { x, sorted } of one.series) for (const value of sorted ? [x[0] ?? NaN, x[x.length - 1] ?? NaN] : x) across.take(value);
       for (const stretch of one.form.spans ?? []) {
         across.take(stretch.from);
         across.take(stretch.to);
@@ -129,7 +129,7 @@ export class Chart implements Owner {
     const shown = range ?? whole;
     const up = new Extent(y.scale === "log");
     for (const one of of) {
-      for (const series of one.shown()) measure(series, shown[0], shown[1], up);
+      for (const series of one.shown()) if (series.of.loose !== true) measure(series, shown[0], shown[1], up);
       for (const mark of one.form.marks ?? []) if (mark.along === "y") up.take(mark.at);
     }
     return { x: shown, y: ends(y, up, true) };

@@ -62,6 +62,8 @@ export interface Series {
   slots?: number;
   /** Not in the legend. */
   quiet?: boolean;
+  /** It may lie above what the axis shows, which follows from the others. */
+  loose?: boolean;
   /** What is read out of a point in place of its y; of a page's own figures, for JSON has none. */
   said?: (at: number) => string;
 }
@@ -91,6 +93,8 @@ export interface Panel {
   series: readonly Series[];
   spans?: readonly Span[];
   marks?: readonly Mark[];
+  /** A drag over some height zooms y, too; Shift and a drag move x; the wheel zooms x, once the panel has the focus. */
+  explored?: boolean;
 }
 
 export interface Figure {

@@ -7,6 +7,7 @@ import type { Figure } from "./form";
 import "uplot/dist/uPlot.min.css";
 import "./draw.css";
 
+export { group } from "./group";
 export { csv, svg } from "./saving";
 export type { Figure } from "./form";
 export { Chart };

@@ -1,5 +1,5 @@
 /** Nearest: which points of a panel's series are meant by a place of the pointer. */
-import { lowest, type Drawable } from "./columns";
+import { between, lowest, type Drawable } from "./columns";
 import { beside, type Ground } from "./strokes";
 
 export interface Hit {
@@ -29,7 +29,8 @@ export function nearest(ground: Ground, series: readonly Drawable[], x: number, 
       continue;
     }
     const near = around(ground, one, x, y, reach);
-    if (near !== null && (closest === null || near[0] < closest[0])) closest = near;
+    // What is drawn last lies above the others.
+    if (near !== null && (closest === null || near[0] <= closest[0])) closest = near;
   }
   // A point that stands where a line is pointed at, and one that the pointer is right upon.
   if (closest !== null && (found.length === 0 || closest[0] < reach / 2)) found.push(closest[1]);
@@ -72,10 +73,16 @@ function inverse(ground: Ground, share: number): number {
 function around(ground: Ground, series: Drawable, x: number, y: number, reach: number): [number, Hit] | null {
   let best = -1;
   let least = reach;
-  for (let at = 0; at < series.x.length; at++) {
+  const { low, high } = series;
+  const beyond = (side: number): number => inverse(ground, (x + side * reach - ground.left) / ground.width);
+  const [from, to] = between(series, beyond(-1), beyond(1));
+  for (let at = from; at < to; at++) {
     const right = Math.abs(ground.x(series.x[at]!) - x);
     if (right > least) continue;
-    const away = Math.hypot(right, ground.y(series.y[at]!) - y);
+    // A vertical line is as near as its nearest place.
+    const lies = series.of.symbol === "none" && low !== null && high !== null;
+    const down = lies ? Math.max(0, ground.y(high[at]!) - y, y - ground.y(low[at]!)) : ground.y(series.y[at]!) - y;
+    const away = Math.hypot(right, down);
     if (away < least) [least, best] = [away, at];
   }
   return best < 0 ? null : [least, hitAt(ground, series, best)];

@@ -12,6 +12,8 @@ import type { Ground } from "./strokes";
 const FONT = "system-ui, sans-serif";
 /** Below this many CSS pixels of width labels are smaller and further apart. */
 const NARROW = 480;
+/** A drag that is higher than so many CSS pixels, and as wide, zooms y, too. */
+const BOX = 24;
 /** Rows of a readout. */
 const MOST = 10;
 /** Of uPlot, which is not told of series: it has two ends. */
@@ -37,6 +39,8 @@ export class Panel implements Member {
   private width = 600;
   private x: Ends = [0, 1];
   private y: Ends = [0, 1];
+  /** The y that a drag has chosen, at the x that it has chosen with it. */
+  private chosen: { y: Ends; at: Ends } | null = null;
   private hits: Hit[] = [];
   private readonly readout: HTMLElement;
   private readonly line: HTMLElement;
@@ -124,7 +128,7 @@ export class Panel implements Member {
   private fit(range: Ends | null = this.group.range): void {
     const found = this.owner.ends(this, range);
     this.x = found.x;
-    this.y = found.y;
+    this.y = this.chosen !== null && this.chosen.at === range ? this.chosen.y : found.y;
   }
 
   private resize(width: number): void {
@@ -160,7 +164,7 @@ export class Panel implements Member {
       height: this.owner.height,
       padding: [22, 16, 0, 0],
       legend: { show: false },
-      cursor: { y: false, x: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, dataIdx: () => 0 },
+      cursor: { y: false, x: false, points: { show: false }, drag: { x: true, y: this.form.explored === true, uni: BOX, setScale: false }, dataIdx: () => 0 },
       scales: { x: scale(this.form.x, () => this.x), y: scale(this.form.y, () => this.y) },
       series: [{}, { paths: () => null, points: { show: false } }],
       axes: [
@@ -248,9 +252,11 @@ export class Panel implements Member {
 
   /** A stretch was dragged over. */
   private select(plot: uPlot): void {
-    const { left, width } = plot.select;
+    const { left, width, top, height } = plot.select;
     if (width < 4) return;
     const range: Ends = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+    const boxed = height > 0 && height < plot.over.clientHeight;
+    this.chosen = boxed ? { y: [plot.posToVal(top + height, "y"), plot.posToVal(top, "y")], at: range } : null;
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     this.group.show(range);
   }
@@ -282,10 +288,33 @@ export class Panel implements Member {
       event.preventDefault();
       move();
     });
+    if (this.form.explored === true) this.explore(body);
     body.addEventListener("blur", () => {
       this.clear();
       this.group.point(null, this);
     });
+  }
+
+  private explore(body: HTMLElement): void {
+    const wheel = (event: WheelEvent): void => {
+      if (document.activeElement !== body) return;
+      event.preventDefault();
+      this.closer(1.0015 ** event.deltaY);
+    };
+    body.addEventListener("wheel", wheel, { passive: false });
+    const begin = (event: MouseEvent): void => {
+      if (!event.shiftKey || event.button !== 0) return;
+      // Not to uPlot, which would choose a stretch.
+      event.stopPropagation();
+      const [from, [low, high]] = [event.clientX, this.x];
+      const move = ({ clientX }: MouseEvent): void => {
+        const by = Math.max(-low, ((from - clientX) * (high - low)) / this.plot.over.clientWidth);
+        this.group.show([low + by, high + by]);
+      };
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", () => removeEventListener("mousemove", move), { once: true });
+    };
+    body.addEventListener("mousedown", begin, true);
   }
 
   /** To the next x of any series. */

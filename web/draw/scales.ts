@@ -1,6 +1,6 @@
 /** Scales: which stretch of an axis is shown, where its labels stand, and what they say. */
 import type { Axis } from "./form";
-import type { Drawable } from "./columns";
+import { between, type Drawable } from "./columns";
 
 export type Ends = [number, number];
 
@@ -45,7 +45,8 @@ export function bend(axis: Axis): number {
 /** How far a series reaches in y between two x. */
 export function measure(series: Drawable, from: number, to: number, extent: Extent): void {
   const { x, y, low, high } = series;
-  for (let at = 0; at < x.length; at++) {
+  const [first, last] = between(series, from, to);
+  for (let at = first; at < last; at++) {
     const here = x[at]!;
     if (here < from || here > to) continue;
     const value = y[at]!;

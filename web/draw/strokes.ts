@@ -250,11 +250,26 @@ function intervals(ground: Ground, { x, of }: Drawable, low: Float64Array, high:
   canvas.save();
   canvas.lineWidth = (of.symbol === "none" ? (of.width ?? 1) : 1.2) * ratio;
   canvas.beginPath();
+  // Vertical lines that touch within a column of pixels are one: a million are as fast as a thousand.
+  const dense = cap === 0 && to - from > 3 * ground.width;
+  let [column, foot, head] = [NaN, 0, 0];
   for (let at = from; at < to; at++) {
     const [bottom, top] = [low[at]!, high[at]!];
     if (bottom !== bottom || top !== top) continue;
-    whisker(canvas, ground.x(x[at]!), edge(ground, bottom), ground.y(top), cap);
+    const [right, below, above] = [ground.x(x[at]!), edge(ground, bottom), ground.y(top)];
+    if (!dense) {
+      whisker(canvas, right, below, above, cap);
+      continue;
+    }
+    const here = Math.round(right);
+    if (here === column && above <= foot + 1 && below >= head - 1) {
+      [foot, head] = [Math.max(foot, below), Math.min(head, above)];
+      continue;
+    }
+    if (column === column) whisker(canvas, column, foot, head, 0);
+    [column, foot, head] = [here, below, above];
   }
+  if (column === column) whisker(canvas, column, foot, head, 0);
   canvas.stroke();
   canvas.restore();
 }

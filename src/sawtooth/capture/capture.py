@@ -39,7 +39,8 @@ class Capture(Shown):
 
     @cached_property
     def connections(self) -> DataFrame:
-        """One row per direction that carries data; nested facts have names with an underscore: ``rtt_base_s``."""
+        """One row per direction that carries data; nested facts have names with an underscore: ``rtt_base_s``. The
+        sentences of ``verdict`` are in ``facts`` only."""
         import pandas as pd
 
         return pd.DataFrame([row for one in self.facts["connections"] for row in _rows(one)])
@@ -129,6 +130,7 @@ def _rows(connection: dict[str, Any]) -> Iterator[dict[str, Any]]:
     common = _flat({name: value for name, value in connection.items() if name not in ("index", "directions")})
     for number, direction in enumerate(connection["directions"]):
         if "data_packets" in direction:
+            direction = {name: value for name, value in direction.items() if name != "verdict"}
             yield {"connection": connection["index"], "direction": number} | common | _flat(direction)
 
 

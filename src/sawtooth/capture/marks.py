@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DATA = "#1f4e79"
+DATA = "#0072b2"
 ACK = "#009e73"
 WINDOW = "#e69f00"
 SACK = "#b07cc6"
@@ -36,18 +36,19 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Limit:
-    """What limits the transfer in an interval: its name and colour."""
+    """What limits the transfer in an interval: its name, its colour, and the fact that has its seconds."""
 
     name: str
     colour: str
+    fact: str
 
 
 LIMITS = {
-    1: Limit("nothing to send", "#56b4e9"),
-    2: Limit("receive window", "#e69f00"),
-    3: Limit("congestion window", "#cc79a7"),
-    4: Limit("path", "#009e73"),
-    5: Limit("idle", "#cdd4dc"),
+    1: Limit("nothing to send", "#56b4e9", "sender_s"),
+    2: Limit("receive window", "#e69f00", "receiver_window_s"),
+    3: Limit("congestion window", "#cc79a7", "congestion_window_s"),
+    4: Limit("path", "#009e73", "path_s"),
+    5: Limit("idle", "#cdd4dc", "idle_s"),
 }
 """By the number in column ``limit`` of the table ``series``; 0, unknown, has none."""
 

@@ -1,20 +1,17 @@
 """One page without network access: zoomable pictures of captures, with a million segments and more.
 
-Curves over time are drawn as on all pages. Segments are not: a million bars are three million corners, all redrawn at
-each zoom. A script rasterizes the bars itself, at a few ns per visible segment and frame. It first draws a few hundred
-that are in the page uncompressed, then all, which must be unpacked.
+Figures are drawn as on all pages. A script first draws a few hundred segments that are in the page uncompressed, then
+all, which must be unpacked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sawtooth.capture import marks
 from sawtooth.capture.curves import curves, stretches
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.identify.classifier import Identification
@@ -24,17 +21,13 @@ from sawtooth.capture.verdict import verdict
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
 from sawtooth.figures import render
-from sawtooth.figures.page_shell import embedded
+from sawtooth.figures.page_shell import embedded, script
 from sawtooth.io.atomic_io import write_bytes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from sawtooth.capture.capture import Capture
-
-_LIMITS = {"sender": 1, "receiver_window": 2, "congestion_window": 3, "path": 4, "idle": 5}
-"""Numbers of the facts' limit names."""
-_SCRIPTS = ("columns.js", "graphs.js", "capture.js")
 
 
 def write_page(
@@ -55,17 +48,15 @@ def write_page(
     shown = views(given)
     if identified is None:
         identified = [identify_capture(one) for one in given]
-    home = resources.files("sawtooth.capture") / "templates"
     zoom = zoom or Zoom()
     content = {
         "zoom": [zoom.start_s, zoom.end_s if np.isfinite(zoom.end_s) else None],
-        "look": _look(),
         "views": [_packed(view) for view in shown],
     }
     told = {
         "views": [_told(view, which) for view, which in zip(shown, identified, strict=True)],
         "caption": _caption(shown),
-        "scripts": [Markup((home / name).read_text(encoding="utf-8")) for name in _SCRIPTS],
+        "script": Markup(script("capture")),
         "content": Markup(embedded(content)),
     }
     write_bytes(path, render("sawtooth.capture", "capture.html.j2", told, [curves(shown)]).encode())
@@ -78,18 +69,6 @@ def _caption(shown: Sequence[View]) -> str:
         begins = "All captures on the same axes; time starts at each first segment"
     told = "mean goodput, most bytes in flight, and minimum to maximum RTT"
     return f"{begins}. Each interval shows {told}; a few extreme values are cut off."
-
-
-def _look() -> dict[str, Any]:
-    return {
-        "data": marks.DATA,
-        "ack": marks.ACK,
-        "window": marks.WINDOW,
-        "sack": marks.SACK,
-        "dsack": marks.DSACK,
-        "kinds": {number: vars(mark) for number, mark in MARKS.items()},
-        "limits": {number: vars(limit) for number, limit in LIMITS.items()},
-    }
 
 
 _FIELDS = {
@@ -105,19 +84,11 @@ def _packed(view: View) -> dict[str, Any]:
     """Times in ns, everything in whole numbers; -1 for unknown."""
     sacks = view.sacks.assign(dsack=view.sacks["dsack"].astype(np.int64))
     tables = {"data": view.data.rename(columns={"length": "size"}), "acks": view.acks, "sacks": sacks}
-    kinds = tables["data"]["kind"].value_counts()
-    dsacks = int(sacks["dsack"].sum())
     return {
         "name": view.name,
         "ends": view.ends,
         "end": view.end_s,
         "limits": stretches(view),
-        "counts": {
-            "plain": int(kinds.get(0, 0)),
-            "kinds": {str(kind): int(count) for kind, count in kinds.items() if kind},
-            "sack": len(sacks) - dsacks,
-            "dsack": dsacks,
-        },
         "first": {name: _first(table, _FIELDS[name]) for name, table in tables.items()},
     } | {name: _columns(table, _FIELDS[name]) for name, table in tables.items()}
 
@@ -161,5 +132,10 @@ def _told(view: View, identified: Identification) -> dict[str, Any]:
         "drawn": len(view.data),
         "holes": view.judged.facts["filled_holes"],
         "kinds": [(mark.name, int(counts[number])) for number, mark in MARKS.items() if number in counts],
-        "limits": [(LIMITS[_LIMITS[name]].name, 100 * s) for name, s in view.judged.limits.items() if name in _LIMITS],
+        "limits": [
+            (limit.name, 100 * share)
+            for name, share in view.judged.limits.items()
+            for limit in LIMITS.values()
+            if limit.fact == f"{name}_s"
+        ],
     }

@@ -62,9 +62,10 @@ def styles() -> str:
     return f"{_variables()}\n{_read('templates', 'page.css')}\n{_read('built', 'draw.css')}"
 
 
-def script() -> str:
-    """The script that draws figures, for inclusion in a page: ``web/draw`` and uPlot in one file."""
-    return _read("built", "draw.js").replace("</script", "<\\/script")
+def script(name: str = "draw") -> str:
+    """A script of ``web`` for inclusion in a page: "draw", which has uPlot, draws figures; "capture", which needs it,
+    every segment of a capture."""
+    return _read("built", f"{name}.js").replace("</script", "<\\/script")
 
 
 def embedded(content: Any) -> str:

@@ -2,20 +2,17 @@
 
 import { draw, type Chart } from "../../draw/index";
 import type { Figure } from "../../draw/form";
-import { group, type Member } from "../../draw/group";
+import { group } from "../../draw/group";
+import { quantity, timeSequence, told, whole, type Segments } from "../../capture/sequence";
 import { made } from "../fields";
 import { module } from "../module";
 import type { Language } from "../language";
 import { estimate, type Estimate, type Shown } from "./estimate";
 import { data, ends, type Connection } from "./facts";
-import { drawnOf, GROUP, overTime, timeSequence } from "./figures";
-import type { Answer, Curves, Drawn, Listed, Question } from "./protocol";
-import { capture, limit, percent, quantity, rate, verdict, whole } from "./words";
+import { GROUP, overTime } from "./figures";
+import type { Answer, Curves, Listed, Question } from "./protocol";
+import { capture, limit, percent, rate } from "./words";
 
-/** Places of the time-sequence graph on a wide screen; a narrow one has fewer. */
-const [COLUMNS, ROWS] = [1200, 400];
-/** So long a zoom stands still before its segments are asked for. */
-const STILL_MS = 60;
 /** Of problems so many are told; the first says what is wrong. */
 const PROBLEMS = 3;
 
@@ -27,9 +24,10 @@ export class Drop {
   private name = "";
   private listed: Listed | undefined;
   private chosen: Connection | undefined;
-  private segments: { endS: number; highest: number } | undefined;
+  /** Of the connections that were chosen so far. */
+  private readonly read = new Map<number, { segments: Segments; shown: Shown }>();
   private readonly charts = new Map<string, Chart>();
-  private still: ReturnType<typeof setTimeout> | undefined;
+  private over: Figure | undefined;
 
   constructor(
     private readonly language: Language,
@@ -55,8 +53,7 @@ export class Drop {
       const file = event.dataTransfer?.files[0];
       if (file !== undefined) this.open(file);
     });
-    const zoomed: Member = { show: () => this.show(), point: () => undefined };
-    group(GROUP).join(zoomed);
+    group(GROUP).join({ show: () => this.say(), point: () => undefined });
   }
 
   private open(file: File): void {
@@ -66,8 +63,8 @@ export class Drop {
     const worker = new Worker("capture.js", { type: "module" });
     this.worker = worker;
     worker.onerror = (event) => this.failed(event.message || "the reader of captures could not be loaded");
-    worker.onmessage = ({ data: told }: MessageEvent<Answer>) => {
-      if (this.worker === worker) this.told(told);
+    worker.onmessage = ({ data: answer }: MessageEvent<Answer>) => {
+      if (this.worker === worker) this.told(answer);
     };
     module.then(
       (compiled) => this.worker === worker && this.ask({ kind: "open", file, module: compiled }),
@@ -86,21 +83,16 @@ export class Drop {
       case "curves":
         this.curves(answer.connection, answer.curves);
         break;
-      case "path":
-        this.path(answer.shown);
-        break;
       case "segments":
-        this.segments = answer;
-        this.show();
+        this.read.set(answer.connection, answer);
+        this.busy(undefined);
+        if (answer.connection === this.chosen?.index) this.segments();
         break;
       case "many":
         this.busy(undefined);
         at("capture-path").textContent = "It has too many packets to estimate its path here: sawtooth whatif FILE does.";
         at("capture-drawn").textContent =
           `It has ${whole(answer.packets)} packets. The page draws each segment of up to ${whole(answer.most)}; the command line draws them all: sawtooth capture FILE --connection ${answer.connection} --html PAGE.`;
-        break;
-      case "drawn":
-        this.sequence(answer.drawn);
         break;
       case "failed":
         this.failed(answer.why);
@@ -150,7 +142,6 @@ export class Drop {
 
   private choose(index: number): void {
     this.chosen = this.listed!.connections.find((one) => one.index === index);
-    this.segments = undefined;
     this.charts.get("capture-time-sequence")?.remove();
     this.charts.delete("capture-time-sequence");
     group(GROUP).show(null);
@@ -158,7 +149,7 @@ export class Drop {
       button.setAttribute("aria-pressed", String(button.dataset["connection"] === String(index)));
     }
     at("capture-drawn").textContent = "Every segment of this connection is being read.";
-    this.ask({ kind: "choose", connection: index });
+    this.ask({ kind: "choose", connection: index, known: this.read.has(index) });
   }
 
   private curves(connection: Connection, curves: Curves): void {
@@ -167,14 +158,16 @@ export class Drop {
     at("capture-shown").hidden = false;
     at("capture-ends").textContent = ends(connection);
     at("capture-verdict").replaceChildren(
-      ...verdict(of).flatMap(([asked, told]) => [
+      ...of.verdict.flatMap(([asked, answer]) => [
         Object.assign(made("dt", ""), { textContent: asked }),
-        Object.assign(made("dd", ""), { textContent: told }),
+        Object.assign(made("dd", ""), { textContent: answer }),
       ]),
     );
     at<HTMLButtonElement>("capture-try").disabled = true;
     at("capture-path").textContent = "Its path is estimated once its segments are read.";
-    this.draw(overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s));
+    this.over = overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s);
+    this.draw(this.over);
+    this.segments();
   }
 
   private path(shown: Shown): void {
@@ -185,22 +178,22 @@ export class Drop {
     at("capture-path").textContent = how;
   }
 
-  /** Asks for what is seen of the segments. */
-  private show(): void {
-    clearTimeout(this.still);
-    this.still = setTimeout(() => {
-      if (this.segments === undefined) return;
-      const [from, to] = group(GROUP).range ?? [0, this.segments.endS || 1e-3];
-      this.ask({ kind: "show", from, to, ...places() });
-    }, STILL_MS);
+  /** The chosen connection's, once they are read. */
+  private segments(): void {
+    const found = this.read.get(this.chosen!.index);
+    if (found === undefined || this.over === undefined) return;
+    this.path(found.shown);
+    const { x, spans } = this.over.panels[0]!;
+    this.draw(timeSequence("capture-time-sequence", [{ name: "", segments: found.segments, spans: spans ?? [] }], x.high!, GROUP));
+    this.say();
   }
 
-  private sequence(drawn: Drawn): void {
-    if (this.segments === undefined) return;
-    this.busy(undefined);
-    const { columns, rows } = places();
-    this.draw(timeSequence(drawn, this.segments.endS, this.segments.highest));
-    at("capture-drawn").textContent = drawnOf(drawn, columns, rows);
+  /** What is seen of them in words. */
+  private say(): void {
+    const found = this.read.get(this.chosen?.index ?? -1);
+    if (found === undefined || this.over === undefined) return;
+    const [from, to] = group(GROUP).range ?? [0, this.over.panels[0]!.x.high!];
+    at("capture-drawn").textContent = `${told(found.segments, from, to)}.`;
   }
 
   private draw(figure: Figure): void {
@@ -236,7 +229,8 @@ export class Drop {
   private close(words: string): void {
     this.worker?.terminate();
     this.worker = undefined;
-    this.listed = this.chosen = this.segments = undefined;
+    this.listed = this.chosen = this.over = undefined;
+    this.read.clear();
     for (const chart of this.charts.values()) chart.remove();
     this.charts.clear();
     this.busy(undefined);
@@ -248,8 +242,4 @@ export class Drop {
   private ask(question: Question): void {
     this.worker?.postMessage(question);
   }
-}
-
-function places(): { columns: number; rows: number } {
-  return { columns: Math.min(COLUMNS, Math.max(300, innerWidth)), rows: ROWS };
 }

@@ -24,29 +24,15 @@ export interface Connection {
 export type Direction = { packets: number } & ({ data_packets?: undefined; payload_bytes?: undefined } | Data);
 
 export interface Data {
-  mss: number;
   data_packets: number;
   payload_bytes: number;
   acknowledged_bytes: number;
-  first_data_s: number;
-  duration_s: number;
   goodput_bps: number | null;
-  retransmits: number;
-  timeout_retransmits: number;
-  ecn_echoes: number;
-  window_reductions: number;
-  rtt: { whole: { min_s: number; median_s: number } | null };
+  rtt: { whole: { median_s: number } | null };
   limits: Record<string, number>;
-  loss: {
-    rate: number | null;
-    lost: number;
-    segments: number;
-    where: string;
-    sure: string;
-    bursts: number;
-    largest_burst: number;
-    longest_run: number;
-  };
+  loss: { rate: number | null };
+  /** Pairs of a question and its answer. */
+  verdict: [string, string][];
 }
 
 /** The direction with more data, as `sawtooth capture` takes it; undefined where neither has any. */

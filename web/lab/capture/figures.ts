@@ -1,28 +1,11 @@
-// The figures of a connection: over time, and its time-sequence graph. Colours and marks are src/sawtooth/capture/marks.py's.
+// A connection over time.
 
+import { LIMITS, scale } from "../../capture/sequence";
+import look from "../../capture/look.json";
 import type { Axis, Figure, Panel, Series, Span } from "../../draw/form";
-import type { Curves, Drawn, Points } from "./protocol";
-import { scale, whole } from "./words";
+import type { Curves } from "./protocol";
 
 export const GROUP = "capture";
-const [DATA, ACK, WINDOW, SACK, RTT] = ["#0072b2", "#009e73", "#e69f00", "#cc79a7", "#0072b2"] as const;
-const LIMITS: Record<number, [name: string, colour: string]> = {
-  1: ["nothing to send", "#56b4e9"],
-  2: ["receive window", "#e69f00"],
-  3: ["congestion window", "#cc79a7"],
-  4: ["path", "#009e73"],
-  5: ["idle", "#cdd4dc"],
-};
-const MARKS: Record<number, [name: string, colour: string, symbol: NonNullable<Series["symbol"]>]> = {
-  1: ["fast retransmission", "#d7191c", "up"],
-  2: ["timeout", "#c2185b", "square"],
-  3: ["tail loss probe", "#e8590c", "diamond"],
-  4: ["spurious retransmission", "#f0569a", "cross"],
-  5: ["out of order", "#56b4e9", "circle"],
-  6: ["fills a hole", "#ef3b2c", "down"],
-  7: ["zero-window probe, keep-alive", "#9aa5b1", "plus"],
-  11: ["copy of a packet", "#9aa5b1", "circle"],
-};
 /** Points of a curve, and stretches of which each is shaded by what limited most of it. */
 const [POINTS, STRETCHES] = [1500, 400];
 /** Times what is in flight at most: a receive window above that limits nothing, and would make the rest flat. */
@@ -53,9 +36,9 @@ export function overTime(curves: Curves, medianS: number, endS: number): Figure 
     title: "Over time",
     sentence: "goodput, bytes in flight and round-trip time, shaded by what limited the transfer",
     panels: [
-      panel("Goodput", most(goodput), "bit/s", ["goodput", DATA, ends(coarse), goodput]),
-      panel("In flight", highest, "B", ["in flight, largest", DATA, ends(fine), flight], ["receive window, smallest", WINDOW, ends(fine), window]),
-      panel("Round-trip time", most(rtt), "s", ["RTT, mean", RTT, ends(fine), rtt], ["RTT, least", ACK, ends(fine), smallest]),
+      panel("Goodput", most(goodput), "bit/s", ["goodput", look.data, ends(coarse), goodput]),
+      panel("In flight", highest, "B", ["in flight, largest", look.data, ends(fine), flight], ["receive window, smallest", look.window, ends(fine), window]),
+      panel("Round-trip time", most(rtt), "s", ["look.rtt, mean", look.rtt, ends(fine), rtt], ["look.rtt, least", look.ack, ends(fine), smallest]),
     ],
     across: 1,
     group: GROUP,
@@ -63,51 +46,8 @@ export function overTime(curves: Curves, medianS: number, endS: number): Figure 
   };
 }
 
-export function timeSequence(drawn: Drawn, endS: number, highest: number): Figure {
-  const [factor, unit] = scale(highest, "B");
-  const line = (name: string, colour: string, { x, y }: Points, more: Partial<Series> = {}): Series => ({
-    name,
-    colour,
-    kind: "line",
-    width: 1.2,
-    x,
-    y: y.map((one) => one / factor),
-    ...more,
-  });
-  const known = drawn.kinds.filter(({ kind }) => kind in MARKS);
-  const marks = known.map(({ kind, points }) => {
-    const [name, colour, symbol] = MARKS[kind]!;
-    return line(name, colour, points, { kind: "points", symbol });
-  });
-  const y: Axis = { label: "sequence number", unit, scale: "linear", low: drawn.low / factor, high: drawn.high / factor };
-  const series = [
-    ...(drawn.sacks.x.length > 0 ? [line("SACK", SACK, drawn.sacks)] : []),
-    line("acknowledged", ACK, drawn.acks, { kind: "steps" }),
-    line("receive window ends", WINDOW, drawn.windows, { kind: "steps" }),
-    line("data", DATA, drawn.data, { width: 1.6 }),
-    ...marks,
-  ];
-  return {
-    name: "capture-time-sequence",
-    title: "Time and sequence numbers",
-    sentence: "each segment a bar from its first to its last byte, the acknowledgements below, the receiver's window above",
-    panels: [{ title: "Time and sequence numbers", x: time(endS), y, series }],
-    group: GROUP,
-    height: 420,
-  };
-}
-
-/** What is drawn of how many. */
-export function drawnOf({ segments, thinned, kinds, from, to }: Drawn, columns: number, rows: number): string {
-  const told = kinds.filter(({ kind }) => kind in MARKS).map(({ kind, count }) => `${MARKS[kind]![0]} ${whole(count)}`);
-  const more = told.length > 0 ? ` (${told.join(", ")})` : "";
-  const stretch = `${whole(segments)} captured segments with data${more} from ${Number(from.toPrecision(4))} to ${Number(to.toPrecision(4))} s.`;
-  if (!thinned) return `${stretch} Each is drawn.`;
-  return `${stretch} Thinned to ${columns} × ${rows} places, which looks the same; zoom in and each is drawn.`;
-}
-
 /** Stretches of time by what limited most of each. */
-function stretches({ t, limit }: Curves, length: number): Span[] {
+export function stretches({ t, limit }: Curves, length: number): Span[] {
   const size = Math.max(1, Math.ceil(t.length / STRETCHES));
   const found: Span[] = [];
   let [latest, from] = [-1, Math.max(0, (t[0] ?? 0) - length)];
@@ -118,7 +58,7 @@ function stretches({ t, limit }: Curves, length: number): Span[] {
     const to = t[Math.min(at + size, t.length) - 1]!;
     const known = LIMITS[now];
     if (now === latest && known !== undefined) found[found.length - 1]!.to = to;
-    else if (known !== undefined) found.push({ from, to, name: `limited by: ${known[0]}`, colour: known[1] });
+    else if (known !== undefined) found.push({ from, to, name: `limited by: ${known.name}`, colour: known.colour });
     [latest, from] = [now, to];
   }
   return found;

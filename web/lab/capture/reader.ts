@@ -6,7 +6,8 @@ import { turn } from "../turn";
 import type { Shown } from "./estimate";
 import { busier, data, type Connection, type Facts } from "./facts";
 import type { Answer, Curves, Question } from "./protocol";
-import { Segments } from "./segments";
+import type { Segments } from "../../capture/sequence";
+import { segmentsOf } from "./segments";
 
 /** Of a file so much is in memory. */
 const SLICE = 4 << 20;
@@ -25,39 +26,30 @@ declare class FileReaderSync {
   readAsArrayBuffer(of: Blob): ArrayBuffer;
 }
 
-const answer = (told: Answer): void => postMessage(told);
+const answer = (told: Answer, moved: Transferable[] = []): void => postMessage(told, { transfer: moved });
 
 let module: WebAssembly.Module;
 let file: File;
 let facts: Facts;
 let series: Table;
 let kept: Kept;
-/** Of the connections that were chosen so far, as far as they were kept. */
-let drawn = new Map<number, { segments: Segments; shown: Shown }>();
-let segments: Segments | undefined;
 let latest = 0;
 
 self.onmessage = ({ data }: MessageEvent<Question>) => {
-  if (data.kind === "show") {
-    if (segments !== undefined) answer({ kind: "drawn", drawn: segments.drawn(data.from, data.to, data.columns, data.rows) });
-    return;
-  }
   latest += 1;
   if (data.kind === "stop") return;
   const mine = latest;
-  const done = data.kind === "open" ? open(data, () => latest === mine) : choose(data.connection, () => latest === mine);
+  const done = data.kind === "open" ? open(data, () => latest === mine) : choose(data.connection, data.known, () => latest === mine);
   done.catch(failed);
 };
 
 async function open(chosen: Extract<Question, { kind: "open" }>, wanted: () => boolean): Promise<void> {
   ({ file, module } = chosen);
-  segments = undefined;
   const before = performance.now();
   const told = await pass(wanted, { rows: MOST_ROWS });
   if (told === undefined) return;
   facts = told.facts;
   kept = told.kept;
-  drawn = new Map();
   series = told.tables["series"]!;
   const { connections, ...rest } = facts;
   const bytes = (one: Connection): number => data(one)?.payload_bytes ?? 0;
@@ -65,32 +57,30 @@ async function open(chosen: Extract<Question, { kind: "open" }>, wanted: () => b
   answer({ kind: "listed", listed: { facts: rest, connections: largest, count: connections.length }, tookMs: performance.now() - before });
 }
 
-async function choose(index: number, wanted: () => boolean): Promise<void> {
-  segments = undefined;
+async function choose(index: number, isKnown: boolean, wanted: () => boolean): Promise<void> {
   const connection = facts.connections[index]!;
   const direction = busier(connection);
   if (direction === undefined) return;
   answer({ kind: "curves", connection, curves: curves(connection, direction) });
+  if (isKnown) return;
   const packets = connection.directions.reduce((sum, one) => sum + one.packets, 0);
   if (packets > MOST_PACKETS) return answer({ kind: "many", connection: index, packets, most: MOST_PACKETS });
-  let known = drawn.get(index) ?? segmentsOf(kept, connection, direction);
-  if (known !== undefined) drawn.set(index, known);
-  else {
+  let found = handedOut(kept, connection, direction);
+  if (found === undefined) {
     const told = await pass(wanted, { detailed: index });
     if (told === undefined) return;
-    known = segmentsOf(told.kept, connection, direction)!;
+    found = handedOut(told.kept, connection, direction)!;
   }
-  ({ segments } = known);
-  answer({ kind: "path", shown: known.shown });
-  answer({ kind: "segments", connection: index, endS: segments.endS, highest: segments.highest });
+  const columns = Object.values(found.segments).flatMap((part: Record<string, Float64Array>) => Object.values(part));
+  answer({ kind: "segments", connection: index, ...found }, columns.map((column) => column.buffer as ArrayBuffer));
 }
 
 /** What is kept of a connection; undefined where nothing is, or it was handed out. */
-function segmentsOf(from: Kept, connection: Connection, direction: 0 | 1): { segments: Segments; shown: Shown } | undefined {
+function handedOut(from: Kept, connection: Connection, direction: 0 | 1): { segments: Segments; shown: Shown } | undefined {
   const shown = from.path(connection.index, connection);
   const tables = from.segments(connection.index);
   if (shown === undefined || tables === undefined) return undefined;
-  return { segments: new Segments(tables, direction, connection.start_s), shown: shown as Shown };
+  return { segments: segmentsOf(tables, direction, connection.start_s), shown: shown as Shown };
 }
 
 /** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back with what it kept. */

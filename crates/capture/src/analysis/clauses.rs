@@ -183,7 +183,7 @@ fn data_acknowledged_after_20_ms_is_a_round_trip_of_20_ms() {
     let told = Talk::open().warm().told();
     let trips = told.rtt.sequence.unwrap();
     assert_eq!((trips.samples, trips.min_s, trips.max_s), (10, 0.02, 0.02));
-    assert_eq!((told.acknowledged_bytes, told.new_bytes, told.data_packets), (10_000, 10_000, 10));
+    assert_eq!((told.volume.acknowledged_bytes, told.volume.new_bytes, told.volume.data_packets), (10_000, 10_000, 10));
 }
 
 #[test]
@@ -209,16 +209,25 @@ fn a_copy_sent_upon_sack_is_a_fast_retransmission_lost_after_the_capture_point()
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).data(12).data(13).after(20).ack(10, &[(11, 14)]).data(10).after(20).ack(14, &[]);
     let told = talk.told();
-    assert_eq!((told.retransmits, told.fast, told.timeouts, told.tail_probes, told.spurious), (1, 1, 0, 0, 0));
+    assert_eq!(
+        (
+            told.counts.retransmits,
+            told.counts.fast,
+            told.counts.timeouts,
+            told.counts.tail_probes,
+            told.counts.spurious
+        ),
+        (1, 1, 0, 0, 0)
+    );
     assert_eq!((told.loss.lost, told.loss.after, told.loss.before, told.loss.place), (1, 1, 0, "data after"));
-    assert_eq!((told.duplicate_acks, told.sack_blocks), (1, 1));
+    assert_eq!((told.counts.duplicate_acks, told.counts.sack_blocks), (1, 1));
 }
 
 #[test]
 fn a_copy_of_the_first_outstanding_one_after_a_long_silence_is_a_timeout() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).after(230).data(10);
-    assert_eq!(talk.told().timeouts, 1);
+    assert_eq!(talk.told().counts.timeouts, 1);
     assert_eq!(talk.kind(), Kind::Timeout as u8);
 }
 
@@ -227,7 +236,7 @@ fn what_is_sent_again_in_the_recovery_from_a_timeout_is_the_timeouts() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).data(12).after(230).data(10).after(20).ack(11, &[]).data(11).data(12);
     let told = talk.told();
-    assert_eq!((told.timeouts, told.timeout_retransmits, told.fast), (1, 3, 0));
+    assert_eq!((told.counts.timeouts, told.counts.timeout_retransmits, told.counts.fast), (1, 3, 0));
 }
 
 #[test]
@@ -235,7 +244,7 @@ fn a_copy_of_the_last_one_after_two_round_trips_without_news_is_a_tail_probe() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).data(12).after(44).data(12);
     let told = talk.told();
-    assert_eq!((told.tail_probes, told.timeouts, told.fast), (1, 0, 0));
+    assert_eq!((told.counts.tail_probes, told.counts.timeouts, told.counts.fast), (1, 0, 0));
     assert_eq!(talk.kind(), Kind::TailProbe as u8);
 }
 
@@ -245,7 +254,7 @@ fn a_copy_of_the_last_one_within_recovery_is_no_probe() {
     talk.warm().data(10).data(11).data(12).data(13).after(20).ack(10, &[(11, 13)]).data(10).after(20).ack(13, &[]);
     talk.data(13);
     let told = talk.told();
-    assert_eq!((told.fast, told.tail_probes), (2, 0));
+    assert_eq!((told.counts.fast, told.counts.tail_probes), (2, 0));
 }
 
 #[test]
@@ -253,7 +262,7 @@ fn new_data_sent_upon_silence_is_a_probe_that_retransmits_nothing() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).after(44).data(12);
     let told = talk.told();
-    assert_eq!((told.new_data_probes, told.tail_probes, told.retransmits), (1, 0, 0));
+    assert_eq!((told.counts.new_data_probes, told.counts.tail_probes, told.counts.retransmits), (1, 0, 0));
 }
 
 #[test]
@@ -262,7 +271,7 @@ fn before_any_data_is_acknowledged_the_handshake_tells_how_long_timers_are() {
     // A round trip of 20 ms: the probe after 40 ms, the timer after 220 ms.
     talk.data(0).data(1).after(44).data(2).after(225).data(0);
     let told = talk.told();
-    assert_eq!((told.new_data_probes, told.timeouts, told.fast), (1, 1, 0));
+    assert_eq!((told.counts.new_data_probes, told.counts.timeouts, told.counts.fast), (1, 1, 0));
 }
 
 #[test]
@@ -270,7 +279,7 @@ fn a_retransmission_right_after_sack_is_fast_however_long_nothing_came() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).data(12).after(400).ack(10, &[(12, 13)]).data(10);
     let told = talk.told();
-    assert_eq!((told.fast, told.timeouts), (1, 0));
+    assert_eq!((told.counts.fast, told.counts.timeouts), (1, 0));
 }
 
 #[test]
@@ -279,7 +288,7 @@ fn a_timer_expires_although_sack_came_since() {
     talk.warm().data(10).data(11).data(12).after(20).ack(10, &[(12, 13)]).data(10).after(100).ack(10, &[(11, 13)]);
     talk.after(125).data(10);
     let told = talk.told();
-    assert_eq!((told.fast, told.timeouts), (1, 1));
+    assert_eq!((told.counts.fast, told.counts.timeouts), (1, 1));
 }
 
 #[test]
@@ -287,7 +296,7 @@ fn what_is_alone_is_probed_first_and_timed_out_then() {
     let mut talk = Talk::open();
     talk.warm().data(10).after(225).data(10).after(225).data(10).after(450).data(10);
     let told = talk.told();
-    assert_eq!((told.tail_probes, told.timeouts, told.fast), (1, 2, 0));
+    assert_eq!((told.counts.tail_probes, told.counts.timeouts, told.counts.fast), (1, 2, 0));
 }
 
 #[test]
@@ -297,7 +306,7 @@ fn without_sack_there_are_no_probes() {
     talk.handshake(50_000);
     talk.warm().data(10).after(225).data(10);
     let told = talk.told();
-    assert_eq!((told.tail_probes, told.timeouts), (0, 1));
+    assert_eq!((told.counts.tail_probes, told.counts.timeouts), (0, 1));
 }
 
 #[test]
@@ -323,7 +332,7 @@ fn a_copy_that_the_receiver_reports_as_duplicate_was_spurious_and_nothing_was_lo
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).after(230).data(10).after(5).ack(12, &[]).after(15).ack(12, &[(10, 11)]);
     let told = talk.told();
-    assert_eq!((told.spurious, told.dsacks, told.loss.lost, told.timeouts), (1, 1, 0, 1));
+    assert_eq!((told.counts.spurious, told.counts.dsacks, told.loss.lost, told.counts.timeouts), (1, 1, 0, 1));
     assert_eq!(told.loss.place, "acknowledgements");
     let kinds = talk.kinds();
     assert_eq!(kinds.iter().filter(|&&kind| kind == Kind::Spurious as u8).count(), 1);
@@ -333,7 +342,7 @@ fn a_copy_that_the_receiver_reports_as_duplicate_was_spurious_and_nothing_was_lo
 fn a_copy_of_what_was_acknowledged_is_spurious_at_once() {
     let mut talk = Talk::open();
     talk.warm().after(5).data(9);
-    assert_eq!(talk.told().spurious, 1);
+    assert_eq!(talk.told().counts.spurious, 1);
     assert_eq!(talk.kind(), Kind::Spurious as u8);
 }
 
@@ -342,8 +351,8 @@ fn a_hole_filled_at_once_was_overtaken() {
     let mut talk = Talk::open();
     talk.warm().data(11).after(2).data(10);
     let told = talk.told();
-    assert_eq!((told.out_of_order, told.retransmits, told.reordering_bytes), (1, 0, 1000));
-    assert_eq!(told.reordering_s, 0.002);
+    assert_eq!((told.counts.out_of_order, told.counts.retransmits, told.counts.reordering_bytes), (1, 0, 1000));
+    assert_eq!(told.counts.reordering_ns, 2_000_000);
     assert_eq!(talk.kind(), Kind::OutOfOrder as u8);
 }
 
@@ -352,7 +361,10 @@ fn a_hole_filled_a_round_trip_later_was_lost_before_the_capture_point() {
     let mut talk = Talk::open();
     talk.warm().data(11).after(20).ack(10, &[(11, 12)]).data(10).after(20).ack(12, &[]);
     let told = talk.told();
-    assert_eq!((told.out_of_order, told.retransmits, told.filled_holes, told.fast), (0, 1, 1, 1));
+    assert_eq!(
+        (told.counts.out_of_order, told.counts.retransmits, told.counts.filled_holes, told.counts.fast),
+        (0, 1, 1, 1)
+    );
     assert_eq!((told.loss.before, told.loss.after, told.loss.place), (1, 0, "data before"));
 }
 
@@ -362,13 +374,13 @@ fn the_identification_tells_reordering_from_loss_against_the_clock() {
     late.identification = Some(100);
     // Number 110 is missing and comes a long round trip later.
     late.warm().identified(11, 111).after(30).identified(10, 110);
-    assert_eq!(late.told().out_of_order, 1);
+    assert_eq!(late.told().counts.out_of_order, 1);
     let mut soon = Talk::open();
     soon.identification = Some(100);
     // A new packet, 112, fills the gap: the first copy was lost.
     soon.warm().identified(11, 111).after(1).identified(10, 112).after(20).ack(12, &[]);
     let told = soon.told();
-    assert_eq!((told.filled_holes, told.loss.missing, told.loss.sure), (1, Some(1), "exact"));
+    assert_eq!((told.counts.filled_holes, told.loss.missing, told.loss.sure), (1, Some(1), "exact"));
 }
 
 #[test]
@@ -377,7 +389,7 @@ fn new_numbers_are_no_retransmission_whatever_the_identification_says() {
     talk.identification = Some(100);
     talk.warm().after(250).identified(10, 111).after(20).ack(11, &[]);
     let told = talk.told();
-    assert_eq!((told.retransmits, told.filled_holes, told.loss.missing), (0, 0, None));
+    assert_eq!((told.counts.retransmits, told.counts.filled_holes, told.loss.missing), (0, 0, None));
     assert_ne!(told.loss.sure, "exact");
 }
 
@@ -387,7 +399,7 @@ fn the_same_packet_twice_is_no_retransmission() {
     talk.identification = Some(100);
     talk.warm().identified(10, 110).identified(10, 110);
     let told = talk.told();
-    assert_eq!((told.duplicated_packets, told.retransmits), (1, 0));
+    assert_eq!((told.counts.duplicated_packets, told.counts.retransmits), (1, 0));
 }
 
 #[test]
@@ -395,7 +407,7 @@ fn data_acknowledged_that_was_never_seen_is_the_captures_gap_and_no_loss() {
     let mut talk = Talk::open();
     talk.warm().data(11).after(20).ack(12, &[]);
     let told = talk.told();
-    assert_eq!((told.unseen_bytes, told.loss.lost, told.retransmits), (1000, 0, 0));
+    assert_eq!((told.unseen.unseen_bytes, told.loss.lost, told.counts.retransmits), (1000, 0, 0));
 }
 
 #[test]
@@ -404,7 +416,7 @@ fn a_retransmission_that_is_lost_too_counts_as_another_copy() {
     talk.warm().data(10).data(11).data(12).after(20).ack(10, &[(11, 13)]).data(10).after(230).data(10);
     talk.after(20).ack(13, &[]);
     let told = talk.told();
-    assert_eq!((told.loss.lost, told.loss.lost_copies, told.fast, told.timeouts), (1, 2, 1, 1));
+    assert_eq!((told.loss.lost, told.loss.lost_copies, told.counts.fast, told.counts.timeouts), (1, 2, 1, 1));
 }
 
 #[test]
@@ -423,7 +435,15 @@ fn a_closed_window_is_counted_timed_and_probed() {
     talk.put(true, 50_000, Segment { flags: ACK, seq: ISN.wrapping_add(11_000), ack: 1, ..blank() });
     talk.after(20).offer(11, &[], 4096).data(11);
     let told = talk.told();
-    assert_eq!((told.zero_windows, told.zero_window_s, told.zero_window_probes, told.window_updates), (1, 0.32, 1, 1));
+    assert_eq!(
+        (
+            told.counts.zero_windows,
+            told.counts.zero_window_ns,
+            told.counts.zero_window_probes,
+            told.counts.window_updates
+        ),
+        (1, 320_000_000, 1, 1)
+    );
     assert!(told.limits.receiver_window_s > 0.3 && told.limits.idle_s == 0.0);
 }
 
@@ -434,7 +454,7 @@ fn a_window_that_was_not_told_yet_is_not_known_and_limits_nothing() {
     let Column::Float(windows) = &column(&mut talk, "window_bytes") else { panic!() };
     assert!(!windows.is_empty() && windows.iter().all(|window| window.is_nan()));
     let told = talk.told();
-    assert_eq!((told.zero_window_probes, told.limits.receiver_window_s), (0, 0.0));
+    assert_eq!((told.counts.zero_window_probes, told.limits.receiver_window_s), (0, 0.0));
     // Once a kind is reported, it does not change.
     let mut talk = Talk::silent();
     talk.sized(0, 1000).after(20).ack(1, &[]).data(1);
@@ -447,7 +467,7 @@ fn an_empty_segment_below_what_was_acknowledged_is_a_keep_alive() {
     let mut talk = Talk::open();
     talk.warm().after(1000);
     talk.put(true, 50_000, Segment { flags: ACK, seq: ISN.wrapping_add(10_000), ack: 1, ..blank() });
-    assert_eq!(talk.told().keep_alives, 1);
+    assert_eq!(talk.told().counts.keep_alives, 1);
     assert_eq!(talk.kind(), Kind::Probe as u8);
 }
 
@@ -455,7 +475,7 @@ fn an_empty_segment_below_what_was_acknowledged_is_a_keep_alive() {
 fn in_flight_is_what_was_sent_and_neither_acknowledged_nor_sacked() {
     let mut talk = Talk::open();
     talk.warm().data(10).data(11).data(12).after(20).ack(10, &[(11, 13)]).data(13);
-    assert_eq!(talk.told().in_flight_max_bytes, 3000);
+    assert_eq!(talk.told().counts.in_flight_max_bytes, 3000);
 }
 
 #[test]
@@ -535,5 +555,5 @@ fn data_that_is_never_acknowledged_is_given_up_in_the_end() {
         talk.data(number);
     }
     assert!(talk.connections.shared.outstanding <= crate::analysis::shared::MOST_OUTSTANDING);
-    assert!(talk.told().given_up > 0);
+    assert!(talk.told().unseen.given_up > 0);
 }

@@ -10,7 +10,7 @@ pub use acknowledgement::Acknowledgement;
 use cause::OVERTAKEN_NS;
 
 use crate::analysis::bursts::Bursts;
-use crate::analysis::counts::Counts;
+use crate::analysis::counts::{Counts, Unseen, Volume};
 use crate::analysis::duplicate_filter::DuplicateFilter;
 use crate::analysis::gaps::{Gap, Gaps};
 use crate::analysis::identification::Order;
@@ -83,7 +83,9 @@ pub struct Before {
 
 #[derive(Debug)]
 pub struct Flow {
+    pub volume: Volume,
     pub counts: Counts,
+    pub unseen: Unseen,
     pub trips: RoundTrips,
     pub series: Series,
     pub losses: Losses,
@@ -135,7 +137,9 @@ impl Flow {
         let now_ns = first.time_ns;
         let (sent, shown_ns) = before.sent.unwrap_or((start, now_ns));
         let mut flow = Flow {
+            volume: Volume::default(),
             counts: Counts::default(),
+            unseen: Unseen::default(),
             trips,
             series: Series::default(),
             losses: Losses::default(),
@@ -186,11 +190,11 @@ impl Flow {
         let flight_before = self.in_flight();
         let kind = self.classified(data, shared);
         let packets = data.packets();
-        self.counts.data_packets += u64::from(packets);
-        self.counts.super_packets += u64::from(packets > 1);
-        self.counts.payload_bytes += u64::from(data.segment.payload);
+        self.volume.data_packets += u64::from(packets);
+        self.volume.super_packets += u64::from(packets > 1);
+        self.volume.payload_bytes += u64::from(data.segment.payload);
         let in_flight = self.in_flight();
-        self.counts.in_flight_max = self.counts.in_flight_max.max(in_flight);
+        self.counts.in_flight_max_bytes = self.counts.in_flight_max_bytes.max(in_flight);
         let retransmitted = !matches!(kind, Kind::InOrder | Kind::OutOfOrder | Kind::Probe | Kind::Copy);
         let interval = self.series.at(shared.since_start(now_ns), shared.intervals);
         interval.packets += packets;
@@ -202,7 +206,7 @@ impl Flow {
         self.last_full = data.full;
         // A FIN waits for nothing and may come long after the last data.
         if data.segment.payload > 0 {
-            if self.counts.payload_bytes == u64::from(data.segment.payload) {
+            if self.volume.payload_bytes == u64::from(data.segment.payload) {
                 self.first_ns = now_ns;
             }
             self.last_ns = now_ns;
@@ -298,7 +302,7 @@ impl Flow {
         let from = self.highest;
         self.put(data.end, seen, true, shared);
         let bytes = (data.end - from).fit_u64();
-        self.counts.new_bytes += bytes;
+        self.volume.new_bytes += bytes;
         self.series.at(shared.since_start(seen.time_ns), shared.intervals).sent += bytes;
         self.keep_bounds(shared);
     }
@@ -318,7 +322,7 @@ impl Flow {
     /// acknowledged is late.
     fn put(&mut self, end: i64, seen: Seen, news: bool, shared: &mut Shared) {
         if news {
-            self.counts.unseen_bytes -= self.gaps.fill(self.highest, end);
+            self.unseen.unseen_bytes -= self.gaps.fill(self.highest, end);
         }
         self.stretch(end, seen, true, shared);
     }
@@ -348,7 +352,7 @@ impl Flow {
     fn acknowledged_unseen(&mut self, ack: i64, segment: &Segment) {
         let start = self.highest.max(self.una);
         if ack > start {
-            self.counts.unseen_bytes += (ack - start).fit_u64();
+            self.unseen.unseen_bytes += (ack - start).fit_u64();
             let Seen { time_ns: found_ns, tsval } = Seen::of(segment);
             self.gaps.add(Gap { start, end: ack, found_ns, tsval });
         }
@@ -364,7 +368,7 @@ impl Flow {
             self.outstanding.acknowledge(end, |_| ());
             shared.outstanding = shared.outstanding.saturating_sub(1);
             shared.given_up += 1;
-            self.counts.given_up += 1;
+            self.unseen.given_up += 1;
             self.una = self.una.max(end);
         }
     }

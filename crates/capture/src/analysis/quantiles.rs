@@ -18,7 +18,7 @@ pub struct Quantiles {
 }
 
 /// The statistics of a [`Quantiles`]; times in seconds.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Summary {
     pub samples: u64,
     pub min_s: f64,

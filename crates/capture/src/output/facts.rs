@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::analysis::capture_point::CapturePoint;
 use crate::analysis::connection::Connection;
+use crate::analysis::counts::{Counts, Unseen, Volume};
 use crate::analysis::end::End;
 use crate::analysis::flow::Flow;
 use crate::analysis::limits::Limit;
@@ -13,6 +14,7 @@ use crate::analysis::quantiles::Summary;
 use crate::analysis::round_trips::Far;
 use crate::decode::segment::Endpoint;
 use crate::output::loss_facts::LossFacts;
+use crate::output::verdict::verdict;
 use sawtooth_units::width::Approx;
 
 #[derive(Debug, Serialize)]
@@ -81,55 +83,30 @@ pub struct DirectionFacts {
     pub data: Option<DataFacts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct DataFacts {
     pub mss: u32,
-    pub data_packets: u64,
-    pub super_packets: u64,
-    pub payload_bytes: u64,
-    pub new_bytes: u64,
-    pub acknowledged_bytes: u64,
+    #[serde(flatten)]
+    pub volume: Volume,
     pub first_data_s: f64,
     pub last_data_s: f64,
     pub duration_s: f64,
     pub goodput_bps: Option<f64>,
-    pub retransmits: u64,
-    pub retransmitted_bytes: u64,
-    pub fast: u64,
-    pub timeouts: u64,
-    pub timeout_retransmits: u64,
-    pub tail_probes: u64,
-    pub new_data_probes: u64,
-    pub spurious: u64,
-    pub reported_spurious: u64,
-    pub filled_holes: u64,
-    pub out_of_order: u64,
-    pub reordering_bytes: u64,
-    pub reordering_s: f64,
-    pub duplicated_packets: u64,
-    pub keep_alives: u64,
-    pub zero_window_probes: u64,
-    pub acks: u64,
-    pub duplicate_acks: u64,
-    pub window_updates: u64,
-    pub sack_blocks: u64,
-    pub dsacks: u64,
-    pub zero_windows: u64,
-    pub zero_window_s: f64,
-    pub window_min_bytes: Option<u64>,
-    pub window_max_bytes: u64,
-    pub in_flight_max_bytes: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
     pub ce_marks: u64,
     pub ecn_echoes: u64,
     pub window_reductions: u64,
     pub rtt: Trips,
     pub limits: Limited,
     pub loss: LossFacts,
-    pub unseen_bytes: u64,
-    pub given_up: u64,
+    #[serde(flatten)]
+    pub unseen: Unseen,
+    /// Pairs of a question and its answer in a sentence.
+    pub verdict: [(&'static str, String); 3],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Trips {
     pub base_s: Option<f64>,
     pub whole: Option<Summary>,
@@ -142,7 +119,7 @@ pub struct Trips {
 }
 
 /// Seconds from the first to the last segment with data, by what limited the sender.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Limited {
     pub unknown_s: f64,
     pub sender_s: f64,
@@ -243,68 +220,41 @@ impl DirectionFacts {
 
 impl DataFacts {
     fn of(connection: &Connection, side: usize, flow: &Flow, start_ns: u64) -> Self {
-        let counts = &flow.counts;
         let duration_s = seconds(flow.last_ns.saturating_sub(flow.first_ns));
-        let bytes = if counts.acks > 0 { counts.acknowledged_bytes } else { counts.new_bytes };
+        let bytes = if flow.counts.acks > 0 { flow.volume.acknowledged_bytes } else { flow.volume.new_bytes };
         let since = |ns: u64| seconds(ns.saturating_sub(start_ns));
         let (sender, receiver) = (&connection.ends[side], &connection.ends[1 - side]);
-        DataFacts {
+        let rtt = Trips {
+            base_s: flow.trips.base_ns().map(|ns| ns / 1e9),
+            whole: flow.trips.whole(),
+            far: flow.trips.far().map(|far| if matches!(far, Far::Sender { .. }) { "sender" } else { "receiver" }),
+            near_s: flow.trips.far().map(|far| seconds(far.near_ns())),
+            sequence: flow.trips.sequence.summary(),
+            receiver_timestamps: flow.trips.receiver_echo.summary(),
+            sender_timestamps: flow.trips.sender_echo.summary(),
+        };
+        let mut facts = DataFacts {
             mss: connection.mss(side),
-            data_packets: counts.data_packets,
-            super_packets: counts.super_packets,
-            payload_bytes: counts.payload_bytes,
-            new_bytes: counts.new_bytes,
-            acknowledged_bytes: counts.acknowledged_bytes,
+            volume: flow.volume,
             first_data_s: since(flow.first_ns),
             last_data_s: since(flow.last_ns),
             duration_s,
             goodput_bps: (duration_s > 0.0).then(|| bytes.approx() * 8.0 / duration_s),
-            retransmits: counts.retransmits,
-            retransmitted_bytes: counts.retransmitted_bytes,
-            fast: counts.fast,
-            timeouts: counts.timeouts,
-            timeout_retransmits: counts.timeout_retransmits,
-            tail_probes: counts.tail_probes,
-            new_data_probes: counts.new_data_probes,
-            spurious: counts.spurious,
-            reported_spurious: counts.reported_spurious,
-            filled_holes: counts.filled_holes,
-            out_of_order: counts.out_of_order,
-            reordering_bytes: counts.overtaken_by_bytes,
-            reordering_s: seconds(counts.overtaken_by_ns),
-            duplicated_packets: counts.duplicated_packets,
-            keep_alives: counts.keep_alives,
-            zero_window_probes: counts.zero_window_probes,
-            acks: counts.acks,
-            duplicate_acks: counts.duplicate_acks,
-            window_updates: counts.window_updates,
-            sack_blocks: counts.sack_blocks,
-            dsacks: counts.dsacks,
-            zero_windows: counts.zero_windows,
-            zero_window_s: seconds(counts.zero_window_ns),
-            window_min_bytes: counts.window_min,
-            window_max_bytes: counts.window_max,
-            in_flight_max_bytes: counts.in_flight_max,
+            counts: flow.counts,
             ce_marks: sender.marked,
             ecn_echoes: receiver.echoes,
             window_reductions: sender.reduced,
-            rtt: Trips {
-                base_s: flow.trips.base_ns().map(|ns| ns / 1e9),
-                whole: flow.trips.whole(),
-                far: flow.trips.far().map(|far| if matches!(far, Far::Sender { .. }) { "sender" } else { "receiver" }),
-                near_s: flow.trips.far().map(|far| seconds(far.near_ns())),
-                sequence: flow.trips.sequence.summary(),
-                receiver_timestamps: flow.trips.receiver_echo.summary(),
-                sender_timestamps: flow.trips.sender_echo.summary(),
-            },
+            rtt,
             limits: Limited::of(flow),
             loss: LossFacts::of(connection, side, flow),
-            unseen_bytes: counts.unseen_bytes,
-            given_up: counts.given_up,
-        }
+            unseen: flow.unseen,
+            verdict: Default::default(),
+        };
+        facts.verdict = verdict(&facts);
+        facts
     }
 }
 
-fn seconds(ns: u64) -> f64 {
+pub fn seconds(ns: u64) -> f64 {
     ns.approx() / 1e9
 }

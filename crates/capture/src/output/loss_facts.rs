@@ -8,7 +8,7 @@ use crate::analysis::gilbert::{self, GilbertElliott, Sequence};
 use sawtooth_units::width::Approx;
 
 /// Losses of the data that one end sends; lost acknowledgements are its peer's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct LossFacts {
     /// Segments sent for the first time and acknowledged.
     pub segments: u64,
@@ -82,7 +82,7 @@ impl LossFacts {
 /// Packets of an end that were never captured, by identification; never more than those captured.
 fn never_seen(connection: &Connection, side: usize) -> Option<u64> {
     let end = &connection.ends[side];
-    let data = connection.flows[side].as_ref().map_or(0, |flow| flow.counts.data_packets);
+    let data = connection.flows[side].as_ref().map_or(0, |flow| flow.volume.data_packets);
     end.identification.missing(end.packets.max(data))
 }
 

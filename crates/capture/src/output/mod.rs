@@ -6,4 +6,5 @@ pub mod facts;
 pub mod loss_facts;
 pub mod retention;
 pub mod tables;
+pub mod verdict;
 pub mod writer;

@@ -205,12 +205,13 @@ pub fn check(file: &[u8]) -> String {
         packets += all;
         of_first += if connection.index == 0 { all } else { 0 };
         for data in connection.directions.iter().filter_map(|direction| direction.data.as_ref()) {
-            assert_eq!(data.retransmits, data.fast + data.timeout_retransmits + data.tail_probes);
-            assert!(data.timeouts <= data.timeout_retransmits);
-            assert!(data.reported_spurious <= data.spurious && data.spurious <= data.retransmits);
-            assert!(data.filled_holes <= data.retransmits && data.dsacks <= data.sack_blocks);
-            assert!(data.retransmitted_bytes <= data.payload_bytes);
-            assert!(data.out_of_order + data.duplicated_packets <= data.data_packets);
+            let (counts, volume) = (&data.counts, &data.volume);
+            assert_eq!(counts.retransmits, counts.fast + counts.timeout_retransmits + counts.tail_probes);
+            assert!(counts.timeouts <= counts.timeout_retransmits);
+            assert!(counts.reported_spurious <= counts.spurious && counts.spurious <= counts.retransmits);
+            assert!(counts.filled_holes <= counts.retransmits && counts.dsacks <= counts.sack_blocks);
+            assert!(counts.retransmitted_bytes <= volume.payload_bytes);
+            assert!(counts.out_of_order + counts.duplicated_packets <= volume.data_packets);
             let loss = &data.loss;
             assert!(loss.lost <= loss.segments && loss.lost <= loss.lost_copies && loss.runs <= loss.lost);
             assert_eq!(loss.before + loss.after, loss.lost_copies);

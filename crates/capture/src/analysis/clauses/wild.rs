@@ -25,7 +25,7 @@ fn a_counter_of_the_whole_host_tells_of_no_loss() {
         talk.identified(number, id).after(20).ack(number + 1, &[]).after(1);
     }
     let told = talk.told();
-    assert_eq!((told.retransmits, told.filled_holes, told.out_of_order), (0, 0, 0));
+    assert_eq!((told.counts.retransmits, told.counts.filled_holes, told.counts.out_of_order), (0, 0, 0));
     assert_eq!((told.loss.missing, told.loss.lost_copies, told.loss.place), (None, 0, "none"));
     assert_ne!(told.loss.sure, "exact");
 }
@@ -37,7 +37,7 @@ fn what_the_capture_lacks_and_nobody_sent_again_was_not_lost() {
         talk.identified(number, 100 + number as u16).after(20).ack(number + 1, &[]).after(1);
     }
     let told = talk.told();
-    assert_eq!((told.retransmits, told.loss.lost, told.loss.missing), (0, 0, Some(9)));
+    assert_eq!((told.counts.retransmits, told.loss.lost, told.loss.missing), (0, 0, Some(9)));
     assert_eq!((told.loss.lost_copies, told.loss.before, told.loss.place), (0, 0, "none"));
 }
 
@@ -50,7 +50,7 @@ fn without_a_handshake_every_message_is_one_segment() {
         talk.after(5);
     }
     let told = talk.told();
-    assert_eq!((told.data_packets, told.super_packets), (50, 0));
+    assert_eq!((told.volume.data_packets, told.volume.super_packets), (50, 0));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn without_a_handshake_segments_that_tcp_cut_tell_the_size_of_full_ones() {
     }
     talk.sized(10, 8000);
     let told = talk.told();
-    assert_eq!((told.mss, told.data_packets, told.super_packets), (1000, 18, 1));
+    assert_eq!((told.mss, told.volume.data_packets, told.volume.super_packets), (1000, 18, 1));
 }
 
 #[test]
@@ -69,13 +69,16 @@ fn data_that_is_captured_after_its_acknowledgement_is_neither_unseen_nor_sent_ag
     let mut talk = Talk::open();
     talk.warm().ack(11, &[]).data(10).after(5).data(11).after(20).ack(12, &[]);
     let told = talk.told();
-    assert_eq!((told.unseen_bytes, told.retransmits, told.spurious, told.out_of_order), (0, 0, 0, 0));
-    assert_eq!((told.new_bytes, told.acknowledged_bytes), (12_000, 12_000));
+    assert_eq!(
+        (told.unseen.unseen_bytes, told.counts.retransmits, told.counts.spurious, told.counts.out_of_order),
+        (0, 0, 0, 0)
+    );
+    assert_eq!((told.volume.new_bytes, told.volume.acknowledged_bytes), (12_000, 12_000));
     // Also for the first data of a capture.
     let mut talk = Talk::silent();
     talk.ack(1, &[]).data(0).data(1).after(20).ack(2, &[]);
     let told = talk.told();
-    assert_eq!((told.unseen_bytes, told.retransmits, told.new_bytes), (0, 0, 2000));
+    assert_eq!((told.unseen.unseen_bytes, told.counts.retransmits, told.volume.new_bytes), (0, 0, 2000));
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn data_that_comes_by_a_round_trip_after_its_acknowledgement_was_sent_again_in_v
     let mut talk = Talk::open();
     talk.warm().ack(11, &[]).after(100).data(10);
     let told = talk.told();
-    assert_eq!((told.unseen_bytes, told.retransmits, told.spurious), (0, 1, 1));
+    assert_eq!((told.unseen.unseen_bytes, told.counts.retransmits, told.counts.spurious), (0, 1, 1));
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn acknowledged_data_that_comes_by_late_and_out_of_order_was_overtaken() {
     let mut talk = Talk::open();
     talk.warm().ack(12, &[]).data(11).after(1).data(10);
     let told = talk.told();
-    assert_eq!((told.out_of_order, told.retransmits, told.unseen_bytes), (1, 0, 0));
+    assert_eq!((told.counts.out_of_order, told.counts.retransmits, told.unseen.unseen_bytes), (1, 0, 0));
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn an_empty_segment_tells_what_was_sent_before_it() {
     client(&mut talk, raw(12), 0, |_| ());
     talk.after(1).data(11).after(40).data(10).after(20).ack(12, &[]);
     let told = talk.told();
-    assert_eq!((told.out_of_order, told.retransmits, told.filled_holes), (1, 1, 1));
+    assert_eq!((told.counts.out_of_order, told.counts.retransmits, told.counts.filled_holes), (1, 1, 1));
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_fin_after_data_that_is_sent_again_is_no_keep_alive() {
     talk.put(false, 50_000, Segment { flags: ACK, seq: 1, ack: raw(10) + 1, ..blank() });
     client(&mut talk, raw(10), 0, |segment| segment.flags = FIN | ACK);
     let told = talk.told();
-    assert_eq!((told.retransmits, told.keep_alives), (2, 0));
+    assert_eq!((told.counts.retransmits, told.counts.keep_alives), (2, 0));
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn data_that_its_fin_has_overtaken_is_out_of_order() {
     talk.data(0).after(20);
     talk.put(false, 50_000, Segment { flags: ACK, seq: 1, ack: raw(1) + 1, ..blank() });
     let told = talk.told();
-    assert_eq!((told.out_of_order, told.retransmits, told.unseen_bytes), (1, 0, 0));
+    assert_eq!((told.counts.out_of_order, told.counts.retransmits, told.unseen.unseen_bytes), (1, 0, 0));
 }
 
 #[test]
@@ -191,7 +194,10 @@ fn an_answer_with_another_number_begins_anew_where_the_client_is_captured() {
     assert_eq!(talk.connections.all.len(), 1);
     assert_eq!(facts.handshake.server.unwrap().retransmits, 1);
     let told = facts.directions.into_iter().nth(1).unwrap().data.unwrap();
-    assert_eq!((told.new_bytes, told.acknowledged_bytes, told.unseen_bytes, told.retransmits), (1000, 1000, 0, 0));
+    assert_eq!(
+        (told.volume.new_bytes, told.volume.acknowledged_bytes, told.unseen.unseen_bytes, told.counts.retransmits),
+        (1000, 1000, 0, 0)
+    );
 }
 
 #[test]
@@ -202,7 +208,7 @@ fn a_packet_with_the_same_identification_at_once_or_from_elsewhere_is_a_copy_and
         talk.warm().identified(10, 110).after(after_ms);
         client(&mut talk, raw(10), 1000, |segment| (segment.ip_id, segment.via) = (Some(110), via));
         let told = talk.told();
-        (told.duplicated_packets, told.retransmits)
+        (told.counts.duplicated_packets, told.counts.retransmits)
     };
     assert_eq!(talk(1, 0), (1, 0));
     assert_eq!(talk(300, 0), (0, 1));
@@ -216,7 +222,7 @@ fn a_copy_of_what_was_acknowledged_meanwhile_is_a_copy() {
     talk.warm().identified(10, 110).after(20).ack(11, &[]);
     client(&mut talk, raw(10), 1000, |segment| (segment.ip_id, segment.ttl) = (Some(110), 63));
     let told = talk.told();
-    assert_eq!((told.duplicated_packets, told.spurious, told.retransmits), (1, 0, 0));
+    assert_eq!((told.counts.duplicated_packets, told.counts.spurious, told.counts.retransmits), (1, 0, 0));
     assert_eq!(talk.kind(), Kind::Copy as u8);
 }
 
@@ -226,7 +232,7 @@ fn a_copy_without_identification_is_one_within_a_millisecond_only() {
         let mut talk = Talk::open();
         talk.warm().data(10).after(after_ms).data(10);
         let told = talk.told();
-        assert_eq!((told.duplicated_packets, told.retransmits), (copies, 1 - copies));
+        assert_eq!((told.counts.duplicated_packets, told.counts.retransmits), (copies, 1 - copies));
     }
 }
 
@@ -251,7 +257,10 @@ fn a_syns_data_begins_behind_its_number_and_is_the_syns_when_it_comes_again() {
     let facts = talk.facts();
     assert_eq!(facts.handshake.client.unwrap().retransmits, 1);
     let told = facts.directions.into_iter().next().unwrap().data.unwrap();
-    assert_eq!((told.retransmits, told.new_bytes, told.unseen_bytes, told.acknowledged_bytes), (0, 2000, 0, 2000));
+    assert_eq!(
+        (told.counts.retransmits, told.volume.new_bytes, told.unseen.unseen_bytes, told.volume.acknowledged_bytes),
+        (0, 2000, 0, 2000)
+    );
 }
 
 #[test]
@@ -268,11 +277,11 @@ fn a_byte_that_was_acknowledged_is_a_keep_alive_and_one_that_was_not_is_sent_aga
     talk.put(false, 50_000, Segment { flags: ACK, seq: 1, ack: raw(10) + 1, ..blank() });
     talk.after(1000).sized(10, 1);
     let told = talk.told();
-    assert_eq!((told.keep_alives, told.retransmits), (1, 0));
+    assert_eq!((told.counts.keep_alives, told.counts.retransmits), (1, 0));
     let mut talk = Talk::open();
     talk.warm().sized(10, 1).after(300).sized(10, 1);
     let told = talk.told();
-    assert_eq!((told.keep_alives, told.retransmits), (0, 1));
+    assert_eq!((told.counts.keep_alives, told.counts.retransmits), (0, 1));
 }
 
 #[test]
@@ -281,7 +290,7 @@ fn the_byte_that_probed_a_closed_window_is_not_sent_again_by_what_follows_it() {
     talk.warm().data(10).after(20).offer(11, &[], 0).after(300).sized(11, 1).after(300).sized(11, 1);
     talk.after(20).offer(11, &[], 4096).sized(11, 1000);
     let told = talk.told();
-    assert_eq!((told.zero_window_probes, told.retransmits, told.new_bytes), (2, 0, 12_000));
+    assert_eq!((told.counts.zero_window_probes, told.counts.retransmits, told.volume.new_bytes), (2, 0, 12_000));
 }
 
 #[test]
@@ -315,7 +324,7 @@ fn segments_sent_again_with_other_boundaries_are_lost_as_they_were_first_sent() 
     }
     talk.bytes(13_000, 22).bytes(15_022, 978).after(20).ack(16, &[]);
     let told = talk.told();
-    assert_eq!((told.retransmits, told.loss.segments, told.loss.lost, told.loss.lost_copies), (4, 17, 4, 4));
+    assert_eq!((told.counts.retransmits, told.loss.segments, told.loss.lost, told.loss.lost_copies), (4, 17, 4, 4));
     assert_eq!((told.loss.runs, told.loss.longest_run, told.loss.rate), (1, 4, Some(4.0 / 17.0)));
 }
 
@@ -351,7 +360,7 @@ fn only_the_part_that_was_sent_before_is_sent_again() {
     let mut talk = Talk::open();
     talk.warm().data(10).after(300).sized(10, 5000).after(20).ack(15, &[]);
     let told = talk.told();
-    assert_eq!((told.retransmits, told.retransmitted_bytes, told.new_bytes), (1, 1000, 15_000));
+    assert_eq!((told.counts.retransmits, told.counts.retransmitted_bytes, told.volume.new_bytes), (1, 1000, 15_000));
 }
 
 #[test]
@@ -359,5 +368,5 @@ fn old_acknowledgements_that_come_late_are_no_keep_alives() {
     let mut talk = Talk::open();
     talk.warm();
     client(&mut talk, raw(5), 0, |_| ());
-    assert_eq!(talk.told().keep_alives, 0);
+    assert_eq!(talk.told().counts.keep_alives, 0);
 }

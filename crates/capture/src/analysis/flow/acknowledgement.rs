@@ -84,9 +84,9 @@ impl Flow {
     }
 
     fn window_changed(&mut self, seen: &Acknowledgement, now_ns: u64) {
-        self.counts.window_max = self.counts.window_max.max(seen.window);
-        let least = self.counts.window_min.map_or(seen.window, |least| least.min(seen.window));
-        self.counts.window_min = Some(least);
+        self.counts.window_max_bytes = self.counts.window_max_bytes.max(seen.window);
+        let least = self.counts.window_min_bytes.map_or(seen.window, |least| least.min(seen.window));
+        self.counts.window_min_bytes = Some(least);
         if seen.window == 0 {
             self.counts.zero_windows += 1;
             self.closed_ns.get_or_insert(now_ns);
@@ -131,10 +131,10 @@ impl Flow {
             self.gaps.add(gap);
         }
         let beyond = seen.ack > self.highest;
-        self.counts.unseen_bytes += unseen;
+        self.unseen.unseen_bytes += unseen;
         self.acknowledged_unseen(seen.ack, seen.segment);
         let bytes = (seen.ack - self.una).fit_u64();
-        self.counts.acknowledged_bytes += bytes;
+        self.volume.acknowledged_bytes += bytes;
         self.series.at(shared.since_start(now_ns), shared.intervals).acknowledged += bytes;
         self.una = seen.ack;
         self.progress_ns = now_ns;

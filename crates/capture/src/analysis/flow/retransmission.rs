@@ -15,8 +15,8 @@ impl Flow {
         if let Some(gap) = self.gaps.find(data.start, end) {
             let overtaken = self.was_overtaken(data, gap.found_ns, gap.tsval);
             let filled = self.gaps.fill(data.start, end);
-            self.counts.new_bytes += filled;
-            self.counts.unseen_bytes -= filled;
+            self.volume.new_bytes += filled;
+            self.unseen.unseen_bytes -= filled;
             if overtaken {
                 self.overtaken(data, gap.found_ns);
                 return Kind::OutOfOrder;
@@ -49,7 +49,7 @@ impl Flow {
         }
         shared.outstanding += self.outstanding.len() - before;
         let Some(first) = first else { return Kind::InOrder };
-        self.counts.new_bytes += unseen_bytes;
+        self.volume.new_bytes += unseen_bytes;
         if !seen && self.was_overtaken(data, first.first_ns, first.tsval) {
             self.overtaken(data, first.first_ns);
             for sent in self.outstanding.within(data.start, end) {
@@ -84,9 +84,9 @@ impl Flow {
     /// Counts data that was sent before data already seen after it, which passed at `found_ns`.
     fn overtaken(&mut self, data: &Data, found_ns: u64) {
         self.counts.out_of_order += u64::from(data.packets());
-        self.counts.overtaken_by_bytes = self.counts.overtaken_by_bytes.max((self.highest - data.end).max(0).fit_u64());
+        self.counts.reordering_bytes = self.counts.reordering_bytes.max((self.highest - data.end).max(0).fit_u64());
         let by_ns = data.segment.time_ns.saturating_sub(found_ns);
-        self.counts.overtaken_by_ns = self.counts.overtaken_by_ns.max(by_ns);
+        self.counts.reordering_ns = self.counts.reordering_ns.max(by_ns);
     }
 
     fn retransmitted(&mut self, data: &Data, cause: Cause, known: bool, shared: &Shared) {
