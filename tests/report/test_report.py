@@ -13,11 +13,12 @@ from PIL import Image
 from fake_engine import quick
 from sawtooth import engines
 from sawtooth.errors import SawtoothError
+from sawtooth.figures import static
 from sawtooth.figures.fonts import families
 from sawtooth.figures.panels import value_text
-from sawtooth.report import static_figures as plots
 from sawtooth.report import write_report
 from sawtooth.report.figures import figures
+from sawtooth.report.web_figures import drawn
 from sawtooth.study import Study, StudyResult
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -211,17 +212,14 @@ def test_over_time_shows_the_baseline_and_the_value_of_interest_of_one_seed(resu
     assert len(time.table) == 2 * 2 * 2 * 20
 
 
-def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path, monkeypatch):
+def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path):
     vary = {"flows.cc": ["cubic", "bbr"], "topology": ["chain", "chain-asymmetric"], "chain.loss": ["9%", "0%"]}
     made = run(tmp_path, vary=vary, report={"x": "cc", "series": "path"}, published=None)
-    drawn = {}
-    monkeypatch.setattr(plots, "save", lambda canvas, name, _: drawn.setdefault(name, canvas))
-    for figure in figures(made):
-        plots.draw(figure, tmp_path)
-    assert list(drawn) == NAMES
+    found = {figure.name: static.canvas(drawn(figure)) for figure in figures(made)}
+    assert list(found) == NAMES
     # What is within runs has a scale for each of its quantities.
-    del drawn["window-over-time"]
-    for canvas in drawn.values():
+    del found["window-over-time"]
+    for canvas in found.values():
         lowest, *_, highest = canvas.axes
         assert highest.dataLim.ymax > 2 * lowest.dataLim.ymax
         assert highest.dataLim.ymax <= highest.get_ylim()[1]
@@ -405,7 +403,9 @@ def test_a_report_of_many_series_stands_in_columns_that_share_their_scales(tmp_p
     time, response, compare = figures(made)
     assert time.layout.apart == (6, 3)
     assert [time.layout.place(series, 0) for series in (0, 2, 3, 17)] == [(0, 0), (0, 2), (1, 0), (5, 2)]
-    assert (response.rows, response.across, response.alike) == (6, 3, True)
+    assert (len(response.panels), response.across, response.alike) == (18, 3, True)
+    places = {tuple(axes.get_subplotspec().get_geometry()[:2]) for axes in static.canvas(drawn(response)).axes}
+    assert places == {(6, 3)}
     assert compare.title == "Side by side"
     assert write_report(made).exists()
 

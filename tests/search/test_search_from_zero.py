@@ -14,8 +14,8 @@ import sawtooth
 from fake_engine import Fake, Fixed
 from sawtooth.cli.program import status_of
 from sawtooth.errors import InputError
-from sawtooth.figures import lines
-from sawtooth.figures.saving import styled
+from sawtooth.figures.of_lines import of_lines
+from sawtooth.figures.static import canvas
 from sawtooth.scenario import Scenario
 from sawtooth.search import find
 from sawtooth.search.figure import figure
@@ -152,8 +152,7 @@ def test_pictures_have_0_on_their_scale() -> None:
     axis = drawn(found, "find").json()["panels"][0]["x"]
     assert (axis["scale"], axis["bend"]) == ("asinh", found.unknown.least)
     shape = figure(found)
-    with styled(shape.words):
-        axes = lines.draw(shape).axes[0]
+    axes = canvas(of_lines(shape)).axes[0]
     assert axes.get_xscale() == "asinh"
     assert axes.get_xticks()[0] == 0
 

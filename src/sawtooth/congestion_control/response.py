@@ -51,8 +51,9 @@ class Response:
 
     def save(self, directory: Path) -> list[Path]:
         """Write ``response-NAME`` as CSV, PNG and SVG. Raises SawtoothError as ``storage.writing`` does."""
-        from sawtooth.figures.lines import Line, LineFigure, Panel, draw
-        from sawtooth.figures.saving import save, styled
+        from sawtooth.figures.lines import Line, LineFigure, Panel
+        from sawtooth.figures.of_lines import of_lines
+        from sawtooth.figures.static import draw
 
         table = self.table
         losses = [float(loss.rstrip("%")) for loss in table["loss"]]
@@ -69,8 +70,7 @@ class Response:
         with writing(directory):
             directory.mkdir(parents=True, exist_ok=True)
         write_bytes(directory / f"{figure.name}.csv", csv_text(table).encode())
-        with styled(figure.words):
-            return [directory / f"{figure.name}.csv", *save(draw(figure), figure.name, directory)]
+        return [directory / f"{figure.name}.csv", *draw(of_lines(figure), directory)]
 
 
 def response(

@@ -152,6 +152,11 @@ class Panel:
     spans: Sequence[Span] = ()
     marks: Sequence[Mark] = ()
 
+    @property
+    def names(self) -> list[str]:
+        """Those that a legend lists."""
+        return list(dict.fromkeys([*(one.name for one in self.series), *(one.name for one in self.spans)]))
+
     def json(self) -> dict[str, Any]:
         return {
             "title": self.title,
@@ -180,6 +185,16 @@ class Figure:
     group: str | None = None
     height: int | None = None
     table: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """Every character in the picture."""
+        found = [self.title]
+        for panel in self.panels:
+            found += [panel.title, *panel.names]
+            for axis in (panel.x, panel.y):
+                found += [axis.label, axis.unit, *axis.names]
+        return "".join(sorted({*"".join(found)}))
 
     def json(self) -> dict[str, Any]:
         """Plain values for ``json.dumps(…, allow_nan=False)``. Raises ValueError if the figure is inconsistent."""

@@ -10,10 +10,10 @@ from sawtooth.compare import Comparison, compare
 from sawtooth.compare.subject import ALL_FLOWS
 from sawtooth.compare.text import words
 from sawtooth.figures import Axis, Figure, Mark, Panel, Series
+from sawtooth.figures.of_lines import extremes
 from sawtooth.figures.palette import colour
 from sawtooth.figures.web_figure import SYMBOLS
 from sawtooth.lab.result_page import table
-from sawtooth.report.web_figures import extremes
 
 _THROUGHPUT = "goodput, Mbit/s"
 _MOST = 4000

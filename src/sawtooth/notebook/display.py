@@ -10,10 +10,11 @@ from sawtooth.compare import Comparison
 from sawtooth.errors import SawtoothError
 from sawtooth.figures.lines import LineFigure
 from sawtooth.figures.panels import PanelFigure
+from sawtooth.figures.static import canvas
 from sawtooth.link_estimate.estimate import Estimate
 from sawtooth.notebook import captures, comparisons, estimates, finds, runs, seeds, studies
 from sawtooth.notebook.page import page
-from sawtooth.report.static_figures import on_canvas
+from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.search import Answers, Found, Frontier
 from sawtooth.study import Runs, Study, StudyResult
@@ -44,7 +45,7 @@ def _drawn(figure: PanelFigure | LineFigure | None) -> Figure:
     if figure is None:
         message = "there is nothing to draw: no interval is whole, or nothing varies"
         raise SawtoothError("too-short", message, fix="choose a longer duration, or vary a field")
-    return on_canvas(figure)
+    return canvas(drawn(figure))
 
 
 for _kind, _how in (

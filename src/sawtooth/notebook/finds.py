@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sawtooth.figures import lines
-from sawtooth.figures.saving import save, styled
+from sawtooth.figures.of_lines import of_lines
+from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.search import Answers, Found, Frontier, words
 from sawtooth.search.figure import figure
@@ -26,6 +26,4 @@ def parts(found: Found | Frontier | Answers) -> tuple[str, list[str], list[str],
 
 
 def _draw(found: Found | Frontier, directory: Path) -> list[Path]:
-    drawn = figure(found)
-    with styled(drawn.words):
-        return save(lines.draw(drawn), drawn.name, directory)
+    return draw(of_lines(figure(found)), directory)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.figures.lines import Line, LineFigure, Panel
 from sawtooth.figures.palette import colour
+from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.programs import finished
-from sawtooth.report.static_figures import draw
+from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.run.metadata import limit_lines
 from sawtooth.stats import latencies, throughput_by_flow
@@ -37,7 +38,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     found = summary(run)
     made = figure(run)
     words = f"goodput and smoothed round-trip time of {heading}"
-    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), words)]
+    pictures = [] if made is None else [picture(lambda aside: draw(drawn(made), aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sawtooth.figures.lines import Line, LineFigure, Panel
 from sawtooth.figures.palette import colour
+from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
-from sawtooth.report.static_figures import draw
+from sawtooth.report.web_figures import drawn
 from sawtooth.stats import throughput
 from sawtooth.study import Runs
 from sawtooth.study.interval_text import COUNTED
@@ -26,7 +27,7 @@ def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
     heading, said = told(runs)
     made = figure(runs)
-    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"goodput of {heading}")]
+    pictures = [] if made is None else [picture(lambda aside: draw(drawn(made), aside), f"goodput of {heading}")]
     return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
 
 

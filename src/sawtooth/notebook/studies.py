@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sawtooth.figures.lines import LineFigure
 from sawtooth.figures.panels import PanelFigure
+from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.report.figures import figures
-from sawtooth.report.static_figures import draw
+from sawtooth.report.web_figures import drawn
 from sawtooth.study import Study, StudyResult
 from sawtooth.study.shares import ALL
 
@@ -53,7 +54,7 @@ class Answered:
         best = figure(result)
         pictures = []
         if best is not None:
-            pictures = [picture(lambda aside: draw(best, aside), f"{best.title}. {best.caption}")]
+            pictures = [picture(lambda aside: draw(drawn(best), aside), f"{best.title}. {best.caption}")]
         together = result.summary[result.summary["seed"] == ALL]
         rows = together if len(together) else result.summary
         keys = [name for name in result.places[0].key if name in rows]

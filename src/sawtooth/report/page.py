@@ -15,14 +15,14 @@ from sawtooth.figures.fonts import families
 from sawtooth.figures.lines import LineFigure
 from sawtooth.figures.palette import shown
 from sawtooth.figures.panels import PanelFigure, value_text
+from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
 from sawtooth.programs import Finished, finished
 from sawtooth.report import cards, headline, path
 from sawtooth.report.figures import figures
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
-from sawtooth.report.static_figures import draw
-from sawtooth.report.web_figures import drawn as for_page
+from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
@@ -62,9 +62,9 @@ def write_report(result: StudyResult) -> Path:
         raise SawtoothError("not-a-result", message, file=plots, fix="remove the link")
     with writing(plots):
         plots.mkdir(exist_ok=True)
-    drawn = figures(result)
-    for figure in drawn:
-        draw(figure, plots)
+    made = figures(result)
+    for figure in made:
+        draw(drawn(figure), plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     page = result.directory / "report.html"
     filters = {
@@ -76,21 +76,21 @@ def write_report(result: StudyResult) -> Path:
         "short": short,
         "percent": percent,
     }
-    content, shapes = _content(result, drawn)
+    content, shapes = _content(result, made)
     html = render("sawtooth.report", "report.html.j2", content, shapes, filters)
     write_bytes(page, html.encode())
     return page
 
 
-def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
+def _content(result: StudyResult, made: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
     """The values for the page's template, and the page's figures."""
     description = result.description
     first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=("programs",))
     scenario = first.scenario
     seeds = list(dict.fromkeys(place.seed for place in result.places))
-    has_means = any(figure.name == "mean" for figure in drawn)
-    on_page = [figure for figure in drawn if not (has_means and figure.name in _AGAIN)]
-    if len(result.records) == 1 and any("goodput_mbps" in figure.table for figure in drawn):
+    has_means = any(figure.name == "mean" for figure in made)
+    on_page = [figure for figure in made if not (has_means and figure.name in _AGAIN)]
+    if len(result.records) == 1 and any("goodput_mbps" in figure.table for figure in made):
         on_page = [figure for figure in on_page if figure.name != "throughput-over-time"]
     best = _best(on_page, result.study.headline)
     on_page.sort(key=lambda figure: figure is not best)
@@ -109,7 +109,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
                 "caption": _caption(figure),
                 "table": _cells(figure.table.head(MOST_ROWS)),
                 "rows": len(figure.table),
-                "again": [other.name for other in drawn if other not in on_page] if figure is on_page[0] else [],
+                "again": [other.name for other in made if other not in on_page] if figure is on_page[0] else [],
             }
             for figure in on_page
         ],
@@ -143,7 +143,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
         "description": description,
     }
-    return content, [for_page(figure) for figure in on_page]
+    return content, [drawn(figure) for figure in on_page]
 
 
 def _printed(program: Finished) -> str:

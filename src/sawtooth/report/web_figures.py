@@ -1,30 +1,23 @@
-"""Converts a report's figures to figures for the browser, with the same tables. ``sawtooth.figures`` draws them."""
+"""Converts a report's figures, with the same tables, to figures that pages and files show."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sawtooth import figures
 from sawtooth.figures import Axis, Panel, Series
-from sawtooth.figures.lines import Line, LineFigure
+from sawtooth.figures.lines import LineFigure
+from sawtooth.figures.of_lines import TIME, extremes, most_points, of_lines, seconds
 from sawtooth.figures.palette import MUTED, PUBLISHED, colour, shown
 from sawtooth.figures.panels import Layout, PanelFigure
-from sawtooth.figures.web_figure import DASHES, SYMBOLS
+from sawtooth.figures.web_figure import SYMBOLS
 from sawtooth.report.figures import SHARE, THROUGHPUT
-
-_BUDGET = 16_000
-"""Maximum number of points of all lines over time in a figure."""
-_LEAST = 200
-"""Least number of points per line."""
-_TIME = "time"
-"""The group of figures that have time as x."""
 
 
 def drawn(figure: PanelFigure | LineFigure) -> figures.Figure:
     """The page's figure for a report's figure."""
-    return _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
+    return of_lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
 
 
 def _places(layout: Layout) -> tuple[Axis, dict[Any, float]]:
@@ -65,7 +58,7 @@ def _sentence(figure: PanelFigure | LineFigure) -> str:
 def _time(figure: PanelFigure) -> figures.Figure:
     layout = figure.layout
     panels = []
-    most = _most(len(layout.series_values) * len(layout.panel_values) * 2)
+    most = most_points(len(layout.series_values) * len(layout.panel_values) * 2)
     for row, one in enumerate(layout.series_values):
         for at, panel in enumerate(layout.panel_values):
             part = layout.part(figure.table, one, panel)
@@ -81,41 +74,9 @@ def _time(figure: PanelFigure) -> figures.Figure:
                     Series(name if layout.detail is not None else layout.name(one, THROUGHPUT), tint, x, y, width=1.3)
                 )
             title = " · ".join(text for text in (layout.name(one, ""), layout.panel_titles[at]) if text)
-            panels.append(Panel(_seconds([one.x for one in series]), _throughput(), series, title))
+            panels.append(Panel(seconds([one.x for one in series]), _throughput(), series, title))
     _, across = layout.apart
-    return _figure(figure, panels, across=across, group=_TIME)
-
-
-def _seconds(columns: Sequence[Any], label: str = "time") -> Axis:
-    """A time axis. It starts at the run's start, unless that is far before the data."""
-    firsts = [column[0] for column in columns if len(column)]
-    lasts = [column[-1] for column in columns if len(column)]
-    early = bool(firsts) and 0 <= min(firsts) <= 0.1 * max(lasts)
-    return Axis(label, "s", low=0.0 if early else None)
-
-
-def _most(lines: int) -> int:
-    return max(_LEAST, _BUDGET // max(1, lines))
-
-
-def extremes(x: Any, y: Any, most: int) -> tuple[Any, Any]:
-    """Reduce a line to at most ``most`` points that look the same: the minimum and the maximum of each section."""
-    import numpy as np
-
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if len(x) <= most:
-        return x, y
-    edges = np.linspace(0, len(x), most // 2 + 1).astype(int)
-    kept: list[int] = []
-    for start, end in itertools.pairwise(edges.tolist()):
-        part = y[start:end]
-        known = np.isfinite(part)
-        if not known.any():
-            kept.append(start)
-            continue
-        low, high = np.nanargmin(part), np.nanargmax(part)
-        kept += sorted({start + int(low), start + int(high)})
-    return x[kept], y[kept]
+    return _figure(figure, panels, across=across, group=TIME)
 
 
 def _distribution(figure: PanelFigure) -> figures.Figure:
@@ -200,48 +161,6 @@ def _share(figure: PanelFigure) -> figures.Figure:
         return [_measured(layout.name(one), colour(one, row), x, part, columns, SYMBOLS[row % len(SYMBOLS)], layout)]
 
     return _figure(figure, _by_panel(figure, axis, Axis.of(SHARE, zero=True, high=100.0), shares))
-
-
-def _lines(figure: LineFigure) -> figures.Figure:
-    of_time = all(panel.x_title == "time, s" for panel in figure.panels)
-    most = _most(len(figure.lines))
-    panels = []
-    for at, panel in enumerate(figure.panels):
-        x = Axis.of(panel.x_title, scale="log" if panel.log_x else "linear")
-        if panel.names:
-            x = Axis(panel.x_title, scale="category", names=panel.names)
-        y = Axis.of(panel.y_title, scale="log" if panel.log_y else "linear", zero=panel.from_zero and not panel.log_y)
-        own = [line for line in figure.lines if line.panel == at]
-        series = [_line(line, most) for line in own]
-        ends = [value for line in own for value in line.x if value == value]
-        if panel.same is not None and ends:
-            same = [panel.same(value) for value in (min(ends), max(ends))]
-            series.append(Series("the same", MUTED, [min(ends), max(ends)], same, width=1))
-        if of_time:
-            # The axis title is below the lowest panel.
-            last = at + figure.across >= len(figure.panels)
-            x = _seconds([line.x for line in own], "time" if last else "")
-        panels.append(Panel(x, y, series, panel.title))
-    group = _TIME if of_time else None
-    alike = figure.alike and len(panels) > 1
-    low = 170 if len(panels) > 3 and figure.across < len(panels) else None
-    words = _sentence(figure)
-    return figures.Figure(
-        figure.name, figure.title, words, panels, figure.across, alike, group, low if of_time else None
-    )
-
-
-def _line(line: Line, most: int) -> Series:
-    style: dict[str, Any] = {
-        "kind": "line" if line.joined else "points",
-        "dash": DASHES[line.look % len(DASHES)] if line.joined else "solid",
-        "symbol": SYMBOLS[line.look % len(SYMBOLS)] if line.marked else None,
-        "width": 1.6 if line.marked else 1.2,
-    }
-    if line.low is None or line.high is None:
-        x, y = extremes(line.x, line.y, most) if line.joined else (line.x, line.y)
-        return Series(line.name, line.tint, x, y, **style)
-    return Series(line.name, line.tint, line.x, line.y, low=line.low, high=line.high, band=line.band, **style)
 
 
 _DRAWERS: dict[str, Callable[[PanelFigure], figures.Figure]] = {

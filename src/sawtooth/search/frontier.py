@@ -193,10 +193,8 @@ class Frontier(Shown):
 
     def plot(self) -> Canvas:
         """The frontier with its intervals over the first unknown, with the points tried, as a matplotlib figure."""
-        from sawtooth.figures import lines
-        from sawtooth.figures.saving import styled
+        from sawtooth.figures.of_lines import of_lines
+        from sawtooth.figures.static import canvas
         from sawtooth.search.frontier_figure import contour
 
-        drawn = contour(self)
-        with styled(drawn.words):
-            return lines.draw(drawn)
+        return canvas(of_lines(contour(self)))

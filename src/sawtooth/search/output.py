@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from sawtooth.figures import lines
-from sawtooth.figures.saving import save as save_picture
-from sawtooth.figures.saving import styled
+from sawtooth.figures.of_lines import of_lines
+from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
 from sawtooth.search.answers import Answers
@@ -34,7 +34,5 @@ def save(found: Found | Frontier | Answers, directory: Path) -> None:
     each: Sequence[Found | Frontier] = found.found if isinstance(found, Answers) else [found]
     names = ["find" if len(each) == 1 else f"find-{number}" for number in range(len(each))]
     for one, name in zip(each, names, strict=True):
-        drawn = figure(one)
-        with styled(drawn.words):
-            save_picture(lines.draw(drawn), name, directory)
+        draw(replace(of_lines(figure(one)), name=name), directory)
     write_bytes(directory / "report.html", report(found, names).encode())

@@ -163,10 +163,8 @@ class Found(Shown):
 
     def plot(self) -> Canvas:
         """Both sides of the comparison over the unknown, with the answer, as a matplotlib figure."""
-        from sawtooth.figures import lines
-        from sawtooth.figures.saving import styled
+        from sawtooth.figures.of_lines import of_lines
+        from sawtooth.figures.static import canvas
         from sawtooth.search.figure import figure
 
-        drawn = figure(self)
-        with styled(drawn.words):
-            return lines.draw(drawn)
+        return canvas(of_lines(figure(self)))

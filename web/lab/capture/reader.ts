@@ -18,7 +18,7 @@ const TOLD_MS = 60;
 const LISTED = 200;
 /** Packets of a connection of which all are kept. */
 const MOST_PACKETS = 3_000_000;
-/** Rows that are kept while the file is read first, of the longest connections: 48 bytes each in the core, 40 here once it was chosen. */
+/** Rows that are kept while the file is read first, of the longest connections: 56 bytes each in the core, 40 in the page once it was chosen. */
 const MOST_ROWS = 2 * MOST_PACKETS;
 
 /** Of workers only; the libraries of pages have it not. */

@@ -23,7 +23,7 @@ pub struct Row {
 /// Columns; the reference of captures defines them.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// Also has the columns that pictures and estimates do not need: round-trip times and frames.
+    /// Also has the columns that pictures and estimates do not need: timestamps and round-trip times.
     whole: bool,
     pub t_s: Vec<f64>,
     pub direction: Vec<u8>,
@@ -66,11 +66,10 @@ impl Details {
         self.stamped.push(segment.options.timestamps.is_some());
         let (tsval, tsecr) = segment.options.timestamps.unwrap_or_default();
         self.stamps.push([tsval, tsecr]);
-        if !self.whole {
-            return;
-        }
-        self.rtt_s.push(row.rtt_s);
         self.frame.push(segment.frame);
+        if self.whole {
+            self.rtt_s.push(row.rtt_s);
+        }
     }
 
     /// Adds a SACK block of the segment that is pushed next.
@@ -130,9 +129,9 @@ impl Details {
                 ("tsval", Column::Integer(tsval)),
                 ("tsecr", Column::Integer(tsecr)),
                 ("rtt_s", Column::Float(self.rtt_s)),
-                ("frame", Column::Unsigned(self.frame)),
             ]);
         }
+        segments.push(("frame", Column::Unsigned(self.frame)));
         let sacks = vec![
             ("segment", Column::Unsigned(self.sack_segment)),
             ("start", Column::Integer(self.sack_start)),
