@@ -42,6 +42,8 @@ export class Panel implements Member {
   /** The y that a drag has chosen, at the x that it has chosen with it. */
   private chosen: { y: Ends; at: Ends } | null = null;
   private hits: Hit[] = [];
+  /** The x that the last step led to. */
+  private stepped: number | null = null;
   private readonly readout: HTMLElement;
   private readonly line: HTMLElement;
   private readonly dots: HTMLElement[] = [];
@@ -268,6 +270,7 @@ export class Panel implements Member {
       this.group.point(null, this);
       return;
     }
+    this.stepped = null;
     this.look(left * uPlot.pxRatio + plot.bbox.left, top * uPlot.pxRatio + plot.bbox.top);
     this.group.point(plot.posToVal(left, "x"), this);
   }
@@ -319,7 +322,7 @@ export class Panel implements Member {
 
   /** To the next x of any series. */
   private step(direction: 1 | -1): void {
-    const here = this.hits[0] === undefined ? (direction > 0 ? -Infinity : Infinity) : this.hits[0].series.x[this.hits[0].at]!;
+    const here = this.stepped ?? (this.hits[0] === undefined ? (direction > 0 ? -Infinity : Infinity) : this.hits[0].series.x[this.hits[0].at]!);
     let next = direction * Infinity;
     for (const { x } of this.shown()) {
       for (const value of x) {
@@ -329,6 +332,7 @@ export class Panel implements Member {
     }
     if (!Number.isFinite(next)) return;
     this.point(next);
+    this.stepped = next;
     this.group.point(next, this);
     this.owner.tell(this.readout.innerText.replace(/\s+/g, " "));
   }
@@ -408,6 +412,7 @@ export class Panel implements Member {
 
   private clear(): void {
     this.hits = [];
+    this.stepped = null;
     this.line.hidden = this.readout.hidden = true;
     for (const dot of this.dots) dot.hidden = true;
   }
