@@ -9,13 +9,14 @@ from typing import Any
 
 from sawtooth.figures import render
 from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.of_lines import of_lines
 from sawtooth.figures.palette import colour, shown
+from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
 from sawtooth.replication.judged import Judged, Row
 from sawtooth.replication.replication import Compare
 from sawtooth.replication.text import RULE, percent, plus_minus
-from sawtooth.report.static_figures import draw
 from sawtooth.report.web_figures import drawn as for_page
 
 FILE = "replication.html"
@@ -35,7 +36,7 @@ def write_page(judged: Judged) -> Path:
         plots.mkdir(exist_ok=True)
     made = figures(judged)
     for figure in made:
-        draw(figure, plots)
+        draw(of_lines(figure), plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     write_bytes(directory / "replication.csv", csv_text(judged.table()).encode())
     html = render("sawtooth.replication", "replication.html.j2", _content(judged, made), list(map(for_page, made)))
