@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import subprocess
+import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sawtooth
-from executed import Executed, execute, program
+from executed import KERNEL, Executed, execute, program
 from sawtooth.assertions import judge
 from sawtooth.cli.program import status_of
 from sawtooth.engines import kernel as engine_kernel
@@ -24,6 +28,7 @@ from sawtooth.programs.measure import value_of
 from sawtooth.report import write_report
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study, run_study, terminal
+from sawtooth.testbed.pseudo_terminal import Terminal
 from sawtooth.testing import network
 
 SERVER = "head -c 1000000 /dev/zero > file; exec python3 -m http.server 8000"
@@ -180,6 +185,36 @@ def test_a_server_listens_on_udp_too_where_tcp_has_the_same_port(kernel: object)
     assert done.programs[2].status == 0
     assert done.programs[1].start_s is not None
     assert done.programs[1].start_s < -1
+
+
+class TestAShellOnATerminal:
+    KEYS = b"stty -echo; PS1=; echo $((6 * 7)) $(tty) $TERM; stty size; sleep 5; exit 3\n"
+
+    def test_gets_keys_and_a_size_and_its_status_counts(self, kernel: object) -> None:
+        keys = iter([self.KEYS])
+        terminal = Terminal(30, 90, "xterm", lambda: next(keys, b""))
+        scenario = path("60 s").set({"programs": [program("client", ["bash", "--norc"])]})
+        (shell,) = finished(replace(KERNEL, terminal=terminal).run(scenario))
+        assert (shell.status, shell.stderr) == (3, b"")
+        shown = shell.stdout.decode()
+        for wanted in ("42 /dev/pts/0 xterm\r\n", "30 90\r\n"):
+            assert wanted in shown
+        assert shell.seconds is not None
+        assert 5 < shell.seconds < 60
+
+    def test_is_what_a_person_gets_who_types_no_more_than_a_shell(self, kernel: object, tmp_path: Path) -> None:
+        command = [sys.executable, "-c", "from sawtooth.cli import main; main()", *TestTheCommand.PATH, "--", "bash"]
+        child, terminal = pty.fork()
+        if child == 0:
+            os.chdir(tmp_path)
+            os.execv(command[0], command)
+        os.write(terminal, b"echo $(hostname) $((6 * 7)); exit 4\n")
+        shown = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(terminal, 1 << 16):
+                shown += piece
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        assert b"client 42\r\n" in shown
 
 
 def test_datagrams_are_counted_by_host(kernel: object) -> None:

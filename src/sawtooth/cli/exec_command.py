@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,9 +31,13 @@ if TYPE_CHECKING:
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.testbed.program_output import Output
+    from sawtooth.testbed.pseudo_terminal import Terminal
 
 _ROW = ("cc", "seed", "status", "seconds")
 """Columns of every table of several runs."""
+_SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
+"""Alone and on a terminal, they get it."""
+_FOR_A_PERSON = "1 h"
 _SHOWN = 10
 """Maximum number of connections in the summary."""
 
@@ -145,6 +151,8 @@ def exec_(
         fix = "put it after two dashes: sawtooth exec --rate ... -- curl http://server:8000/"
         raise InputError("bad-usage", "there is no command", field="COMMAND", fix=fix)
     given = {name: value for name, value in path.items() if value is not None}
+    if duration is None and file is None and _is_shell_of_a_person(words):
+        duration = _FOR_A_PERSON
     scenario = _scenario(file, given, settings, duration, seed)
     mine = {"collect": collect, "files": see, "measure": _measures(measure), "memory": memory}
     scenario = _with_programs(scenario, server, ready, server_on, {"host": on, "command": words, **mine})
@@ -162,9 +170,10 @@ def exec_(
         _table(context, scenario, chosen, cc, numbers, jobs, as_json)
         return
     scenario = scenario.set({"host.cc": cc[0]} if cc else {})
-    with Bar("exec", 1, quiet=is_quiet() or is_answered_on_a_terminal()) as bar:
-        printer = None if as_json else _Printer(len(scenario.programs) - 1)
-        run = _engine(chosen, printer).run(scenario, progress=bar.show)
+    quiet = is_quiet() or is_answered_on_a_terminal()
+    with Bar("exec", 1, quiet=quiet) as bar, _terminal(words, as_json) as terminal:
+        printer = None if as_json else _Printer(len(scenario.programs) - 1, raw=terminal is not None)
+        run = _engine(chosen, printer, terminal).run(scenario, progress=bar.show)
     if out is not None:
         run.save(Path(out))
     programs = finished(run)
@@ -181,12 +190,44 @@ def exec_(
     context.exit(programs[-1].exit_status)
 
 
-def _engine(chosen: Engine, output: Output | None) -> Engine:
+@contextlib.contextmanager
+def _terminal(words: Sequence[str], as_json: bool) -> Iterator[Terminal | None]:
+    """This terminal, for a shell that is given alone: its keys go to the shell as they are."""
+    if as_json or not _is_shell_of_a_person(words):
+        yield None
+        return
+    import select
+    import termios
+    import tty
+
+    from sawtooth.testbed.pseudo_terminal import Terminal
+
+    keyboard = sys.stdin.fileno()
+
+    def typed() -> bytes:
+        return os.read(keyboard, 1 << 16) if select.select([keyboard], [], [], 0)[0] else b""
+
+    before = termios.tcgetattr(keyboard)
+    size = os.get_terminal_size()
+    try:
+        # What was typed already is kept.
+        tty.setraw(keyboard, termios.TCSADRAIN)
+        yield Terminal(size.lines, size.columns, os.environ.get("TERM", "dumb"), typed)
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+
+
+def _is_shell_of_a_person(words: Sequence[str]) -> bool:
+    is_typed = sys.stdin is not None and sys.stdin.isatty() and is_answered_on_a_terminal()
+    return len(words) == 1 and Path(words[0]).name in _SHELLS and is_typed
+
+
+def _engine(chosen: Engine, output: Output | None, terminal: Terminal | None) -> Engine:
     """The one that passes on what programs print; one that runs none says so itself."""
     from sawtooth.engines.kernel import Kernel
     from sawtooth.engines.netns import Netns
 
-    return replace(chosen, output=output) if isinstance(chosen, (Kernel, Netns)) else chosen
+    return replace(chosen, output=output, terminal=terminal) if isinstance(chosen, (Kernel, Netns)) else chosen
 
 
 def _scenario(
@@ -249,11 +290,17 @@ def _measures(given: tuple[str, ...]) -> dict[str, str]:
 class _Printer:
     """Prints the command's output as it arrives; the servers' output is not printed."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, raw: bool) -> None:
+        """``raw``: to a terminal that is the command's own, with its control characters."""
         self._number = number
+        self._raw = raw
 
     def __call__(self, number: int, stdout: bytes, stderr: bytes) -> None:
-        if number == self._number:
+        if number != self._number:
+            return
+        if self._raw:
+            os.write(1, stdout)
+        else:
             pass_on(stdout, stderr)
 
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.compiled import Compiled
     from sawtooth.testbed.program_output import Output
+    from sawtooth.testbed.pseudo_terminal import Terminal
 
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
 PREFIX = "st-1-0-"
-_LOOK_S = 0.25
+_LOOK_S, _TYPING_S = 0.1, 0.02
+"""Seconds between two looks at a guest, and while a person types."""
 _DUALPI2_SINCE = (6, 17)
 
 
@@ -45,6 +47,8 @@ class Kernel:
     name: str = "kernel"
     output: Output | None = None
     """Called with what programs print, as it comes."""
+    terminal: Terminal | None = None
+    """For the last program: a person's."""
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Kernel:
         """This engine with captures."""
@@ -65,6 +69,7 @@ class Kernel:
         from sawtooth import programs
         from sawtooth.testbed import outcome
         from sawtooth.testbed.program_output import Printed
+        from sawtooth.testbed.pseudo_terminal import Keys
         from sawtooth.testbed.target_kernel import Place
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -77,6 +82,7 @@ class Kernel:
             if stop is not None and stop():
                 fix = "run it again"
                 raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+            keys.pass_on()
             printed.show()
             if progress is not None:
                 progress(outcome.progress(share))
@@ -85,8 +91,10 @@ class Kernel:
         with directory() as own:
             share = own / "share"
             share.mkdir()
-            printed = Printed(share, scenario, self.output)
+            printed, keys = Printed(share, scenario, self.output), Keys(share, self.terminal)
             order = programs.order(scenario, _kernel(compiled).own)
+            if self.terminal is not None:
+                self.terminal.give(order)
             outcome.prepare(
                 share,
                 compiled,
@@ -98,7 +106,8 @@ class Kernel:
                 programs=order,
             )
             memory = f"{programs.memory(scenario) >> 20}M" if order else MEMORY
-            meta = boot(share, compiled, look, memory=memory, places=programs.places(scenario))
+            look_s = _LOOK_S if self.terminal is None else _TYPING_S
+            meta = boot(share, compiled, look, look_s, memory=memory, places=programs.places(scenario))
             printed.show()
             meta["wall_s"] = time.perf_counter() - begun
             result = outcome.run(share, scenario, self.name, meta, called=called)
@@ -143,6 +152,7 @@ def boot(
     share: Path,
     compiled: Compiled,
     look: Callable[[], None],
+    look_s: float = _LOOK_S,
     *,
     memory: str = MEMORY,
     places: Sequence[Path] = (),
@@ -159,7 +169,7 @@ def boot(
     with _room(memory, look), processor() as cpu:
         guest = Guest(found, cpu=cpu, memory=memory, seed=compiled.seed, words=_words(compiled))
         command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
-        ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, places=places)
+        ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, poll_s=look_s, places=places)
     outcome.check(share, ended.exit_code)
     return {"kernel": found.describe(), "cpu_s": ended.cpu_s}
 

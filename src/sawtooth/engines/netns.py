@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.testbed.program_output import Output
+    from sawtooth.testbed.pseudo_terminal import Terminal
 
 _POLL_S = 0.1
 _GROUP_END_S = 5.0
@@ -39,6 +40,8 @@ class Netns:
     name: str = "netns"
     output: Output | None = None
     """Called with what programs print, as it comes."""
+    terminal: Terminal | None = None
+    """For the last program: a person's."""
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Netns:
         """This engine with captures."""
@@ -65,6 +68,7 @@ class Netns:
         from sawtooth.testbed.names import prefix
         from sawtooth.testbed.plan import build
         from sawtooth.testbed.program_output import Printed
+        from sawtooth.testbed.pseudo_terminal import Keys
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
@@ -77,10 +81,17 @@ class Netns:
         with run_directory() as directory:
             compiled, traffic = scenario.compile(), programs.traffic(scenario)
             order = programs.order(scenario)
+            if self.terminal is not None:
+                self.terminal.give(order)
             outcome.prepare(directory, compiled, place, own, traffic=traffic, capture=captured, programs=order)
-            printed = Printed(directory, scenario, self.output)
+            printed, keys = Printed(directory, scenario, self.output), Keys(directory, self.terminal)
+
+            def look() -> None:
+                keys.pass_on()
+                printed.show()
+
             try:
-                _measure(directory, scenario.duration.seconds, printed.show, progress, stop)
+                _measure(directory, scenario.duration.seconds, look, progress, stop)
             finally:
                 remove(names)
             printed.show()

@@ -72,6 +72,7 @@ class Guest:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         poll: Callable[[], None] | None = None,
+        poll_s: float = _POLL_S,
         places: Sequence[Path] = (),
     ) -> GuestResult:
         """Boot, run ``argv`` as the guest's root, and power off.
@@ -79,7 +80,7 @@ class Guest:
         The guest sees the host's files read-only. ``share`` is writable, at ``SHARE`` in the guest; the program's
         output goes to ``share``/stdout and ``share``/stderr. ``places`` are directories that the guest reaches under
         the same path as on the host, even below /tmp or in directories closed to others. ``timeout_s`` is wall time.
-        ``poll`` is called ten times per second; if it raises, the guest is ended. No process and no directory remains
+        ``poll`` is called every ``poll_s``; if it raises, the guest is ended. No process and no directory remains
         after this call, even if this process is killed.
 
         Raises SawtoothError ``guest-timeout``, or ``guest-failed`` if the program did not run to its end.
@@ -92,7 +93,7 @@ class Guest:
         begun = time.monotonic()
         with tempdirs.directory() as directory:
             self._fill(directory, argv, env or {})
-            ended = self._keep(directory, share, timeout_s, poll, places)
+            ended = self._keep(directory, share, timeout_s, poll, poll_s, places)
             console = _tail(directory / "console")
         wall_s = time.monotonic() - begun
         if ended["timeout"]:
@@ -146,6 +147,7 @@ class Guest:
         share: Path,
         timeout_s: float,
         poll: Callable[[], None] | None,
+        poll_s: float,
         places: Sequence[Path],
     ) -> dict[str, float]:
         """Run the kernel under a keeper process, which cleans up even when this process is killed."""
@@ -173,7 +175,7 @@ class Guest:
             try:
                 while process.poll() is None:
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(_POLL_S)
+                        process.wait(poll_s)
                     if poll is not None:
                         poll()
             except BaseException:

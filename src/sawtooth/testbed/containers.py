@@ -14,8 +14,11 @@ import signal
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
+
+from sawtooth.testbed import pseudo_terminal
 
 FILES_BYTES = 512 << 20
 """Most bytes that a host's programs may write in total; also the longest file."""
@@ -76,9 +79,11 @@ class Container:
         environment: Mapping[str, str],
         directory: str,
         files: tuple[Path, Path, Path],
+        terminal: tuple[int, int] | None = None,
     ) -> Started:
         """Starts a program; ``files`` are its standard input, output and error. A program that cannot be started exits
-        with 127 and a message on standard error."""
+        with 127 and a message on standard error. ``terminal``: rows and columns of a pseudo-terminal for all three,
+        whose keys come from files next to the output."""
         group = _group(f"program-{number}")
         ready, told = os.pipe()
         watcher = os.fork()
@@ -86,7 +91,7 @@ class Container:
             os.close(ready)
             status = -1
             try:
-                status = self._run(group, words, environment, directory, files)
+                status = self._run(group, words, environment, directory, files, terminal)
             finally:
                 os.write(told, str(status).encode())
                 os._exit(0)
@@ -100,11 +105,15 @@ class Container:
         environment: Mapping[str, str],
         directory: str,
         files: tuple[Path, Path, Path],
+        terminal: tuple[int, int] | None,
     ) -> int:
         """In a separate process: enters the container, runs the program, waits. Returns the status of wait(2)."""
         _end_with_parent()
         if group is not None:
             (group / "cgroup.procs").write_text(str(os.getpid()))
+        if terminal is not None:
+            execute = partial(_execute, words, environment, directory)
+            return pseudo_terminal.run(self.enter, execute, terminal, files[1].parent, files[1])
         modes = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for number, (path, mode) in enumerate(zip(files, modes, strict=True)):
             opened = os.open(path, mode, 0o644)
@@ -113,6 +122,7 @@ class Container:
         self.enter()
         child = os.fork()
         if child == 0:
+            os.setsid()
             _execute(words, environment, directory)
         return os.waitpid(child, 0)[1]
 
@@ -307,7 +317,6 @@ def _devices(where: Path) -> None:
 
 def _execute(words: Sequence[str], environment: Mapping[str, str], directory: str) -> NoReturn:
     try:
-        os.setsid()
         os.chdir(directory)
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILES_BYTES, FILES_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

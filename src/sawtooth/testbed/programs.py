@@ -153,6 +153,7 @@ class Supervisor:
             environment=about["environment"],
             directory=about["directory"],
             files=program.files,
+            terminal=about.get("terminal"),
         )
         self._selector.register(program.started.told, selectors.EVENT_READ, program)
 
