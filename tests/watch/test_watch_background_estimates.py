@@ -9,7 +9,7 @@ import pytest
 
 from sawtooth.watch import Connection, Look, Watcher
 from sawtooth.watch.background_estimates import awaited
-from sawtooth.watch.expected import Expectations, Expected, why_not
+from sawtooth.watch.expected import Expectations, Expected, Pending, why_not
 from sawtooth.watch.watcher import Seen
 from sawtooth.whatif import Observed
 from tests.watch.test_watch import SENT, Fields, look, message
@@ -45,10 +45,9 @@ class Answering(Expectations):
         super().ask(shown)
 
     def of(self, one: Connection) -> Expected:
-        speaks = why_not(one)
-        if speaks is not None:
-            return Expected(reason=speaks)
-        return Expected(reason="being simulated") if self.left > 0 else Expected(test="fitted")
+        if (hindrance := why_not(one)) is not None:
+            return hindrance
+        return Expected(pending=Pending.RUNNING) if self.left > 0 else Expected(test="fitted")
 
     def _submit(self, seen: Observed) -> Future[Expected]:
         self.asked.append(seen)

@@ -11,7 +11,6 @@ from sawtooth.watch.expected import Expectations, why_not
 from sawtooth.watch.watcher import Seen
 
 _LOOK_AGAIN_S = 0.1
-_SOON = ("not yet", "being")
 
 
 def awaited(
@@ -33,7 +32,7 @@ def awaited(
             if why_not(one) is not None and cookie in now:
                 held[cookie] = now[cookie]
         expectations.ask(held.values())
-        waits = any(cookie in now and (why_not(one) or "").startswith("not yet") for cookie, one in held.items())
+        waits = any(cookie in now and (told := why_not(one)) and told.pending for cookie, one in held.items())
         if not waits or time.monotonic() > until:
             break
     while _pending(held.values(), expectations) and time.monotonic() < until:
@@ -43,5 +42,4 @@ def awaited(
 
 
 def _pending(held: Iterable[Connection], expectations: Expectations) -> bool:
-    answers = (expectations.of(one).reason or "" for one in held if why_not(one) is None)
-    return any(reason.startswith(_SOON) for reason in answers)
+    return any(expectations.of(one).pending for one in held if why_not(one) is None)

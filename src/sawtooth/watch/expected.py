@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from enum import Enum
 from multiprocessing import get_context
 from types import TracebackType
 from typing import Any
@@ -48,7 +49,6 @@ MOST = 256
 HELD = {
     "application": "application-limited: the network is not the limit",
     "idle": "idle: nothing was sent",
-    "unknown": "not yet: needs two samples",
     "pacing": "paced by its application: the network is not the limit",
 }
 
@@ -64,14 +64,22 @@ class Range:
     high_bps: float | None
 
 
+class Pending(Enum):
+    """Why an estimate may still come, in the words of the live view."""
+
+    WAITING = "not yet"
+    RUNNING = "being simulated"
+
+
 @dataclass(frozen=True)
 class Expected:
     """An estimate. ``lossless``: the same congestion control on the same path without its random loss. ``controls``:
     each congestion control on the same path. ``test``: the verdict of the self-test. If there is no estimate,
-    ``reason`` says why, in a sentence.
+    ``reason`` says why, in a sentence, and ``pending`` whether one may still come.
     """
 
     reason: str | None = None
+    pending: Pending | None = None
     lossless: Range | None = None
     controls: tuple[Range, ...] = ()
     test: str | None = None
@@ -80,20 +88,26 @@ class Expected:
     def describe(self) -> dict[str, Any]:
         """The estimate as JSON values."""
         told = asdict(self)
-        del told["at_s"]
+        del told["at_s"], told["pending"]
         return told
 
 
-def why_not(one: Connection) -> str | None:
-    """The reason why a connection cannot be estimated; None if it can."""
+def _waiting(what: str) -> Expected:
+    return Expected(f"{Pending.WAITING.value}: {what}", Pending.WAITING)
+
+
+def why_not(one: Connection) -> Expected | None:
+    """Why a connection cannot be estimated, or not yet; None if it can."""
     if one.limit in HELD:
-        return HELD[one.limit]
+        return Expected(HELD[one.limit])
+    if one.limit == "unknown":
+        return _waiting("needs two samples")
     if one.window_s is None or one.window_s < SHORTEST_S:
-        return f"not yet: needs {SHORTEST_S:g} s of samples"
+        return _waiting(f"needs {SHORTEST_S:g} s of samples")
     if one.cc not in CONTROLS:
-        return f"the simulator has no {one.cc}"
+        return Expected(f"the simulator has no {one.cc}")
     if max(one.delivery_bps or 0, one.mean_bps or 0) > FASTEST_BPS:
-        return "too fast to simulate live: use sawtooth whatif"
+        return Expected("too fast to simulate live: use sawtooth whatif")
     return None
 
 
@@ -212,13 +226,13 @@ class Expectations:
 
     def of(self, one: Connection) -> Expected:
         """What is known now: the estimate, or the reason why there is none."""
-        speaks = why_not(one)
-        if speaks is not None:
-            return Expected(reason=speaks)
+        if (hindrance := why_not(one)) is not None:
+            return hindrance
         if (known := self._known.get(one.cookie)) is not None:
             return known
-        now = self._running is not None and self._running[0] == one.cookie
-        return Expected(reason="being simulated" if now else "not yet: other connections come first")
+        if self._running is not None and self._running[0] == one.cookie:
+            return Expected(Pending.RUNNING.value, Pending.RUNNING)
+        return _waiting("other connections come first")
 
     def ask(self, shown: Iterable[Connection]) -> None:
         """Collect finished estimates, and start the simulation of the first of ``shown`` that has none or an old

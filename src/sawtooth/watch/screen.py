@@ -29,7 +29,6 @@ TICK_S = 0.1
 """Seconds between checks whether the next look of a recording is due."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WITHOUT = "without loss"
-_SOON = ("being simulated", "not yet")
 
 
 class Screen(App[None]):
@@ -163,7 +162,7 @@ class Screen(App[None]):
         if told.lossless is not None:
             return shortly(told.lossless)
         # If the limit is not the network, it is shown in the next column. The details show all reasons.
-        return next((word for word in _SOON if (told.reason or "").startswith(word)), "-")
+        return told.pending.value if told.pending else "-"
 
     def _chosen(self) -> str | None:
         table = self.query_one(DataTable)
