@@ -28,7 +28,7 @@ from sawtooth.programs.measure import value_of
 from sawtooth.report import write_report
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study, run_study, terminal
-from sawtooth.testbed.pseudo_terminal import Terminal
+from sawtooth.testbed.pseudo_terminal import Keys, Terminal
 from sawtooth.testing import network
 
 SERVER = "head -c 1000000 /dev/zero > file; exec python3 -m http.server 8000"
@@ -201,6 +201,18 @@ class TestAShellOnATerminal:
             assert wanted in shown
         assert shell.seconds is not None
         assert 5 < shell.seconds < 60
+
+    def test_keys_go_nowhere_else(self, tmp_path: Path) -> None:
+        share, outside = tmp_path / "share", tmp_path / "outside"
+        share.mkdir()
+        outside.write_text("mine")
+        (share / "typing").symlink_to(outside)
+        (share / "typed-1").mkdir()
+        keys = Keys(share, Terminal(30, 90, "xterm", lambda: b"secret"))
+        for _ in range(3):
+            keys.pass_on()
+        assert outside.read_text() == "mine"
+        assert [(share / f"typed-{number}").read_bytes() for number in (0, 2)] == [b"secret", b"secret"]
 
     def test_is_what_a_person_gets_who_types_no_more_than_a_shell(self, kernel: object, tmp_path: Path) -> None:
         command = [sys.executable, "-c", "from sawtooth.cli import main; main()", *TestTheCommand.PATH, "--", "bash"]

@@ -60,9 +60,10 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
             measured[name] = _measured(Finished.of(found), place, field, is_server=program.ready is not None)
     programs = pd.DataFrame(rows).astype({"start_s": "float64", "end_s": "float64", "status": "Int64"})
     groups = {one["group"]: compiled.programs[number] for number, one in enumerate(told["programs"]) if one["group"]}
+    # By index, so that what is no table of numbers is a TypeError.
     udp = [
-        {"host": names[host], **{ours: one[kernels] for ours, kernels in _UDP.items()}}
-        for host, one in told["udp"].items()
+        {"host": names[host], **{ours: int(told["udp"][host][kernels]) for ours, kernels in _UDP.items()}}
+        for host in told["udp"]
     ]
     tables = {
         "programs": programs,

@@ -7,6 +7,7 @@ each of which costs about as long in real time.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
@@ -50,8 +51,14 @@ class Keys:
         """What was typed since."""
         if self._terminal is not None and (typed := self._terminal.typed()):
             whole = self._share / "typing"
-            whole.write_bytes(typed)
-            whole.rename(self._share / f"typed-{self._number}")
+            # A program that is root of a guest may lay a link or a directory there: then keys are lost, nothing else.
+            with contextlib.suppress(OSError):
+                whole.unlink(missing_ok=True)
+                with os.fdopen(
+                    os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb"
+                ) as file:
+                    file.write(typed)
+                whole.rename(self._share / f"typed-{self._number}")
             self._number += 1
 
 
