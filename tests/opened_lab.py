@@ -37,8 +37,16 @@ class Opened:
             " && location.hash.slice(1) === document.body.dataset.finished"
         )
 
+    def more(self) -> None:
+        """Opens the fields that are under "More"."""
+        if self.page.get_attribute("#more", "open") is None:
+            self.page.locator("#more > summary").click()
+
     def set(self, label: str, text: str) -> None:
-        self.page.get_by_label(label, exact=True).fill(text)
+        field = self.page.get_by_label(label, exact=True)
+        if not field.is_visible():
+            self.more()
+        field.fill(text)
 
     @property
     def sentence(self) -> str:

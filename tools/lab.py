@@ -42,8 +42,8 @@ def build(site: Path) -> None:
     # Remove comments, because some contain host names. The full licences are at the start of the file.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]
     subprocess.run([*bundle, "--minify", known, *told, f"--outdir={site}", *pages], check=True)
-    for page in ("index.html", "results.html"):
-        shutil.copy(WEB / "lab" / page, site)
+    for file in ("index.html", "results.html", "preview.png"):
+        shutil.copy(WEB / "lab" / file, site)
 
 
 def for_node(directory: Path) -> None:

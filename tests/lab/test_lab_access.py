@@ -94,6 +94,8 @@ def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen
       return [name.trim(), rim && bottom > 0 && top < innerHeight && !hidden];
     }"""
     reached: list[str] = []
+    opened.more()
+    opened.page.evaluate("document.activeElement.blur()")
     while not reached or not reached[-1].startswith("Goodput"):
         opened.page.keyboard.press("Tab")
         name, seen = opened.page.evaluate(where)

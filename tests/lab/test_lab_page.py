@@ -175,6 +175,7 @@ def test_a_flow_that_comes_late_is_told_by_the_time_that_it_was_there(page: Open
 def test_the_queue_s_field_is_its_kind_s_limit(page: Opened) -> None:
     kind, limit = page.page.get_by_label("Kind of queue"), page.page.get_by_label("Queue", exact=True)
     asked = "() => JSON.parse(decodeURIComponent(document.body.dataset.finished)).path.queue"
+    page.more()
     limit.fill("3 bdp")
     kind.select_option("fq_codel")
     assert (limit.input_value(), limit.get_attribute("placeholder")) == ("", "10240 packets")

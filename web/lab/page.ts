@@ -14,6 +14,9 @@ import { Heavy, packets } from "./heavy";
 import { HostEcn } from "./hostecn";
 import { Language } from "./language";
 import { module } from "./module";
+import { Opening } from "./opening/opening";
+import { sharing } from "./opening/share";
+import { STEPS } from "./opening/steps";
 import * as permalink from "./permalink";
 import { InputError, words as inWords } from "./problem";
 import { NativeSwitch } from "./nativeswitch";
@@ -30,6 +33,8 @@ import { Sweep } from "./sweep";
 import { Understand } from "./understand/view";
 import { warnings } from "./warnings";
 
+/** Fields that are always in sight; the others are under "More". */
+const FIRST = 3;
 /** So long after the last change the background sweep begins, and the address is written. */
 const QUIET_MS = 700;
 /** Rows of a running simulation are drawn so often. */
@@ -82,17 +87,37 @@ async function main(): Promise<void> {
   const queue = new QueueFields(language, slider["queue"]!, (changed, moving) => edit("path.queue", changed, moving));
   const ecn = new HostEcn((changed) => edit("host.ecn", changed));
   const flows = new Flows(language, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
-  const before = fields.findIndex(({ told }) => told.field === "path.reverse_rate");
   const roots = fields.map(({ root }) => root);
-  at("fields").append(...roots.slice(0, before), ...queue.roots, ecn.root, ...roots.slice(before));
+  at("fields").append(...roots.slice(0, FIRST));
+  at("more-fields").append(...queue.roots, ecn.root, ...roots.slice(FIRST));
   at("flows").append(flows.root);
   presets();
   taking();
   at<HTMLInputElement>("alone").addEventListener("change", () => ask({ ...question, alone: at<HTMLInputElement>("alone").checked }));
   addEventListener("hashchange", () => {
     const linked = followed();
-    if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
+    opening.step(permalink.view(location.hash).step);
+    if (linked === undefined) return;
+    if (permalink.written(linked) !== permalink.written(question)) ask(linked, true);
+    else if (document.body.dataset["finished"] !== undefined) document.body.dataset["finished"] = addressed();
   });
+  const story = PRESETS[0]!.question;
+  const opening = new Opening(
+    slider["loss"]!,
+    (text) => edit("path.loss", text, true),
+    (step) => `#${permalink.short({ ...story, scenario: { ...story.scenario, path: { ...story.scenario.path, loss: STEPS[step - 1]!.loss } } }, { step })}`,
+  );
+  sharing(() => {
+    const { step } = permalink.view(location.hash);
+    const link = (embed: boolean): string => `${location.href.split("#")[0]}#${permalink.short(question, { ...(step ? { step } : {}), ...(embed ? { embed } : {}) })}`;
+    const { path = {}, duration = DEFAULTS.duration } = question.scenario;
+    const { rate, rtt, loss } = { ...DEFAULTS.path, ...path };
+    const settings = `${rate}, ${rtt} round trip, ${loss} loss, ${duration}; simulated by sawtooth`;
+    return { link: link(false), embed: link(true), title: opening.title, settings, paths: opening.drawn, window: opening.window };
+  });
+  at("story-lab").addEventListener("click", () => at("ask").scrollIntoView());
+  if (location.hash === "") opening.guess();
+  document.body.classList.toggle("embed", permalink.view(location.hash).embed === true);
   const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
   new Drop(language, (path) => tryPath(path));
   const linked = followed();
@@ -140,6 +165,7 @@ async function main(): Promise<void> {
       return;
     }
     refused(undefined);
+    opening.changed(asked, question.scenario.path?.loss ?? DEFAULTS.path.loss, permalink.asks(location.hash, question) ? permalink.view(location.hash).step : undefined);
     at("warnings").textContent = warnings(asked).join(" ");
     const elsewhere = native.wanted(asked, packets(asked));
     const tooHeavy = heavy.words(asked, elsewhere !== undefined);
@@ -155,12 +181,17 @@ async function main(): Promise<void> {
     }
     quiet = setTimeout(() => {
       still = true;
-      const hash = `#${permalink.written(question)}`;
+      const hash = `#${addressed()}`;
       // An address that asks this, written by hand, is not one to go back to.
       if (!damaged && (location.hash === "" || permalink.asks(location.hash, question))) history.replaceState(null, "", hash);
       else if (!damaged && location.hash !== hash) history.pushState(null, "", hash);
       background();
     }, QUIET_MS);
+  }
+
+  /** A short link stays as it was written. */
+  function addressed(): string {
+    return permalink.isShort(location.hash) && permalink.asks(location.hash, question) ? location.hash.slice(1) : permalink.written(question);
   }
 
   /** What is computed beside it takes no processor from it. */
@@ -219,6 +250,7 @@ async function main(): Promise<void> {
     }
     queue.set(all["queue"] as never, whole);
     ecn.set(scenario.host?.ecn);
+    if (whole && (scenario.host?.ecn !== undefined || ["queue", "ack_loss", "reverse_rate"].some((name) => name in path))) at<HTMLDetailsElement>("more").open = true;
     flows.set(given);
     at<HTMLInputElement>("alone").checked = alone;
     const chosen = preset(question);
@@ -241,6 +273,7 @@ async function main(): Promise<void> {
     found ||= of("host.ecn");
     ecn.tell(of("host.ecn") ? words : undefined);
     const flow = /^flows\.(\d+)(?:\.(\w+))?/.exec(error?.field ?? "");
+    if (document.querySelector("#more [aria-invalid]") !== null) at<HTMLDetailsElement>("more").open = true;
     flows.tell(flow === null ? -1 : Number(flow[1]), words ?? "", flow?.[2]);
     if (error !== undefined && !found && flow === null) wrong(`${error.field ?? "scenario"}: ${words}`);
     else at("wrong").hidden = true;
@@ -252,6 +285,7 @@ async function main(): Promise<void> {
     if (of !== asked) return;
     for (const figure of figures(of, runs)) show(figure.name, at("figures"), () => figure);
     const rows = summary(of, runs);
+    opening.shown(of, runs, rows, finished);
     table(of, rows);
     running.reached(Math.min(...runs.map(({ nowS }) => nowS)), of.durationS);
     if (finished) {
@@ -262,7 +296,7 @@ async function main(): Promise<void> {
       understand.answered(of, runs);
       whenIdle(() => understand.prepare());
       tell(sentence(of, rows));
-      document.body.dataset["finished"] = permalink.written(of.question);
+      document.body.dataset["finished"] = addressed();
       edited();
     }
   }

@@ -1,6 +1,7 @@
 // A link to the page holds the whole question, after the number sign: nothing of it is sent to any server.
 
 import type { Question } from "./asked";
+import { PRESETS } from "./presets";
 import { InputError } from "./problem";
 import { shaped, type Scenario } from "./scenario";
 
@@ -10,9 +11,72 @@ const LONGEST = 20_000;
  *  for the link; brackets, quotes, stars and tildes would end it there, or mean something. */
 export function written({ scenario, alone }: Question): string {
   const { interval: _, ...told } = scenario;
-  const encoded = encodeURIComponent(JSON.stringify(alone ? { ...told, alone } : told));
-  const escaped = (one: string): string => `%${one.charCodeAt(0).toString(16).toUpperCase()}`;
-  return encoded.replace(/%(2C|3A|2F)/g, (one) => decodeURIComponent(one)).replace(/[!'()*~]/g, escaped);
+  return escaped(JSON.stringify(alone ? { ...told, alone } : told));
+}
+
+/** Of the short form: quantities of the path, and the duration where it is not this one. */
+const PATH = ["rate", "rtt", "loss", "ack_loss", "reverse_rate", "queue"] as const;
+const DURATION = "10 s";
+const KEYS = ["cc", ...PATH, "duration", "together", "step", "view"];
+
+/** How it is shown: a step of the story, and for other pages the story only. */
+export interface View {
+  step?: number;
+  embed?: true;
+}
+
+/** The short form, "cc=cubic,bbr&rate=100Mbit/s&rtt=20ms&loss=1%25", where it holds all of the question; else the one that does. */
+export function short(asked: Question, { step, embed }: View = {}): string {
+  const { scenario, alone } = asked;
+  const { path = {}, flows = [], duration = DURATION } = scenario;
+  const parts: [string, unknown][] = [["cc", flows.map(({ cc }) => cc).join(",")]];
+  for (const key of PATH) if (path[key] !== undefined) parts.push([key, path[key]]);
+  if (duration !== DURATION) parts.push(["duration", duration]);
+  if (!alone) parts.push(["together", "1"]);
+  const plain = parts.map(([key, value]) => `${key}=${escaped(String(value).replaceAll(" ", ""))}`).join("&");
+  try {
+    if (written(fromShort(plain).question) !== written(named(asked))) return written(asked);
+  } catch {
+    return written(asked);
+  }
+  return `${plain}${step === undefined ? "" : `&step=${step}`}${embed ? "&view=embed" : ""}`;
+}
+
+export function isShort(hash: string): boolean {
+  return /^#?[a-z_]+=/.test(hash);
+}
+
+/** How an address has it shown; of one that is damaged nothing is known. */
+export function view(hash: string): View {
+  try {
+    return isShort(hash) ? fromShort(hash.replace(/^#/, "")).view : {};
+  } catch {
+    return {};
+  }
+}
+
+function fromShort(text: string): { question: Question; view: View } {
+  const given = new Map<string, string>();
+  for (const part of text.split("&")) {
+    const [key, value] = [part.split("=", 1)[0]!, part.slice(part.indexOf("=") + 1)];
+    const fix = `a link has ${KEYS.join(", ")}, each once`;
+    if (!KEYS.includes(key) || given.has(key)) throw new InputError("bad-link", `"${key}" is ${given.has(key) ? "there twice" : "no part of a link"}`, fix);
+    given.set(key, decoded(value).replace(/^([\d.]+)([A-Za-z])/, "$1 $2"));
+  }
+  const path = Object.fromEntries(PATH.flatMap((key) => (given.has(key) ? [[key, given.get(key)!]] : [])));
+  const flows = (given.get("cc") ?? "cubic").split(",").map((cc) => ({ cc }));
+  const question = named({ scenario: { duration: given.get("duration") ?? DURATION, path, flows } as Scenario, alone: !given.has("together") });
+  const step = Number(given.get("step") ?? NaN);
+  return { question, view: { ...([1, 2, 3].includes(step) ? { step } : {}), ...(given.get("view") === "embed" ? { embed: true } : {}) } };
+}
+
+/** A preset has its name, whoever wrote it. */
+function named({ scenario: { name: _, interval: __, ...scenario }, alone }: Question): Question {
+  const same = PRESETS.find(({ question }) => {
+    const { name: ___, ...other } = question.scenario;
+    return question.alone === alone && JSON.stringify(other) === JSON.stringify(scenario);
+  });
+  return same?.question ?? { scenario, alone };
 }
 
 /** None of an address without one. Raises InputError of what this page did not make; what its fields hold is looked at when it is compiled. */
@@ -22,6 +86,7 @@ export function question(hash: string): Question | undefined {
   if (text.length > LONGEST) {
     throw new InputError("bad-link", `it has ${text.length} characters, and at most ${LONGEST} are read`, "open the scenario as a file instead");
   }
+  if (isShort(text)) return fromShort(text).question;
   const { alone, ...scenario } = shaped(parsed(text)) as Scenario & { alone?: unknown };
   return { scenario, alone: alone === true };
 }
@@ -36,21 +101,32 @@ export function asks(hash: string, asked: Question): boolean {
   }
 }
 
-function parsed(text: string): unknown {
-  const fix = "ask for it again, or start from what is shown";
-  let plain: string;
+function escaped(text: string): string {
+  const one = (letter: string): string => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(text)
+    .replace(/%(2C|3A|2F)/g, (code) => decodeURIComponent(code))
+    .replace(/[!'()*~]/g, one);
+}
+
+const FIX = "ask for it again, or start from what is shown";
+
+function decoded(text: string): string {
   try {
-    plain = decodeURIComponent(text);
+    return decodeURIComponent(text);
   } catch {
-    throw new InputError("bad-link", 'a "%" in it is not followed by two digits, as if it were cut off', fix);
+    throw new InputError("bad-link", 'a "%" in it is not followed by two digits, as if it were cut off', FIX);
   }
+}
+
+function parsed(text: string): unknown {
+  const plain = decoded(text);
   const none = "what stands after its # is no question of this page";
   try {
     const told: unknown = JSON.parse(plain);
     if (typeof told === "object" && told !== null && !Array.isArray(told)) return told;
   } catch {
     const cut = plain.startsWith("{") && !plain.endsWith("}");
-    throw new InputError("bad-link", cut ? "it breaks off before its end" : none, fix);
+    throw new InputError("bad-link", cut ? "it breaks off before its end" : none, FIX);
   }
-  throw new InputError("bad-link", none, fix);
+  throw new InputError("bad-link", none, FIX);
 }

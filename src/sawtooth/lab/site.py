@@ -21,6 +21,7 @@ KINDS = {
     "capture.js": "text/javascript; charset=utf-8",
     "watcher.js": "text/javascript; charset=utf-8",
     "sawtooth.wasm": "application/wasm",
+    "preview.png": "image/png",
 }
 """All files of the page, with their content types."""
 SERVED = ("results.html", "results.js")

@@ -14,10 +14,10 @@ export interface Path {
   reverse: boolean;
 }
 
-const HEIGHT = 150;
 /** More than these on a way are thinned. */
 const MOST_DRAWN = 600;
 const LOST = "#d55e00";
+const LIT = "#e69f00";
 
 interface Seen {
   waiting: Packet[];
@@ -31,9 +31,10 @@ interface Seen {
 
 export class PathView {
   readonly root = document.createElement("figure");
-  private readonly canvas = document.createElement("canvas");
+  readonly canvas = document.createElement("canvas");
   private readonly caption = document.createElement("figcaption");
   private seen: Seen | undefined;
+  private lit: string | null = null;
   private readonly size = new ResizeObserver(() => this.draw());
   private readonly unturned = onTurn(() => this.draw());
 
@@ -56,6 +57,13 @@ export class PathView {
     this.size.disconnect();
     this.unturned();
     this.root.remove();
+  }
+
+  /** "queue", "loss", "link" or "acknowledgements" is lit; null: none. */
+  light(part: string | null): void {
+    if (this.lit === part) return;
+    this.lit = part;
+    this.draw();
   }
 
   /** As it was at `t`; what went no further is shown for so long. */
@@ -119,20 +127,19 @@ export class PathView {
   }
 
   private draw(): void {
-    const width = this.canvas.clientWidth;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
     if (width === 0) return;
     const ratio = devicePixelRatio || 1;
-    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== HEIGHT * ratio) {
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
-      this.canvas.height = HEIGHT * ratio;
+      this.canvas.height = Math.round(height * ratio);
     }
     const at = this.canvas.getContext("2d")!;
     at.setTransform(ratio, 0, 0, ratio, 0, 0);
-    at.clearRect(0, 0, width, HEIGHT);
+    at.clearRect(0, 0, width, height);
     const narrow = width < 480;
     const box = narrow ? 40 : 64;
-    const up = 52;
-    const down = 108;
+    const [up, down] = height < 130 ? [38, 80] : [52, 108];
     const queue = { left: box + (narrow ? 14 : 26), width: narrow ? 84 : 150, height: 30 };
     const loss = queue.left + queue.width + (narrow ? 16 : 28);
     const from = loss + (narrow ? 10 : 16);
@@ -140,6 +147,17 @@ export class PathView {
     at.font = `${narrow ? 11 : 12}px system-ui, sans-serif`;
     at.textAlign = "center";
     at.textBaseline = "middle";
+    const lit: Record<string, [number, number, number, number]> = {
+      queue: [queue.left - 5, up - 33, queue.width + 10, 66],
+      loss: [loss - 14, up - 33, 28, 66],
+      link: [from - 2, up - 33, to - from + 4, 52],
+      acknowledgements: [box, down - 12, to - box, 38],
+    };
+    const [left, top, wide, high] = lit[this.lit ?? ""] ?? [0, 0, 0, 0];
+    at.fillStyle = tint(LIT);
+    at.globalAlpha = 0.3;
+    at.fillRect(left, top, wide, high);
+    at.globalAlpha = 1;
     // Lines first: the way there, and the way back.
     at.strokeStyle = role("muted");
     at.lineWidth = 1;

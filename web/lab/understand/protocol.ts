@@ -7,6 +7,8 @@ export type Question =
   | { kind: "begin"; module: WebAssembly.Module }
   /** Watches these from begin to end, and tells what happened; forgets what it watched before. */
   | { kind: "watch"; number: number; runs: { json: string; durationNs: number }[] }
+  /** Has these to look at, and does not watch them. */
+  | { kind: "look"; number: number; runs: { json: string; durationNs: number }[] }
   /** Each packet's way between two times, of all runs; what is on its way at `fromNs` was sent up to `beforeNs` earlier. */
   | { kind: "ways"; number: number; fromNs: number; toNs: number; beforeNs: number }
   | { kind: "stop" }

@@ -12,16 +12,13 @@ import { colours } from "../figures";
 import type { RunLines } from "../series";
 import { table } from "./counts";
 import { KINDS, sentence, type Happening } from "./happenings";
-import { PathView, type Path } from "./pathview";
+import { Paths } from "./paths";
 import { Player } from "./player";
 import type { Answer, Question } from "./protocol";
 import { add, MOST_STEPS, story, told, type Story } from "./story";
 import { strip } from "./strip";
-import { Ways } from "./ways";
 import "./understand.css";
 
-/** Packets of a stretch that is simulated at once, about. */
-const STRETCH_PACKETS = 3_000;
 /** What is drawn when it happened, this part of a round trip long; when it is played, so many seconds of those who look. */
 const LINGER_ROUND_TRIPS = 0.1;
 const LINGER_S = 0.8;
@@ -41,13 +38,13 @@ export class Understand {
   private readonly stories = made("div", "stories");
   private readonly counts = made("div", "scroll");
   private readonly now = made("div", "now");
-  private readonly paths = made("div", "ways");
+  private readonly paths = new Paths((question) => this.post(question));
   private readonly figure = made("div", "");
   private readonly live = made("div", "unseen");
   private readonly player = new Player({
     moved: (t) => this.moved(t),
     step: (direction) => this.step(direction),
-    limit: (t) => this.limit(t),
+    limit: (t) => this.paths.limit(t),
   });
   private readonly member: Member = {
     show: () => {},
@@ -69,17 +66,8 @@ export class Understand {
   private given: { asked: Asked; runs: readonly RunLines[] } | undefined;
   private number = 0;
   private watched = false;
-  private waiting = false;
   private told: Story[] = [];
   private moments: Moment[] = [];
-  private ways: Ways[] = [];
-  private views: PathView[] = [];
-  private beforeS = 0.01;
-  private stretchS = 0.01;
-  private rttS = 0.02;
-  private tailDrop = true;
-  /** So many segments fill the path without a queue. */
-  private fills = 0;
 
   constructor(private readonly root: HTMLDetailsElement) {
     this.build();
@@ -142,7 +130,7 @@ export class Understand {
     group("time").leave(this.member);
     this.chart?.remove();
     this.chart = undefined;
-    this.shown([], []);
+    this.paths.clear();
     this.moments = [];
     this.told = [];
     this.place.remove();
@@ -154,27 +142,20 @@ export class Understand {
     for (const name of ["watched", "told", "drawn"]) delete this.root.dataset[name];
   }
 
-  /** Other paths in the place of those before. */
-  private shown(ways: Ways[], views: PathView[]): void {
-    for (const view of this.views) view.leave();
-    [this.ways, this.views] = [ways, views];
-    this.paths.replaceChildren(...views.map(({ root }) => root));
-  }
-
   /** What of it is always the same. */
   private build(): void {
     this.live.setAttribute("aria-live", "polite");
     this.counts.tabIndex = 0;
     this.counts.setAttribute("role", "region");
     this.counts.setAttribute("aria-label", "How often what happened");
-    this.paths.tabIndex = 0;
-    this.paths.setAttribute("role", "group");
-    this.paths.setAttribute("aria-label", "The path and its packets. Arrow keys go to what happened next or before, the space bar plays.");
-    this.paths.addEventListener("keydown", (event) => this.key(event));
+    this.paths.root.tabIndex = 0;
+    this.paths.root.setAttribute("role", "group");
+    this.paths.root.setAttribute("aria-label", "The path and its packets. Arrow keys go to what happened next or before, the space bar plays.");
+    this.paths.root.addEventListener("keydown", (event) => this.key(event));
     this.player.root.addEventListener("keydown", (event) => {
       if (event.target instanceof HTMLButtonElement && event.key !== " ") this.key(event);
     });
-    this.place.replaceChildren(this.state, this.stories, this.player.root, this.now, this.paths, this.figure, this.counts, this.live);
+    this.place.replaceChildren(this.state, this.stories, this.player.root, this.now, this.paths.root, this.figure, this.counts, this.live);
   }
 
   private key(event: KeyboardEvent): void {
@@ -187,7 +168,6 @@ export class Understand {
   private watch(): void {
     const { asked } = this.given!;
     this.number += 1;
-    this.waiting = false;
     this.say("Looking at what happened …");
     this.post({ kind: "watch", number: this.number, runs: asked.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
   }
@@ -206,13 +186,8 @@ export class Understand {
     else if (answer.number !== this.number || this.given === undefined) return;
     else if (answer.kind === "watched") this.happened(answer.run, answer.tables);
     else {
-      this.waiting = false;
-      answer.runs.forEach(({ tables, reachedNs }, run) => {
-        const ways = this.ways[run]!;
-        if (answer.anew) ways.clear(answer.sinceNs / 1e9);
-        ways.add(tables, reachedNs / 1e9);
-      });
-      this.want(this.player.t);
+      this.paths.heard(answer);
+      this.paths.want(this.player.t, this.number);
       this.picture();
     }
   }
@@ -224,18 +199,12 @@ export class Understand {
     if (run === 0) {
       this.told = names.map((name, flow) => story(name, flows[flow]!.cc));
       this.stories.replaceChildren();
-      const [first] = compiled.map(({ json }) => path(json));
-      this.tailDrop = first!.tailDrop;
-      this.rttS = Math.max(first!.thereS + first!.backS, (1514 * 8) / first!.rateBps, 1e-5);
-      const seen = lines.flatMap((one) => one.flows.map(({ rtt }) => longest(rtt.y.values) / 1e3));
-      this.beforeS = 1.5 * Math.max(this.rttS, ...seen) + 1e-3;
-      this.stretchS = Math.min(this.beforeS, (STRETCH_PACKETS * 1514 * 8) / first!.rateBps);
-      this.fills = Math.round((first!.rateBps * this.rttS) / 8 / 1514);
+      this.paths.measure(this.given!.asked, lines);
     }
     read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one));
     const colour = colours(flows);
     const of = alone ? [run] : names.map((_, flow) => flow);
-    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.fills, colour[flow]!)));
+    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!)));
     this.root.dataset["told"] = String(this.stories.childElementCount);
     if (run < compiled.length - 1) return;
     const first = flows.some(({ count }) => count > 1) ? " Of flows with several connections the first one is told." : "";
@@ -247,22 +216,15 @@ export class Understand {
 
   /** What happened, drawn and counted. */
   private drawn(): void {
-    const { alone, names, flows, durationS, compiled } = this.given!.asked;
+    const { durationS } = this.given!.asked;
     this.moments = moments(this.told);
-    const ways = compiled.map(() => new Ways());
-    const colour = colours(flows);
-    const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
-    const views = compiled.map(({ json }, run) => {
-      const of = (connection: number): string => colour[alone ? run : (owner[connection] ?? 0)]!;
-      return new PathView(alone ? names[run]! : names.join(", "), path(json), ways[run]!, of);
-    });
-    this.shown(ways, views);
+    this.paths.set(this.given!.asked);
     this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
     const figure = strip(this.told, durationS);
     if (this.chart === undefined) this.chart = draw(this.figure, figure);
     else this.chart.set(figure);
     this.watched = true;
-    this.player.set(durationS, this.rttS);
+    this.player.set(durationS, this.paths.rttS);
     // A place to begin with: where the first flow's window was cut, when all is under way.
     const cuts = this.moments.filter(({ flow, happenings }) => flow === 0 && happenings.some(({ kind }) => KINDS[kind]?.class === "less"));
     const start = cuts.find(({ t }) => t >= durationS / 2) ?? cuts[0] ?? this.moments[0];
@@ -287,12 +249,12 @@ export class Understand {
 
   private words({ flow, happenings }: Moment): string {
     const { name, cc } = this.told[flow]!;
-    return `${name}: ${happenings.map((one) => sentence(one, { cc, tailDrop: this.tailDrop })).join(" ")}`;
+    return `${name}: ${happenings.map((one) => sentence(one, { cc, tailDrop: this.paths.tailDrop })).join(" ")}`;
   }
 
   private moved(t: number): void {
     if (!this.watched) return;
-    this.want(t);
+    this.paths.want(t, this.number);
     this.sentences(t);
     this.picture();
     this.line();
@@ -334,40 +296,9 @@ export class Understand {
 
   private picture(): void {
     const { t } = this.player;
-    const linger = Math.max(LINGER_ROUND_TRIPS * this.rttS, this.player.isPlaying ? LINGER_S * this.player.pace : 0);
-    for (const view of this.views) view.show(t, linger);
-    const isWhole = this.ways.length > 0 && this.covers(t);
-    if (isWhole) this.root.dataset["drawn"] = t.toFixed(9);
+    const linger = Math.max(LINGER_ROUND_TRIPS * this.paths.rttS, this.player.isPlaying ? LINGER_S * this.player.pace : 0);
+    if (this.paths.show(t, linger)) this.root.dataset["drawn"] = t.toFixed(9);
     else delete this.root.dataset["drawn"];
-  }
-
-  private get reachedS(): number {
-    return Math.min(...this.ways.map(({ reachedS }) => reachedS));
-  }
-
-  private covers(t: number): boolean {
-    const enough = ({ sinceS }: Ways): boolean => sinceS <= 0 || t - sinceS >= this.beforeS * 0.999;
-    return this.ways.every(enough) && t <= this.reachedS + 1e-9 && this.reachedS > 0;
-  }
-
-  private limit(t: number): number {
-    return this.covers(t) ? this.reachedS : t;
-  }
-
-  /** Has the worker simulate what is looked at, and a little more. */
-  private want(t: number): void {
-    if (this.waiting || !this.watched || this.given === undefined) return;
-    const { durationS } = this.given.asked;
-    const reached = this.reachedS;
-    const near = this.ways.every(({ sinceS }) => sinceS <= 0 || t - sinceS >= this.beforeS * 0.999) && reached > 0 && t - reached < this.beforeS;
-    const ahead = Math.min(durationS, t + this.stretchS / 2);
-    if (near && reached >= ahead - 1e-9) return;
-    const from = near ? reached : t;
-    const to = Math.max(...this.ways.map(({ reachedS }) => (near ? reachedS : 0)), Math.max(from, t) + this.stretchS);
-    this.waiting = true;
-    for (const ways of this.ways) ways.prune(t - 2 * this.beforeS);
-    const ns = (s: number): number => Math.round(s * 1e9);
-    this.post({ kind: "ways", number: this.number, fromNs: ns(from), toNs: ns(to), beforeNs: ns(this.beforeS) });
   }
 }
 
@@ -378,10 +309,6 @@ function told_(one: Story, activeS: number, fills: number, colour: string): HTML
   dot.style.background = tint(colour);
   words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), told(one, activeS, fills).slice(name!.length));
   return words;
-}
-
-function longest(values: Float64Array): number {
-  return values.reduce((most, value) => Math.max(most, value || 0), 0);
 }
 
 /** Rows as happenings, of each flow's first connection. */
@@ -407,22 +334,4 @@ function moments(stories: readonly Story[]): Moment[] {
     }
   });
   return all.sort((a, b) => a.t - b.t);
-}
-
-/** What the picture needs of a compiled scenario. */
-function path(json: string): Path & { tailDrop: boolean } {
-  const { transmitters = [], links = [] } = JSON.parse(json) as {
-    transmitters?: { rate_bps: number; queue_packets: number | null; discipline?: unknown }[];
-    links?: { delay_ns: number }[];
-  };
-  const [bottleneck] = transmitters;
-  const tailDrop = bottleneck?.discipline === undefined || bottleneck.discipline === null;
-  return {
-    rateBps: bottleneck?.rate_bps ?? 1,
-    thereS: (links[3]?.delay_ns ?? 0) / 1e9,
-    backS: (links[4]?.delay_ns ?? 0) / 1e9,
-    limitPackets: tailDrop ? (bottleneck?.queue_packets ?? undefined) : undefined,
-    reverse: transmitters.length > 1,
-    tailDrop,
-  };
 }

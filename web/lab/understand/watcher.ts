@@ -40,6 +40,10 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   if (data.kind === "rest") core = undefined;
   if (data.kind === "stop" || data.kind === "rest") return;
   core ??= new Core(module);
+  if (data.kind === "look") {
+    asked = data.runs;
+    return;
+  }
   const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
   act.catch((error: unknown) => {
     // After a trap the core's memory is no longer to be trusted.

@@ -1,0 +1,285 @@
+// The page's first screen: two flows on the same line, what each gets, and their packets, above one slider of loss.
+
+import { draw, type Chart } from "../../draw/index";
+import { group, type Member } from "../../draw/group";
+import type { Asked } from "../asked";
+import { made } from "../fields";
+import { module } from "../module";
+import type { RunLines } from "../series";
+import type { Slider } from "../sliders";
+import { digits, percent, type Row } from "../summary";
+import { Paths } from "../understand/paths";
+import type { Answer, Question } from "../understand/protocol";
+import { GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
+import "./opening.css";
+
+/** A round trip takes so long to look at. */
+const ROUND_TRIP_S = 1.8;
+/** With reduced motion there are pictures, so many a round trip, one for each press of the button. */
+const STILLS = 4;
+/** So much of the line's capacity is simulated before the packets are shown, at most: bits. */
+const BEFORE_BITS = 5e8;
+/** After an answer the packets wait so long for another one. */
+const QUIET_MS = 120;
+const GUESSES = [0.9, 0.5, 0.2, 0.05] as const;
+
+const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
+
+/** `link`: the address of a step. */
+export class Opening {
+  private readonly paths = new Paths((question) => this.post(question));
+  private readonly range = at<HTMLInputElement>("story-loss");
+  private readonly play = at<HTMLButtonElement>("story-play");
+  private readonly reduced = matchMedia("(prefers-reduced-motion: reduce)");
+  /** Of the windows' group, in which it only tells the time. */
+  private readonly member: Member = { show: () => undefined, point: () => undefined };
+  private chart: Chart | undefined;
+  private worker: Worker | undefined;
+  private begun = false;
+  private given: { asked: Asked; runs: readonly RunLines[]; rows: readonly Row[] } | undefined;
+  private looking = false;
+  private number = 0;
+  private t = 0;
+  private fromS = 0;
+  private frame = 0;
+  private playing: boolean;
+  private inSight = true;
+  private settling: ReturnType<typeof setTimeout> | undefined;
+  /** Nobody has guessed yet, so that the numbers are not told. */
+  private guessing = false;
+  private asks = 0;
+
+  constructor(
+    private readonly slider: Slider,
+    changed: (text: string) => void,
+    private readonly link: (step: number) => string,
+  ) {
+    this.playing = !this.reduced.matches;
+    at("story-paths").append(this.paths.root);
+    this.paths.root.setAttribute("role", "group");
+    this.paths.root.setAttribute("aria-label", "The packets of both flows");
+    this.range.max = String(slider.last);
+    this.range.addEventListener("input", () => {
+      this.reveal();
+      changed(slider.text(Number(this.range.value)));
+    });
+    this.play.addEventListener("click", () => this.toggled());
+    this.guesses();
+    new IntersectionObserver(([seen]) => {
+      this.inSight = seen!.isIntersecting;
+      this.go();
+    }).observe(at("story-paths"));
+    this.reduced.addEventListener("change", () => {
+      this.playing = !this.reduced.matches;
+      this.go();
+    });
+    this.named();
+  }
+
+  /** Asks for a guess before it tells. */
+  guess(): void {
+    this.guessing = true;
+  }
+
+  get drawn(): { name: string; canvas: HTMLCanvasElement }[] {
+    return this.paths.canvases.map((canvas, which) => ({ name: this.given?.asked.names[which] ?? "", canvas }));
+  }
+
+  get window(): Chart | undefined {
+    return this.chart;
+  }
+
+  get title(): string {
+    return at("story-said").textContent ?? "";
+  }
+
+  /** Another question; `step`: the one that its link names. */
+  changed(asked: Asked, loss: unknown, step: number | undefined): void {
+    const shown = asked.alone && asked.flows.length === 2 && asked.flows.every(({ count }) => count === 1);
+    at("story").classList.toggle("other", !shown);
+    // A guess is of the first question.
+    if (this.asks++ > 0) this.guessing = false;
+    const text = typeof loss === "string" ? loss : "";
+    this.range.value = String(this.slider.place(text) ?? 0);
+    this.range.setAttribute("aria-valuetext", short(loss));
+    at("story-loss-said").textContent = short(loss);
+    this.given = undefined;
+    clearTimeout(this.settling);
+    this.steps(step ?? (short(loss) === "0%" ? 1 : 2));
+  }
+
+  /** Another step of the same question. */
+  step(step: number | undefined): void {
+    if (step === undefined || this.given === undefined) return;
+    this.reveal();
+    this.steps(step);
+    this.sentences();
+  }
+
+  /** What is there of its answer. */
+  shown(asked: Asked, runs: readonly RunLines[], rows: readonly Row[], finished: boolean): void {
+    if (at("story").classList.contains("other")) return;
+    this.given = { asked, runs, rows };
+    this.tell();
+    const figure = windows(asked, runs, innerWidth < 800 ? 104 : 150);
+    if (this.chart === undefined) this.chart = draw(at("story-window"), figure);
+    else this.chart.set(figure);
+    if (!finished) return;
+    this.sentences();
+    this.settling = setTimeout(() => this.look(), QUIET_MS);
+  }
+
+  private tell(): void {
+    const { asked, rows } = this.given!;
+    at("story-said").textContent = headline(asked, rows, this.guessing);
+  }
+
+  private guesses(): void {
+    const place = at("story-guesses");
+    for (const share of GUESSES) {
+      const button = Object.assign(made("button", ""), { type: "button", textContent: `${100 * share}%` });
+      button.addEventListener("click", () => this.guessed(share));
+      place.append(button);
+    }
+    const told = Object.assign(made("button", ""), { type: "button", textContent: "Just tell me" });
+    told.addEventListener("click", () => this.reveal());
+    place.append(told);
+  }
+
+  private guessed(share: number): void {
+    const row = this.given?.rows[0];
+    this.reveal();
+    if (row === undefined) return;
+    const near = Math.abs(Math.log(share / row.share)) < 0.7;
+    at("story-guessed").textContent = `You guessed ${100 * share}%${near ? ", and you are right" : ""}: ${row.name.toUpperCase()} keeps ${percent(row.share)}, ${digits(row.meanMbps)} Mbit/s.`;
+  }
+
+  private reveal(): void {
+    this.guessing = false;
+    this.named();
+    if (this.given !== undefined) {
+      this.tell();
+      this.sentences();
+    }
+  }
+
+  private named(): void {
+    at("story").classList.toggle("guessing", this.guessing);
+    at("story-guess").hidden = !this.guessing;
+  }
+
+  /** The three steps; of the one that is shown the sentences follow when there is an answer. */
+  private steps(current: number): void {
+    this.named();
+    const place = at("story-steps");
+    place.replaceChildren(
+      ...STEPS.map(({ title }, which) => {
+        const item = made("li", which + 1 === current ? "current" : "");
+        const link = Object.assign(made("a", ""), { href: this.link(which + 1), textContent: `${which + 1}. ${title}` });
+        if (which + 1 === current) link.setAttribute("aria-current", "step");
+        item.append(link);
+        return item;
+      }),
+    );
+    place.dataset["step"] = String(current);
+  }
+
+  private sentences(): void {
+    const { asked, runs, rows } = this.given!;
+    const place = at("story-sentences");
+    const current = Number(at("story-steps").dataset["step"]);
+    if (this.guessing) return place.replaceChildren();
+    this.paths.measure(asked, runs);
+    place.replaceChildren(...sentences(current, asked, runs, rows, this.paths.fills).map((one) => this.sentence(one)));
+  }
+
+  /** Lights up what it speaks of, while it is pointed at or has the focus. */
+  private sentence({ words, part, run }: Said): HTMLElement {
+    const one = Object.assign(made("button", "says"), { type: "button", textContent: words });
+    const light = (on: boolean) => (): void => {
+      at("story-window").classList.toggle("lit", on && part === "window");
+      this.paths.light(on ? part : null, run);
+    };
+    for (const event of ["pointerenter", "focus"]) one.addEventListener(event, light(true));
+    for (const event of ["pointerleave", "blur"]) one.addEventListener(event, light(false));
+    return one;
+  }
+
+  private look(): void {
+    if (this.given === undefined) return;
+    const { asked, runs } = this.given;
+    this.prepare();
+    if (!this.begun) return;
+    this.number += 1;
+    this.post({ kind: "look", number: this.number, runs: asked.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
+    this.paths.measure(asked, runs);
+    this.paths.set(asked);
+    this.t = this.fromS = Math.min(asked.durationS / 2, BEFORE_BITS / asked.rateBps);
+    this.looking = true;
+    this.draw();
+    this.go();
+  }
+
+  private prepare(): void {
+    if (this.worker !== undefined) return;
+    const worker = new Worker("watcher.js", { type: "module" });
+    this.worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+      if (data.kind !== "ways" || data.number !== this.number || !this.looking) return;
+      this.paths.heard(data);
+      this.draw();
+    };
+    worker.onerror = () => {
+      this.worker = undefined;
+      this.begun = false;
+    };
+    void module.then((compiled) => {
+      if (this.worker !== worker) return;
+      this.begun = true;
+      this.post({ kind: "begin", module: compiled });
+      this.look();
+    });
+  }
+
+  private post(question: Question): void {
+    this.worker?.postMessage(question);
+  }
+
+  private draw(): void {
+    if (!this.looking || this.given === undefined) return;
+    const whole = this.paths.show(this.t, this.paths.rttS / 3);
+    this.paths.want(this.t, this.number);
+    group(GROUP).point(this.t, this.member, true);
+    if (whole) at("story").dataset["drawn"] = this.t.toFixed(9);
+  }
+
+  private toggled(): void {
+    if (this.reduced.matches) {
+      this.move(this.paths.rttS / STILLS);
+      return;
+    }
+    this.playing = !this.playing;
+    this.go();
+  }
+
+  /** Plays where it is to be played and seen. */
+  private go(): void {
+    this.play.textContent = this.reduced.matches ? "Next picture" : this.playing ? "Pause" : "Play";
+    cancelAnimationFrame(this.frame);
+    if (this.playing && this.inSight && this.looking && !this.reduced.matches) this.runs(performance.now());
+  }
+
+  private runs(last: number): void {
+    this.frame = requestAnimationFrame((now) => {
+      this.move((Math.min(0.1, (now - last) / 1000) * this.paths.rttS) / ROUND_TRIP_S);
+      this.runs(now);
+    });
+  }
+
+  private move(byS: number): void {
+    if (this.given === undefined) return;
+    const to = Math.min(this.t + byS, this.paths.limit(this.t));
+    this.t = to >= this.given.asked.durationS ? this.fromS : to;
+    this.draw();
+  }
+}

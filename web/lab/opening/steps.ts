@@ -1,0 +1,106 @@
+// What the first screen says: its headline, and three steps, in figures of the simulation that is shown.
+
+import type { Figure, Series } from "../../draw/form";
+import type { Asked } from "../asked";
+import { colours } from "../figures";
+import type { RunLines } from "../series";
+import { digits, percent, type Row } from "../summary";
+
+export const GROUP = "story";
+const LOST = "#5f6b78";
+
+/** What a sentence speaks of: a part of the paths, of one run or of all, or the window's figure. */
+export interface Said {
+  words: string;
+  part: "queue" | "loss" | "link" | "window";
+  run?: number;
+}
+
+export const STEPS = [
+  { title: "No loss: the sawtooth", loss: "0%" },
+  { title: "1% loss: the collapse", loss: "1%" },
+  { title: "BBR: full, and the price", loss: "1%" },
+] as const;
+
+/** As people write it. */
+const called = ({ name }: Row): string => name.replace(/^[a-z]+/, (word) => word.toUpperCase());
+
+/** A share in percent has three digits at most; patterns of losses have no share. */
+export function short(loss: unknown): string {
+  const share = typeof loss === "string" ? Number.parseFloat(loss) : NaN;
+  return Number.isNaN(share) ? "pattern of" : `${Number(share.toPrecision(3))}%`;
+}
+
+export function headline(asked: Asked, rows: readonly Row[], hidden: boolean): string {
+  const { loss = "0%" } = asked.question.scenario.path ?? {};
+  const told = rows.map((row) => `${called(row)} ${hidden || Number.isNaN(row.meanMbps) ? "?" : digits(row.meanMbps)}`);
+  return `Same line, same ${short(loss)} loss: ${told.join(", ")} Mbit/s`;
+}
+
+/** `fills`: so many segments fill the path without a queue. */
+export function sentences(step: number, asked: Asked, runs: readonly RunLines[], rows: readonly Row[], fills: number): Said[] {
+  const { loss = "0%" } = asked.question.scenario.path ?? {};
+  const run = step === 3 ? 1 : 0;
+  const row = rows[run]!;
+  const name = called(row);
+  const { drops, lost, flows } = runs[run]!;
+  const gets = `${percent(row.share)} of what the line can carry`;
+  const dropped = `the full queue dropped ${count(sum(drops.y.values), "packet")}`;
+  if (step === 1) {
+    return [
+      { words: "With no loss on the line, a window grows until the queue is full.", part: "queue", run },
+      { words: `In ${Number(digits(asked.durationS))} s ${dropped} of ${name}'s.`, part: "queue", run },
+      { words: `After a drop ${name} cuts its window and grows again: the sawtooth.`, part: "window" },
+      { words: `It gets ${gets}.`, part: "link", run },
+    ];
+  }
+  const random: Said = { words: `The line loses ${short(loss)} of the packets at random: ${whole(sum(lost.y.values))} of ${name}'s in ${Number(digits(asked.durationS))} s.`, part: "loss", run };
+  if (asked.flows[run]!.cc.startsWith("bbr")) {
+    return [
+      random,
+      { words: `${name} measures how fast the line is and sends at that rate.`, part: "link", run },
+      { words: `${row.share > 0.8 ? "Its link stays full: it" : "It"} gets ${gets}.`, part: "link", run },
+      { words: `The price: ${dropped}, and ${name} sent ${percent(row.retransmitted)} of its segments again.`, part: "queue", run },
+    ];
+  }
+  const window = mean(flows[0]!.window.y.values);
+  return [
+    random,
+    { words: `${name} takes a loss for congestion and cuts its window: ${digits(window)} segments on average, where ${whole(fills)} fit.`, part: "window" },
+    { words: `${row.share < 0.3 ? "Its link is nearly empty: it" : "It"} gets ${gets}.`, part: "link", run },
+  ];
+}
+
+/** A panel for each flow, with an axis of its own: its window, and a tick where packets were lost. */
+export function windows(asked: Asked, runs: readonly RunLines[], height: number): Figure {
+  const colour = colours(asked.flows);
+  return {
+    name: "story-window",
+    title: "Windows",
+    sentence: "how many segments each flow has in flight at most, against time; a tick where the line lost packets",
+    panels: runs.map(({ flows, lost }, run) => {
+      const { t, y } = flows[0]!.window;
+      const gone = Array.from(lost.t.values).filter((_, row) => lost.y.values[row]! > 0);
+      const line: Series = { name: asked.names[run]!, colour: colour[run]!, kind: "line", x: t.values, y: y.values };
+      const ticks: Series = { name: "lost on the line", colour: LOST, kind: "points", symbol: "tick", width: 1, x: gone, y: gone.map(() => 0), said: () => "packets lost" };
+      return {
+        title: "",
+        x: { label: run === runs.length - 1 ? "time" : "", unit: "s", scale: "linear", low: 0, high: asked.durationS },
+        y: { label: `${asked.names[run]!}: window`, unit: "segments", scale: "linear", zero: true },
+        series: [line, ticks],
+      };
+    }),
+    across: 1,
+    group: GROUP,
+    height,
+  };
+}
+
+const sum = (values: ArrayLike<number>): number => Array.from(values).reduce((all, one) => all + (one || 0), 0);
+const whole = (value: number): string => Math.round(value).toLocaleString("en-US");
+const count = (value: number, what: string): string => `${whole(value)} ${what}${Math.round(value) === 1 ? "" : "s"}`;
+
+function mean(values: ArrayLike<number>): number {
+  const known = Array.from(values).filter((one) => one > 0);
+  return known.reduce((all, one) => all + one, 0) / known.length;
+}
