@@ -113,7 +113,7 @@ def test_the_packets_move_until_they_are_paused(browser: Any, address: str) -> N
     at = opened.page.get_attribute("#story", "data-drawn")
     opened.page.wait_for_function("at => document.getElementById('story').dataset.drawn !== at", arg=at)
     opened.page.locator("#story-play").click()
-    assert opened.page.inner_text("#story-play") == "Play"
+    assert opened.page.inner_text("#story-play") == "Move the packets"
     still = opened.page.get_attribute("#story", "data-drawn")
     opened.page.wait_for_timeout(300)
     assert opened.page.get_attribute("#story", "data-drawn") == still

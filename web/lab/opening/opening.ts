@@ -264,7 +264,7 @@ export class Opening {
 
   /** Plays where it is to be played and seen. */
   private go(): void {
-    this.play.textContent = this.reduced.matches ? "Next picture" : this.playing ? "Pause" : "Play";
+    this.play.textContent = this.reduced.matches ? "Next picture" : this.playing ? "Pause the packets" : "Move the packets";
     cancelAnimationFrame(this.frame);
     if (this.playing && this.inSight && this.looking && !this.reduced.matches) this.runs(performance.now());
   }
