@@ -313,3 +313,18 @@ def test_a_core_that_is_not_built_is_said_so(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SawtoothError) as caught:
         SIM.check(LOSSY)
     assert caught.value.code == "core-missing"
+
+
+def test_jitter_that_may_use_up_the_whole_delay_is_refused_with_a_fix_and_runs_with_it() -> None:
+    tables = {
+        "topology": "custom",
+        "duration": "1 s",
+        "hosts": {"a": {}, "b": {}},
+        "links": [{"from": "a", "to": "b", "delay": "1 ms", "jitter": {"deviation": "1 ms", "ordered": False}}],
+        "flows": [{"from": "a", "to": "b"}],
+    }
+    with pytest.raises(SawtoothError) as caught:
+        engines.get("sim").check(Scenario.from_dict(tables))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "links")
+    slower = tables | {"links": [tables["links"][0] | {"rate": "100 Mbit/s"}]}
+    assert engines.get("sim").run(Scenario.from_dict(slower)).tables["intervals"]["goodput_bps"].sum() > 0

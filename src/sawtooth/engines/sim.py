@@ -176,7 +176,7 @@ def _check_round_trips(compiled: Compiled, topology: str) -> None:
         took_s = _takes_s(compiled, flow.forward, segment) + _takes_s(compiled, flow.backward, acknowledgement)
         if took_s < ROUND_TRIP_MIN_S:
             message = f'flow "{flow.name}": a segment and its acknowledgement take {float(took_s * 10**9):.3g} ns'
-            message += ", and the engine sim needs 1 us for them"
+            message += " at the least, and the engine sim needs 1 us for them"
             fix = "give the path a delay, e.g. 0.1 ms, or a lower rate"
             raise InputError("unsupported", message, field=_WHERE.get(topology, "chain.rtt"), fix=fix)
 
@@ -185,7 +185,7 @@ def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
     """How long a frame of this size takes over an empty route."""
     took = Fraction(0)
     for link in compiled.way(route):
-        took += Fraction(link.delay_ns, 10**9)
+        took += Fraction(link.least_delay_ns, 10**9)
         if link.transmitter is not None:
             rate_bps = compiled.transmitters[link.transmitter].rate_bps
             took += Fraction(8 * (size + link.overhead_bytes), rate_bps)
