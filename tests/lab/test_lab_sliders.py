@@ -62,6 +62,7 @@ def test_by_keyboard_a_slider_goes_through_its_places_and_its_field_says_each(pa
     slider = page.page.get_by_label(f"{label}, slider", exact=True)
     field = page.page.get_by_label(label, exact=True)
     last = int(slider.get_attribute("max") or 0)
+    page.more()
     slider.focus()
 
     def press(key: str) -> tuple[int, str]:
