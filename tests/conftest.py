@@ -51,7 +51,7 @@ TAKEN = {
     "chromium": Taken("browser", "opens pages in a browser", 300),
     "npm": Taken("npm", "builds what pages draw with, by npm", 300),
     "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
-    "patience": Taken("slow", "computes for many seconds", 900),
+    "patience": Taken("slow", "takes more than a second of processor time", 900),
 }
 """By fixture, whether a test uses it itself or through another one. The limit of all others is in pyproject.toml."""
 MAY_BE_ABSENT = "../shared"
@@ -218,7 +218,7 @@ def namespaces() -> None:
 
 @pytest.fixture(scope="session")
 def patience() -> None:
-    """For tests, and fixtures, that take more than a few seconds: `make quick` leaves them out."""
+    """For tests, and fixtures, that take more than a second of processor time: `make quick` leaves them out."""
 
 
 @pytest.fixture

@@ -303,6 +303,7 @@ rtt = "10 ms"
 
 
 @pytest.mark.parametrize(("line", "status"), [("mean_mbps > 1 Mbit/s", 0), ("mean_mbps < 1 kbit/s", 3)])
+@pytest.mark.usefixtures("patience")
 def test_run_tells_at_its_end_and_the_saved_result_can_be_asked_again(tmp_path, capsys, line, status) -> None:
     file = tmp_path / "gate.toml"
     file.write_text(f'{SCENARIO}gate = "{line}"\n')
@@ -325,6 +326,7 @@ def test_run_tells_at_its_end_and_the_saved_result_can_be_asked_again(tmp_path, 
         ("mean_mbps(loss=0%) > 1 Mbit/s", ["--set", "path.loss=1%"], 0),
     ],
 )
+@pytest.mark.usefixtures("patience")
 def test_rows_of_a_dataset_are_judged_as_results_are(tmp_path, capsys, line, options, status) -> None:
     file, xml = tmp_path / "gate.toml", tmp_path / "junit.xml"
     file.write_text(f'{SCENARIO}gate = "{line}"\n')

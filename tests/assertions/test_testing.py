@@ -41,6 +41,7 @@ def test_what_holds_is_silent_and_what_does_not_shows_both_sides_with_intervals(
     assert study().expect is None
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_how_to_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("gate.toml").write_text(block("toml"), encoding="utf-8")

@@ -218,6 +218,7 @@ def test_every_fact_is_in_the_reference(file: Path) -> None:
     assert set(missing) <= {"from", "rtt", "limits", "loss"}
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_prints_text_or_json(file: Path) -> None:
     shown = subprocess.run([*_program(), "capture", str(file)], capture_output=True, text=True, check=True)
     assert "1 TCP connection" in shown.stdout

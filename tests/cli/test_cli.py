@@ -70,6 +70,7 @@ def test_every_command_has_help(call, command: str) -> None:
     assert call(command, "--help").status == 0
 
 
+@pytest.mark.usefixtures("patience")
 def test_help_comes_within_three_tenths_of_a_second() -> None:
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "--help"]
     subprocess.run(command, check=True, capture_output=True)
@@ -346,6 +347,7 @@ def test_a_study_runs_on_when_nobody_takes_its_messages(scenario: Path, tmp_path
 
 
 @pytest.mark.parametrize("source", ["-", "- --set path.rtt=20ms"])
+@pytest.mark.usefixtures("patience")
 def test_a_scenario_is_read_from_standard_input(source: str) -> None:
     told = in_shell(f"cat | sawtooth show {source}", input=SHORT)
     assert "base RTT 20 ms, bottleneck 10 Mbit/s" in told.stdout
@@ -370,6 +372,7 @@ def test_where_no_formula_holds_the_prediction_is_unknown(call) -> None:
     assert [row["goodput_bps"] for row in json.loads(call(*asked, "--json").out) if row["cc"] == "bbr"] == [None]
 
 
+@pytest.mark.usefixtures("patience")
 def test_sigterm_ends_as_ctrl_c_does_and_nothing_else_is_said(scenario: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "run", str(scenario)]
     command += ["--set", "duration=20 d", "--set", "interval=1 h", "--out", str(tmp_path / "results"), "--jobs", "1"]

@@ -64,6 +64,7 @@ def test_letters_of_any_script_stay_as_they_are(text: str) -> None:
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@pytest.mark.usefixtures("patience")
 def test_json_stays_the_same_json(value: object) -> None:
     shown = printable(json.dumps(value, ensure_ascii=False))
     assert json.loads(shown) == json.loads(json.dumps(value))

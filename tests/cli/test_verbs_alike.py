@@ -58,6 +58,7 @@ def test_the_shipped_studies_are_told_as_json() -> None:
     assert "chain.loss" in found["varies"]
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_run_is_told_as_json(tmp_path: Path) -> None:
     asked = tmp_path / "one.toml"
     asked.write_text('duration = "2 s"\nprobes = [{ interval = "100 ms" }]\n')
@@ -73,6 +74,7 @@ def test_clean_is_told_as_json() -> None:
     assert set(json.loads(CliRunner().invoke(sawtooth, ["clean", "--json"]).output)) == {"removed", "ended", "refused"}
 
 
+@pytest.mark.usefixtures("patience")
 def test_verbose_says_on_standard_error_what_is_done(tmp_path: Path) -> None:
     asked = tmp_path / "one.toml"
     asked.write_text('duration = "2 s"\n')
@@ -83,6 +85,7 @@ def test_verbose_says_on_standard_error_what_is_done(tmp_path: Path) -> None:
     assert "point" not in told.stderr
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_was_written_is_named_and_identification_comes_on_top(tmp_path: Path) -> None:
     files = ["--html", str(tmp_path / "one.html"), "--pictures", str(tmp_path / "p"), "--out", str(tmp_path / "t")]
     told = CliRunner().invoke(sawtooth, ["capture", str(CAPTURE), "--identify", *files]).output

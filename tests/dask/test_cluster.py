@@ -36,6 +36,8 @@ from sawtooth.run import versions
 from sawtooth.scenario import Scenario
 from sawtooth.study import StudyResult, run_study, runner
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Cluster]:

@@ -28,6 +28,9 @@ from sawtooth.study import run_study, store
 from sawtooth.study.worker import Outcome
 from tests.dask.test_cluster import blind, gone, runs, until
 
+pytestmark = pytest.mark.usefixtures("patience")
+
+
 __all__ = ["blind"]
 
 GOOD, BAD = "tcp://good:1", "tcp://bad:1"

@@ -24,6 +24,9 @@ from sawtooth.dask.secure import Pair
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import results
 
+pytestmark = pytest.mark.usefixtures("patience")
+
+
 NOBODY = 65534
 REFUSED = {"CommClosedError", "FatalCommClosedError", "OSError", "TimeoutError"}
 ATTACK = """

@@ -69,6 +69,7 @@ def test_a_state_longer_than_older_kernels_know_is_named(found: dict, length: in
     assert ("more than Linux up to 6.12 expects" in line) == wide
 
 
+@pytest.mark.usefixtures("patience")
 def test_without_a_kernel_the_command_that_builds_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     told = examine()["engines"]["kernel"]

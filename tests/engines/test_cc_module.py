@@ -243,6 +243,7 @@ def test_endless_recursion_is_a_fault_of_the_module(tmp_path: Path) -> None:
     assert "reached for memory that is not there, in its cong_avoid" in error.message
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_module_that_loops_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sawtooth.engines.cc_module.isolated_process.PATIENCE_S", 1)
     path = source(tmp_path, "for (volatile int i = 0;;) i++;")

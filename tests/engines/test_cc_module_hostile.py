@@ -41,6 +41,7 @@ def test_a_module_that_stops_or_sleeps_is_ended(
     assert says in error.message
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_module_that_loops_and_forbids_the_kernel_to_end_it_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def _is_alive(process: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_run_that_is_suspended_whole_goes_on(tmp_path: Path) -> None:
     """As with Ctrl-Z, which stops the run but not the process apart, and with both stopped."""
     program = """if True:
@@ -222,6 +224,7 @@ BOMB = "\n".join(["#define A0 int x", *(f"#define A{n} {f'A{n - 1}; ' * 10}" for
     ],
     ids=["zeros", "terminal", "itself", "pipe", "macros", "array", "complaints"],
 )
+@pytest.mark.usefixtures("patience")
 def test_a_source_that_never_ends_for_the_compiler_is_refused_in_bounded_time_and_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
 ) -> None:

@@ -170,6 +170,7 @@ def test_a_number_that_nothing_has_is_no_result(tmp_path: Path, number: str) -> 
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.text(), lambda one: st.lists(one)))
+@pytest.mark.usefixtures("patience")
 def test_json_of_measurements_is_read_as_it_is(value: Any) -> None:
     if len(str(value)) < 50:
         assert json_value(json.dumps(value)) == value

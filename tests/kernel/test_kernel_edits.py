@@ -170,6 +170,7 @@ TARBALLS = sorted(Path("/usr/src").glob("linux-source-6.*.tar.xz"))
 
 
 @pytest.mark.skipif(not TARBALLS, reason="no kernel's source is installed (/usr/src/linux-source-6.*.tar.xz)")
+@pytest.mark.usefixtures("patience")
 def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> None:
     needed = {edit.file for edit in source.EDITS}
     for tarball in TARBALLS:

@@ -148,6 +148,7 @@ def refused(answer: tuple[int, dict[str, str], bytes]) -> tuple[int, str, str | 
 
 
 @pytest.mark.parametrize("path", ["/api/hello", "/api/results", "/api/compare?ids=a,b", "/api/result/x"])
+@pytest.mark.usefixtures("patience")
 def test_what_is_known_needs_the_key_and_its_own_page(server: Server, path: str) -> None:
     assert asked(server, path, key=None)[0] == 403
     assert asked(server, path, key="x" * 32)[0] == 403
@@ -234,6 +235,7 @@ def test_a_directory_that_is_not_there_is_an_empty_list(results: Path) -> None:
         assert list(server.results.rows()) == [{"all": 0, "shown": 0, "directory": str(results)}]
 
 
+@pytest.mark.usefixtures("patience")
 def test_thousands_are_listed_in_bounded_time(server: Server, results: Path) -> None:
     text = (results / "older" / "run.json").read_bytes()
     for at in range(2000):
@@ -247,6 +249,7 @@ def test_thousands_are_listed_in_bounded_time(server: Server, results: Path) -> 
 # One result, and several.
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_run_is_opened_as_lines_figures_and_tables(server: Server) -> None:
     told = known(server, f"/api/result/{rows(server)['runs/one']['id']}")
     assert told["heading"].startswith("Run of one on sim")
@@ -292,6 +295,7 @@ def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(serve
     )
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_is_not_stored_is_said(server: Server, results: Path) -> None:
     directory = study_of(results)
     identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
@@ -322,10 +326,12 @@ def test_a_report_that_is_a_link_is_not_opened(server: Server, results: Path) ->
 
 
 @pytest.mark.parametrize("place", ["interrupted", "newer", "gone", "broken", "cut", "deep", "odd", "empty", "no-utf8"])
+@pytest.mark.usefixtures("patience")
 def test_what_cannot_be_opened_says_why(server: Server, place: str) -> None:
     assert refused(asked(server, f"/api/result/{rows(server)[place]['id']}"))[:2] == (400, "not-a-result")
 
 
+@pytest.mark.usefixtures("patience")
 def test_results_are_compared_in_the_words_of_the_command(server: Server) -> None:
     found = rows(server)
     ids = ",".join(found[place]["id"] for place in ("runs/one", "runs/other"))
@@ -384,6 +390,7 @@ def alone(scenario: Scenario) -> dict[str, tuple[str, bytes]]:
     }
 
 
+@pytest.mark.usefixtures("patience")
 def test_rows_are_those_of_the_command_line_byte_for_byte(server: Server) -> None:
     flows = [{"cc": "cubic", "count": 2}, {"cc": "bbr"}, {"cc": "cubic"}]
     told = SHORT | {"duration": "5 s", "flows": flows}
@@ -513,6 +520,7 @@ def test_a_page_that_goes_ends_its_simulation(server: Server) -> None:
     assert gone(running)
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_a_page_one_simulation_runs_its_latest(server: Server) -> None:
     first = begun(server.server_port, server.key, "a")
     running = children(os.getpid())
@@ -524,6 +532,7 @@ def test_of_a_page_one_simulation_runs_its_latest(server: Server) -> None:
     assert gone(children(os.getpid()))
 
 
+@pytest.mark.usefixtures("patience")
 def test_many_pages_wait_for_their_turn(server: Server) -> None:
     server.workers._slots = threading.BoundedSemaphore(1)
     first = begun(server.server_port, server.key, "a")
@@ -552,6 +561,7 @@ def test_a_simulation_that_takes_too_long_is_ended(server: Server) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.usefixtures("patience")
 def test_nothing_is_left_of_a_server_that_ends(how: signal.Signals, tmp_path: Path) -> None:
     script = (
         "from pathlib import Path; from sawtooth.cli.lab_command import serve; from sawtooth.lab import Site\n"

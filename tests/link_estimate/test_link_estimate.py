@@ -90,6 +90,7 @@ def test_the_vector_is_finite_where_there_is_no_loss_and_no_fall() -> None:
     assert np.isfinite(vector(features(series(np.linspace(0.01, 0.02, 50))))).all()
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_measurement_says_how_each_flow_did(congested: tuple[RttSeries, float]) -> None:
     probes, throughput_bps = congested
     assert len(probes) == PROBES
@@ -181,6 +182,7 @@ def test_below_what_was_trained_on_the_answer_is_at_most(
     assert (described["bound"], described["low_bps"], described["edge_bps"]) == ("at-most", 0, edge_bps)
 
 
+@pytest.mark.usefixtures("patience")
 def test_above_what_was_trained_on_the_answer_is_at_least(
     beyond: Beyond,
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_queue_that_is_never_empty_is_congested(congested: tuple[RttSeries, fl
     assert told.state == "congested"
 
 
+@pytest.mark.usefixtures("patience")
 def test_losses_that_a_source_leaves_out_are_missed_and_the_answer_does_without(tmp_path: Path) -> None:
     make(tmp_path, [LOSING], jobs=1, quiet=True)
     (found,) = read(tmp_path)

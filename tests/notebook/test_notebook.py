@@ -48,6 +48,7 @@ KINDS = ("Run", "Capture", "Study", "StudyResult", "Comparison", "Estimate")
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("patience")
 def test_a_value_says_what_it_holds_in_a_few_lines(found: dict[str, Any], kind: str) -> None:
     told = repr(found[kind])
     assert 1 <= len(told.splitlines()) <= 16
@@ -56,6 +57,7 @@ def test_a_value_says_what_it_holds_in_a_few_lines(found: dict[str, Any], kind: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("patience")
 def test_a_notebook_shows_it_without_scripts_and_without_the_network(found: dict[str, Any], kind: str) -> None:
     told = found[kind]._repr_html_()
     assert told.startswith("<div>")

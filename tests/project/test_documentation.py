@@ -63,6 +63,7 @@ def test_the_page_of_tables_lists_every_table_and_column_of_a_run() -> None:
     assert {"probes", "datagrams", "responses", "pages", "segments"} <= set(made.tables)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = ROOT / "README.md"
     monkeypatch.chdir(tmp_path)
@@ -128,6 +129,7 @@ def test_the_notebook_is_the_tutorial() -> None:
     assert (ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8") == made, fix
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_notebook_runs_in_jupyter(tmp_path: Path) -> None:
     found = nbformat.read(ROOT / "docs" / "tutorial.ipynb", as_version=4)
     ran = NotebookClient(found, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()

@@ -40,6 +40,7 @@ def test_every_code_is_used_in_the_sources_and_every_code_in_the_sources_is_list
     assert used == CODES.keys()
 
 
+@pytest.mark.usefixtures("patience")
 def test_every_error_has_a_fix() -> None:
     found = 0
     for path in (ROOT / "src").rglob("*.py"):
@@ -120,6 +121,7 @@ def test_what_wants_memory_is_no_defect(error: Exception, code: str) -> None:
     assert told.fix
 
 
+@pytest.mark.usefixtures("patience")
 def test_under_a_limit_of_memory_the_fix_works(tmp_path: Path) -> None:
     """Less than the least ended in the libraries' own words, or never: OpenBLAS tries for ever."""
     (tmp_path / "a.toml").write_text('duration = "5 s"\n[path]\nrate = "5 Mbit/s"\nrtt = "10 ms"\n')

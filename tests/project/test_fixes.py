@@ -123,6 +123,7 @@ def _is_in(typed: str, fix: str) -> bool:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.after is None], ids=str)
+@pytest.mark.usefixtures("patience")
 def test_a_fix_typed_into_the_file_mends_it(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(case.wrong)

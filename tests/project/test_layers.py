@@ -25,6 +25,7 @@ def test_imports_and_dependencies_point_down(source: str) -> None:
     assert [target for target in USES[source] if DEPTH[target] <= DEPTH[source]] == []
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_package_imports_nothing_from_outside() -> None:
     for source, path in MODULES.items():
         for module, _, _ in imported(ast.parse(path.read_text(encoding="utf-8"))):
@@ -43,6 +44,7 @@ def test_no_module_leads_back_to_itself() -> None:
         pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_page_of_the_architecture_is_what_the_code_says() -> None:
     assert architecture.PAGE.read_text(encoding="utf-8") == architecture.page(), "run tools/architecture.py"
     assert architecture.DRAWING.read_text(encoding="utf-8") == architecture.drawing(), "run tools/architecture.py"

@@ -112,6 +112,7 @@ def test_options_of_studies_are_refused_for_a_scenario() -> None:
 OFFICE = {"duration": "5 s", "path": {"rate": "20 Mbit/s", "rtt": "20 ms", "loss": "0.5%"}}
 
 
+@pytest.mark.usefixtures("patience")
 def test_seeds_give_what_the_command_line_says_of_them(tmp_path: Path) -> None:
     scenario = sawtooth.Scenario.from_dict(OFFICE)
     runs = sawtooth.run(scenario, seeds=[1, 2, 3], jobs=2, overrides={"flows.cc": "bbr"})
@@ -145,6 +146,7 @@ def test_seeds_that_make_no_sense_are_refused(seeds: list[int], more: dict[str, 
     assert caught.value.code == code
 
 
+@pytest.mark.usefixtures("patience")
 def test_query_is_a_table_with_the_answer_of_the_command(tmp_path: Path) -> None:
     from click.testing import CliRunner
 

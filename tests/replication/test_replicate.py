@@ -103,6 +103,7 @@ def test_only_some_cells_can_be_chosen(folder: Path) -> None:
     assert [point.key["rate_mbit"] for point in study.points(seeds=[1])] == [10]
 
 
+@pytest.mark.usefixtures("patience")
 def test_every_figure_is_judged_by_its_own_spread(folder: Path, result: StudyResult) -> None:
     found = judged(Replication.load(folder), result)
     # Four cells, and of the column one_kbps three figures were published.
@@ -134,6 +135,7 @@ def test_inside_is_two_deviations_or_five_percent(published, spread, ours, insid
     assert row.inside is inside
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_page_has_every_figure_and_loads_nothing(folder: Path, result: StudyResult) -> None:
     page = write_page(judged(Replication.load(folder), result)).read_text()
     assert "published figures" in page
@@ -144,6 +146,7 @@ def test_the_page_has_every_figure_and_loads_nothing(folder: Path, result: Study
     assert len((result.directory / "replication.csv").read_text().splitlines()) == 1 + 7
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_run_ends_with_the_summary_and_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     arguments = ["replicate", str(folder), "--only", "cc=cubic", "--seeds", "1", "--jobs", "1", "--quiet"]

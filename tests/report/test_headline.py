@@ -45,6 +45,7 @@ def both_ways(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return made
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_first_sentence_compares_the_headline(both_ways: Any) -> None:
     page = (both_ways.directory / "report.html").read_text("utf-8")
     (answer,) = re.findall(r'<p class="answer">(.*?)</p>', page)
@@ -73,6 +74,7 @@ def test_no_figure_adds_up_what_goes_both_ways(both_ways: Any) -> None:
     assert "mean_mbps" not in drawn.table
 
 
+@pytest.mark.usefixtures("patience")
 def test_more_lines_than_are_told_apart_get_panels_of_their_own(tmp_path: Path) -> None:
     content = {
         "name": "many",

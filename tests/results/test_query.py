@@ -237,6 +237,7 @@ def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("patience")
 def test_a_signal_ends_a_question_that_would_take_years(home: Path, number: int) -> None:
     sql = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range"
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "query", sql, "--in", str(home)]

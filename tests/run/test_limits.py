@@ -69,6 +69,7 @@ def test_python_and_the_page_name_the_same_limit(page: dict[str, list[dict[str, 
 
 
 @pytest.mark.parametrize("interval", ["1 s", "100 ms"])
+@pytest.mark.usefixtures("patience")
 def test_the_command_line_prints_the_same_limit(tmp_path: Path, interval: str) -> None:
     given = question(BBR, CUBIC, rate="20 Mbit/s")["scenario"] | {"interval": interval}
     expected = Sim().run(Scenario.from_dict(given)).limits

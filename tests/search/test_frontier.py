@@ -58,6 +58,7 @@ def bent(times: float) -> float:
         ("wavy", root, "normal", 430),
     ],
 )
+@pytest.mark.usefixtures("patience")
 def test_the_intervals_hold_the_truth(frontier: str, margin: Any, noise: str, runs: int) -> None:
     """Of 6 frontiers by no more than so many runs on average: 95 in 100 less what chance takes, by rows."""
     held, asked, errors = [], 0, []
@@ -108,6 +109,7 @@ def test_where_margins_jump_rows_are_searched_for_by_themselves_all_of_them_if_n
     assert all(row.low <= math.log(scale * row.given[0] ** 0.7) <= row.high for row in found.rows)
 
 
+@pytest.mark.usefixtures("patience")
 def test_three_unknowns() -> None:
     space = Space.parse(["path.queue=0.1..4 bdp", "path.rtt=10..100 ms", "path.loss=0.0001%..1%"])
     rng = random.Random(1)
@@ -223,6 +225,7 @@ def test_what_cannot_be_asked_is_told_with_its_place(vary: Any, minimize: str | 
     assert told.value.fix
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_has_a_frontier_for_each_point(tmp_path: Path) -> None:
     content = {
         "name": "both",
@@ -239,6 +242,7 @@ def test_a_study_has_a_frontier_for_each_point(tmp_path: Path) -> None:
     assert "cubic" in repr(found)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_answers_in_words_and_as_files(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "office.toml"
     file.write_text('name = "office"\nduration = "5 s"\n[path]\nrate = "5 Mbit/s"\n')

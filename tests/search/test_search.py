@@ -414,6 +414,7 @@ def test_ctrl_c_says_how_far_it_was() -> None:
     assert "the answer so far: between" in told.value.message
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_answers_in_words_and_as_json(tmp_path: Any, capsys: Any) -> None:
     file = tmp_path / "office.toml"
     file.write_text('name = "office"\nduration = "5 s"\n[path]\nrate = "5 Mbit/s"\n')
@@ -443,6 +444,7 @@ SHOWN = re.findall(r"^\$ (sawtooth find .*)\n(answer: .*)\n(cost: \d+ runs)$", P
 
 
 @pytest.mark.parametrize(("command", "answer", "cost"), SHOWN)
+@pytest.mark.usefixtures("patience")
 def test_the_page_shows_what_its_commands_answer(
     command: str, answer: str, cost: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_the_interval_holds_the_truth_and_is_as_short_as_from_above_0(
         ),
     ],
 )
+@pytest.mark.usefixtures("patience")
 def test_a_range_from_0_has_the_answer_of_one_from_above(scenario: Scenario, zero: str, above: str, want: str) -> None:
     answers: Any = (sawtooth.find(scenario, vary=vary, want=want) for vary in (zero, above))
     one, other = answers
@@ -167,6 +168,7 @@ def office(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.usefixtures("patience")
 def test_an_interval_that_is_too_wide_is_said_everywhere(office: Path, tmp_path: Path, capsys: Any) -> None:
     """The text, the page, JSON and the exit status say it, why, and what to do."""
     asked = ["find", str(office), "--vary", "path.loss=0%..5%", "--want", "goodput >= 90% of path.rate"]
@@ -192,6 +194,7 @@ def test_an_interval_as_short_as_was_asked_for_says_nothing(office: Path, capsys
     assert answer["remarks"] == []
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_is_followed_literally_makes_it_enough(office: Path, capsys: Any) -> None:
     """The advised --within is kept by the same runs."""
     asked = ["find", str(office), "--vary", "path.loss=0%..5%", "--want", "goodput >= 80% of path.rate", "--runs", "90"]

@@ -68,6 +68,7 @@ def test_a_rate_that_changes_counts_as_it_was() -> None:
     assert on_wire == pytest.approx(1, abs=0.03)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_engine_model_has_goodput_and_its_headers_and_no_interval(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('duration = "30 s"\n[path]\nrate = "50 Mbit/s"\nrtt = "10 ms"\nloss = "1%"\n')
     asked = ["run", str(tmp_path / "one.toml"), "--engine", "model", "--out", str(tmp_path / "r"), "--jobs", "1"]
@@ -86,6 +87,7 @@ def test_the_engine_model_has_goodput_and_its_headers_and_no_interval(tmp_path: 
     assert result.describe()["rows"][0]["ci_low_mbps"] is None
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_run_says_the_ceiling_and_the_utilization(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('duration = "30 s"\n[path]\nrate = "50 Mbit/s"\nrtt = "10 ms"\n')
     told = CliRunner().invoke(program, ["run", str(tmp_path / "one.toml"), "--out", str(tmp_path / "r")]).output

@@ -45,6 +45,7 @@ def run(url: str, *, engine: Any = None, **options: Any) -> Dataset:
         return run_into(study(), url, engine=engine or Fake(), executor=executor, quiet=True, **options)
 
 
+@pytest.mark.usefixtures("patience")
 def test_an_object_store_gets_the_rows_of_the_study_s_table_with_the_fields_of_its_scenarios(
     bucket: str, tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_it_goes_on_by_what_is_there_and_counts_each_point_once(bucket: str, mar
     assert len(list(marks.iterdir())) - before == 8 - 4
 
 
+@pytest.mark.usefixtures("patience")
 def test_workers_of_a_cluster_need_no_store(bucket: str) -> None:
     with Cluster("local:1") as cluster:
         rows = run_into(study(), f"{bucket}/cluster", engine=Fake(), executor=cluster, quiet=True).read()
@@ -79,6 +81,7 @@ def test_workers_of_a_cluster_need_no_store(bucket: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["directory", "object store"])
+@pytest.mark.usefixtures("patience")
 def test_readers_read_it_while_it_grows(
     where: str, bucket: str, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

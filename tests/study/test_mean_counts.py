@@ -57,6 +57,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
 
 
 @pytest.mark.parametrize("name", ["details", "shares", "latency", "completions", "applications"])
+@pytest.mark.usefixtures("patience")
 def test_three_runs_that_are_alike_say_in_every_column_what_one_says(result: StudyResult, name: str) -> None:
     table = getattr(result, name)
     one, all_of_them = table[table["seed"] == 1], table[table["seed"] == "all"]

@@ -38,6 +38,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
     return answer(tmp_path_factory.mktemp("two"), *TWO)
 
 
+@pytest.mark.usefixtures("patience")
 def test_two_flows_that_seeds_do_not_change_are_run_with_other_starts_once_a_seed(two: StudyResult) -> None:
     found = pd.read_csv(two.directory / "starts.csv")
     assert list(found.columns) == ["point", "study", "later_ms", "flow", "mean_mbps"]
@@ -50,6 +51,7 @@ def test_two_flows_that_seeds_do_not_change_are_run_with_other_starts_once_a_see
     assert max(moved.means["a"]) > 1.05 * min(moved.means["a"])
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_table_gives_the_range_instead_of_certainty(two: StudyResult) -> None:
     assert "by start: every seed gives the same, so 2 more runs start the flows up to 300 ms later" in two.table()
     assert "by start" in two.table().splitlines()[5]
@@ -61,6 +63,7 @@ def test_the_table_gives_the_range_instead_of_certainty(two: StudyResult) -> Non
     assert "same for every seed" not in page
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_same_again_is_the_same_to_the_byte_and_loads_alike(two: StudyResult, tmp_path: Path) -> None:
     again = answer(tmp_path, *TWO)
     for name in ("starts.csv", "table.csv", "shares.csv"):
@@ -68,6 +71,7 @@ def test_the_same_again_is_the_same_to_the_byte_and_loads_alike(two: StudyResult
     assert StudyResult.load(two.directory).table() == two.table()
 
 
+@pytest.mark.usefixtures("patience")
 def test_one_flow_and_seeds_that_differ_cost_no_more_runs(tmp_path: Path) -> None:
     alone = answer(tmp_path / "alone", TWO[0])
     assert not (alone.directory / "starts.csv").exists()

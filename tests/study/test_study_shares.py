@@ -114,6 +114,7 @@ def test_a_study_in_which_no_flow_is_alone_tells_no_harm(tmp_path):
     assert quick(mixed(), out=tmp_path).shares["harm"].isna().all()
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
     flows = [
         {"cc": "cubic"},
@@ -146,6 +147,7 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
     assert "latency under load" in told
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_flow_that_ends_is_told_by_its_completion_time_not_by_a_rate(tmp_path):
     asked = {"name": "one", "scenario": {"duration": "3 s", "flows": [{"bytes": "1 MB"}]}}
     told = run_study(Study.from_dict(asked), out=tmp_path, jobs=1).table()
@@ -153,6 +155,7 @@ def test_a_flow_that_ends_is_told_by_its_completion_time_not_by_a_rate(tmp_path)
     assert "completion times" in told
 
 
+@pytest.mark.usefixtures("patience")
 def test_each_flow_s_round_trip_and_losses_are_its_own(tmp_path):
     flows = [{"cc": "cubic"}, {"cc": "bbr"}]
     asked = {"name": "one", "scenario": {"duration": "5 s", "flows": flows}}

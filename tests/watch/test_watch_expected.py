@@ -77,6 +77,7 @@ def test_a_queue_that_was_seen_is_no_shorter_and_one_that_was_not_has_no_lower_e
     assert left_open(observed(stood, fastest_bps=30e6)).queue.low < packets / 2
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_told_where_it_decides() -> None:
     told = expect(dataclasses.replace(observed(seen()), duration_s=4.0, rtt_max_s=0.0215), draws=8)
     assert told.reason is None

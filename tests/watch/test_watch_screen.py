@@ -158,6 +158,7 @@ def test_ctrl_c_leaves_as_an_interruption(monkeypatch: pytest.MonkeyPatch) -> No
         watch_command._run(screen)
 
 
+@pytest.mark.usefixtures("patience")
 def test_ctrl_c_on_a_terminal_ends_with_130_and_a_whole_recording(tmp_path: Path) -> None:
     recording = tmp_path / "looks.parquet"
     code = "from sawtooth.cli import main; main()"

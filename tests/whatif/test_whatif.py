@@ -440,6 +440,7 @@ def test_no_threshold_of_ss_flips_an_estimate(field: str, low: float, high: floa
 
 
 @pytest.mark.parametrize("field", [name for name, value in LOOK.items() if value])
+@pytest.mark.usefixtures("patience")
 def test_one_percent_of_any_field_of_ss_changes_no_answer_by_more_than_its_interval(field: str) -> None:
     # The delivery rate is just below and just above goodput, where one comparison used to decide.
     told = []
