@@ -177,7 +177,7 @@ def test_commands_print_in_one_place_only() -> None:
     """What runs as a program of its own, for its parent to read, prints for itself, and so does an interrupt that comes
     before that place can be imported.
     """
-    programs = {"doctor/probe.py", "doctor/tracing.py", "kernel/guest_keeper.py", "testbed/__main__.py"}
+    programs = {"browser.py", "doctor/probe.py", "doctor/tracing.py", "kernel/guest_keeper.py", "testbed/__main__.py"}
     # What a module of the user's prints is passed on, made fit for a terminal.
     programs |= {"engines/cc_module/printed_text.py"}
     printing = re.compile(r"\bclick\.(?:echo|secho)\(|(?<![\w.])print\(|sys\.(?:stdout|stderr)\.write\(")
