@@ -24,13 +24,12 @@ from sawtooth.search.preconditions import lacking
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
 from sawtooth.study.goodput_ceiling import unattainable
-from sawtooth.study.measures import MEASURES, UTILIZATION, Measured, columns, measured
+from sawtooth.study.measures import ALIASES, MEASURES, Measured, columns, measured
 
 if TYPE_CHECKING:
     from sawtooth.search.space import Space
     from sawtooth.search.unknown import Unknown
 
-ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos", "utilization": UTILIZATION}
 NAMES = (*STATISTICS, *COUNTERS, *MEASURES)
 """Measures that a goal may use: the columns of a study's table."""
 FLOW = "flow"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.stats.application import Application, delay_s, delays
 from sawtooth.stats.completion import QUANTILES, quantile
 from sawtooth.stats.queueing import SHARES
+from sawtooth.study.measure import Measure
 from sawtooth.study.shares import ALL
 
 if TYPE_CHECKING:
@@ -21,45 +22,77 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Told:
-    """How one kind of application appears in tables: its description, and its columns with headings and decimals."""
+    """How one kind of application appears in tables: its description, its measures, and what these are of."""
 
     title: str
-    columns: Mapping[str, tuple[str, int]]
+    measures: tuple[Measure, ...]
+    meaning: str
+
+    @property
+    def columns(self) -> dict[str, tuple[str, int]]:
+        """Headings and decimals by column."""
+        return {one.name: (one.heading, one.digits) for one in self.measures}
 
 
 _HEADINGS = dict(zip(QUANTILES, ("median", "90%", "95%", "99%", "99.9%"), strict=True))
 
 
-def _times(count: str, column: str) -> dict[str, tuple[str, int]]:
-    return {count: (count, 0)} | {f"{column}_{name}": (heading, 1) for name, heading in _HEADINGS.items()}
+def _times(count: str, column: str, title: str) -> tuple[Measure, ...]:
+    return (
+        Measure(count, counts=True, heading=count),
+        *(
+            Measure(
+                f"{column}_{name}",
+                f"{title}, {heading}, ms",
+                heading=heading,
+                digits=1,
+                last=name == "p95",
+            )
+            for name, heading in _HEADINGS.items()
+        ),
+    )
 
 
+_DELAYS = {"p50_s": "median", "p95_s": "95th percentile", "p99_s": "99th percentile"}
 KINDS = {
-    "requests": Told("response times in ms", _times("responses", "response_ms")),
-    "pages": Told("page times in ms", _times("pages", "page_ms")),
+    "requests": Told(
+        "response times in ms",
+        _times("responses", "response_ms", "response time"),
+        "answers of the first flow of requests",
+    ),
+    "pages": Told("page times in ms", _times("pages", "page_ms", "page time"), "pages of the first flow of pages"),
     "video": Told(
         "video: mean rate of its segments, time until it plays, number and share of time of stalls",
-        {
-            "video_segments": ("segments", 0),
-            "video_mbps": ("Mbit/s", 2),
-            "video_startup_s": ("startup, s", 2),
-            "video_stalls": ("stalls", 0),
-            "video_stalled_percent": ("stalled, %", 2),
-        },
+        (
+            Measure("video_segments", counts=True, heading="segments"),
+            Measure("video_mbps", "mean rate of the video, Mbit/s", heading="Mbit/s", digits=2),
+            Measure("video_startup_s", "startup of the video, s", heading="startup, s", digits=2),
+            Measure("video_stalls", "stalls of the video per run", counts=True, heading="stalls"),
+            Measure("video_stalled_percent", "time that the video is stalled, %", heading="stalled, %", digits=2),
+        ),
+        "the first flow of video: segments and their mean rate, time until it plays (mean over viewers), then the "
+        "number of stalls and the share of time stalled",
     ),
     "udp": Told(
         "datagrams: one-way delays and jitter in ms; for a call the mean opinion score and its 10th percentile",
-        {
-            "udp_delay_mean_ms": ("mean", 2),
-            **{
-                f"udp_{name.removesuffix('_s')}_ms": (f"{100 * share:g}%" if share > 0.5 else "median", 2)
+        (
+            Measure("udp_delay_mean_ms", "one-way delay, mean, ms", heading="mean", digits=2),
+            *(
+                Measure(
+                    f"udp_{name.removesuffix('_s')}_ms",
+                    f"one-way delay, {_DELAYS[name.removeprefix('delay_')]}, ms",
+                    heading=f"{100 * share:g}%" if share > 0.5 else "median",
+                    digits=2,
+                )
                 for name, share in SHARES.items()
-            },
-            "udp_jitter_ms": ("jitter", 2),
-            "udp_lost_percent": ("lost, %", 2),
-            "call_mos": ("MOS", 2),
-            "call_mos_p10": ("MOS, 10%", 2),
-        },
+            ),
+            Measure("udp_jitter_ms", "jitter of datagrams, ms", heading="jitter", digits=2),
+            Measure("udp_lost_percent", "datagrams lost, %", heading="lost, %", digits=2),
+            Measure("call_mos", "mean opinion score of the call", aliases=("mos",), heading="MOS", digits=2),
+            Measure("call_mos_p10", "mean opinion score of the call, worst tenth", heading="MOS, 10%", digits=2),
+        ),
+        "the first flow of datagrams, one way; if it is a call, its mean opinion score, mean and 10th percentile over "
+        "the intervals",
     ),
 }
 """The kinds of ``source`` that a study reports."""
@@ -67,31 +100,12 @@ COLUMNS = tuple(name for told in KINDS.values() for name in told.columns)
 """Columns of a study's table; NaN without a flow of the kind, or with too few samples for a percentile."""
 NAMES = ("application",)
 """Columns of the table ``applications`` besides the flow's name and ``COLUMNS``."""
-TITLES = {
-    **{f"response_ms_{name}": f"response time, {_HEADINGS[name]}, ms" for name in QUANTILES},
-    **{f"page_ms_{name}": f"page time, {_HEADINGS[name]}, ms" for name in QUANTILES},
-    "video_mbps": "mean rate of the video, Mbit/s",
-    "video_startup_s": "startup of the video, s",
-    "video_stalls": "stalls of the video per run",
-    "video_stalled_percent": "time that the video is stalled, %",
-    "udp_delay_mean_ms": "one-way delay, mean, ms",
-    "udp_delay_p50_ms": "one-way delay, median, ms",
-    "udp_delay_p95_ms": "one-way delay, 95th percentile, ms",
-    "udp_delay_p99_ms": "one-way delay, 99th percentile, ms",
-    "udp_jitter_ms": "jitter of datagrams, ms",
-    "udp_lost_percent": "datagrams lost, %",
-    "call_mos": "mean opinion score of the call",
-    "call_mos_p10": "mean opinion score of the call, worst tenth",
-}
 
 
-def columns(seen: Sequence[Sequence[Application]]) -> dict[str, float]:
-    """The values of ``COLUMNS``, from runs that differ only in their seeds."""
-    row = dict.fromkeys(COLUMNS, math.nan)
-    for kind in KINDS:
-        firsts = [next((one for one in run if one.kind == kind), None) for run in seen]
-        row |= _told(kind, [one for one in firsts if one is not None])
-    return row
+def of_kind(kind: str, seen: Sequence[Sequence[Application]]) -> dict[str, float]:
+    """The values of a kind's measures, from runs that differ only in their seeds; empty without a flow of it."""
+    firsts = [next((one for one in run if one.kind == kind), None) for run in seen]
+    return _told(kind, [one for one in firsts if one is not None])
 
 
 def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Application]]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from sawtooth.scenario.expressions import Amount, Comparison, Measure, parse
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, text
-from sawtooth.study.measures import MEASURES, UTILIZATION, measured
+from sawtooth.study.measures import ALIASES, MEASURES, measured
 from sawtooth.study.shares import SHARE_COLUMNS
 
 MOST = 1000
@@ -32,8 +32,6 @@ PARTS = ("flow", "probe", "application", "bytes_from")
 """Settings that select a part of a point; they are columns of its tables."""
 OF_PARTS = (*COLUMNS, *(name for name in SHARE_COLUMNS if name not in ("flow", "flow_cc")))
 """Measures that exist for parts."""
-ALIASES = {"goodput": "mean_mbps", "utilization": UTILIZATION}
-"""Other names for columns, as in ``find``."""
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(\S*)")
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from sawtooth.errors import InputError
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import Tbf
 from sawtooth.scenario.expressions import RATE, Amount, Comparison, Measure
 from sawtooth.stats import Ceiling, ceiling
 from sawtooth.stats.path import slowest
@@ -71,7 +70,7 @@ def refuse_unattainable(study: Study, points: Sequence[Point], overrides: Mappin
 def _ceiling(scenario: Scenario) -> Ceiling | None:
     compiled = scenario.compile()
     line = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
-    if line is None or line.pace is not None or isinstance(line.discipline, Tbf):
+    if line is None or line.pace is not None or (line.discipline is not None and line.discipline.kind == "tbf"):
         return None
     return ceiling(compiled)
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-COUNTS = (
-    *("segments_out", "retransmits", "timeouts", "tail_probes"),
-    *("queue_drops", "queue_early_drops", "queue_marks"),
-    *("transfers", "responses", "pages", "video_segments", "video_stalls"),
-)
+from sawtooth.study.measures import RECORDS
+
+COUNTS = tuple(one.name for one in RECORDS if one.counts)
 """Columns that count what happened in a run."""
 TOTALS = ("count", "ci_n")
 """Columns that count samples of all seeds together."""

@@ -5,7 +5,7 @@ times, time to converge, and applications. Several seeds are one sample: their p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from sawtooth.stats import (
 from sawtooth.stats.completion import QUANTILES, bins, quantile
 from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delays_s, mean_delay_s, total
 from sawtooth.study import application
+from sawtooth.study.measure import Measure
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -44,56 +45,29 @@ LATENCY = (
 )
 RPM = ("rpm", "rpm_foreign", "rpm_self")
 DROPS = ("queue_drops", "queue_early_drops", "queue_marks")
-QUEUE = ("queue_delay_mean_ms", *(f"queue_{name.removesuffix('_s')}_ms" for name in SHARES), *DROPS)
-COMPLETION = tuple(f"{what}_{name}" for what in ("fct_ms", "slowdown") for name in QUANTILES)
 UTILIZATION = "utilization_percent"
-_ADDED = ("fct_ms_p95", "slowdown_p95", "response_ms_p95", "page_ms_p95", UTILIZATION)
 
 
-def ordered(columns: Iterable[str]) -> list[str]:
-    """The columns in order, with those that were added to the tables later at the end."""
-    return sorted(columns, key=_ADDED.__contains__)
+@dataclass(frozen=True)
+class Group:
+    """Measures from one source. ``meaning``: what they are of, for the documentation. Their values over runs that
+    differ only in their seeds are what ``values`` computes, or ``scale`` times the mean of ``of``, a function of a run
+    and its bottleneck's queue."""
+
+    measures: tuple[Measure, ...]
+    meaning: str
+    values: Callable[[Sequence[Measured]], Mapping[str, float]] | None = None
+    of: Callable[[Run, Queueing | None], float] | None = None
+    scale: float = 1.0
+
+    def computed(self, seen: Sequence[Measured]) -> Mapping[str, float]:
+        """The values by column; a missing one is unknown."""
+        if self.values is not None:
+            return self.values(seen)
+        name = self.measures[0].name
+        return {name: self.scale * math.fsum(one.values[name] for one in seen) / len(seen)}
 
 
-MEASURES = tuple(
-    ordered([*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s", *application.COLUMNS, UTILIZATION])
-)
-"""Columns of a study's table; NaN if a run has nothing to measure them by."""
-TITLES = {
-    "mean_mbps": "goodput, Mbit/s",
-    "retransmits": "retransmissions per run",
-    "timeouts": "timeouts per run",
-    "mean_srtt_ms": "mean smoothed RTT, ms",
-    "latency_p50_ms": "latency under load, median, ms",
-    "latency_p95_ms": "latency under load, 95th percentile, ms",
-    "latency_p99_ms": "latency under load, 99th percentile, ms",
-    "latency_added_ms": "latency added by load, median, ms",
-    "latency_lost_percent": "probes lost, %",
-    "rpm": "responsiveness, round trips a minute",
-    "rpm_foreign": "responsiveness to others, round trips a minute",
-    "rpm_self": "responsiveness to itself, round trips a minute",
-    "queue_delay_mean_ms": "queue delay, mean, ms",
-    "queue_delay_p50_ms": "queue delay, median, ms",
-    "queue_delay_p95_ms": "queue delay, 95th percentile, ms",
-    "queue_delay_p99_ms": "queue delay, 99th percentile, ms",
-    "queue_drops": "drops at the bottleneck per run",
-    "queue_early_drops": "early drops at the bottleneck per run",
-    "queue_marks": "marks at the bottleneck per run",
-    "fct_ms_p50": "completion time, median, ms",
-    "fct_ms_p90": "completion time, 90th percentile, ms",
-    "fct_ms_p95": "completion time, 95th percentile, ms",
-    "fct_ms_p99": "completion time, 99th percentile, ms",
-    "fct_ms_p999": "completion time, 99.9th percentile, ms",
-    "slowdown_p50": "slowdown, median",
-    "slowdown_p90": "slowdown, 90th percentile",
-    "slowdown_p95": "slowdown, 95th percentile",
-    "slowdown_p99": "slowdown, 99th percentile",
-    "slowdown_p999": "slowdown, 99.9th percentile",
-    "converges_s": "time to converge, s",
-    UTILIZATION: "utilization of the bottleneck, %",
-    **application.TITLES,
-}
-"""Columns that figures draw, with their titles."""
 _UNITS = {"_mbps": ", Mbit/s", "_bps": ", bit/s", "_ms": ", ms", "_s": ", s", "_percent": ", %", "_bytes": ", bytes"}
 NAMES = ("probe", "flow", "bytes_from", "bytes_to", *application.NAMES)
 """Columns of the tables ``latency``, ``completions`` and ``applications`` besides ``MEASURES``."""
@@ -108,9 +82,9 @@ class Measured:
     smoothed_s: ndarray[Any, Any]
     queue: Queueing | None
     completions: DataFrame
-    converges_s: float
     applications: tuple[Application, ...]
-    utilization: float
+    values: Mapping[str, float]
+    """Measures that are one number of a run."""
     programs: Mapping[str, float]
     """Numbers that programs are asked for."""
 
@@ -123,36 +97,151 @@ class Measured:
             smoothed_s(run),
             queue,
             completions(run),
-            converges_s(run),
             tuple(applications(run)),
-            utilization(run, queue),
+            {group.measures[0].name: group.of(run, queue) for group in GROUPS if group.of is not None},
             run.measured,
         )
+
+
+def _first_probe(seen: Sequence[Measured]) -> Mapping[str, float]:
+    if not all(one.latencies for one in seen):
+        return {}
+    return _latency([one.latencies[0] for one in seen])
+
+
+def _responsiveness(seen: Sequence[Measured]) -> Mapping[str, float]:
+    import numpy as np
+
+    if not all(one.latencies for one in seen):
+        return {}
+    foreign = rpm(np.concatenate([one.latencies[0].rtt_s for one in seen]))
+    own = rpm(np.concatenate([one.smoothed_s for one in seen]))
+    return {"rpm_foreign": foreign, "rpm_self": own, "rpm": (foreign + own) / 2}
+
+
+def _delays(seen: Sequence[Measured]) -> Mapping[str, float]:
+    queues = [one.queue for one in seen if one.queue is not None]
+    found = {"queue_delay_mean_ms": mean_delay_s(queues) * 1e3}
+    for name, delay in zip(SHARES, delays_s(queues, list(SHARES.values())), strict=True):
+        found[f"queue_{name.removesuffix('_s')}_ms"] = delay * 1e3
+    return found
+
+
+def _drops(seen: Sequence[Measured]) -> Mapping[str, float]:
+    queues = [one.queue for one in seen if one.queue is not None]
+    return {name: total(queues, name.removeprefix("queue_")) for name in DROPS}
+
+
+def _transfers(seen: Sequence[Measured]) -> Mapping[str, float]:
+    import pandas as pd
+
+    done = pd.concat([one.completions for one in seen])
+    return {"transfers": len(done), **_completion(done)} if len(done) else {}
+
+
+def _of_kind(kind: str) -> Callable[[Sequence[Measured]], Mapping[str, float]]:
+    return lambda seen: application.of_kind(kind, [one.applications for one in seen])
+
+
+_PLACES = {"p50": "median", "p90": "90th percentile", "p95": "95th percentile", "p99": "99th percentile"}
+_PLACES["p999"] = "99.9th percentile"
+BASIC = (
+    Measure("mean_mbps", "goodput, Mbit/s", aliases=("goodput", "throughput")),
+    Measure("segments_out", counts=True),
+    Measure("retransmits", "retransmissions per run", counts=True),
+    Measure("timeouts", "timeouts per run", counts=True),
+    Measure("tail_probes", counts=True),
+    Measure("mean_srtt_ms", "mean smoothed RTT, ms"),
+)
+"""Of the statistics of goodput and the senders' counters, those with a title, or that count."""
+GROUPS = (
+    Group(
+        (
+            Measure("latency_idle_ms"),
+            *(Measure(f"latency_{at}_ms", f"latency under load, {_PLACES[at]}, ms") for at in ("p50", "p95", "p99")),
+            Measure("latency_added_ms", "latency added by load, median, ms"),
+            Measure("latency_lost_percent", "probes lost, %"),
+        ),
+        "round trips of the scenario's first probe after the warm-up: on the empty path, three percentiles, the median "
+        "minus the empty path's, the share lost",
+        _first_probe,
+    ),
+    Group(
+        (
+            Measure("rpm", "responsiveness, round trips a minute"),
+            Measure("rpm_foreign", "responsiveness to others, round trips a minute"),
+            Measure("rpm_self", "responsiveness to itself, round trips a minute"),
+        ),
+        "responsiveness in round trips per minute",
+        _responsiveness,
+    ),
+    Group(
+        (
+            Measure("queue_delay_mean_ms", "queue delay, mean, ms"),
+            *(Measure(f"queue_delay_{at}_ms", f"queue delay, {_PLACES[at]}, ms") for at in ("p50", "p95", "p99")),
+        ),
+        "packets that left the first flow's bottleneck: the transmitter with the lowest rate on its data's path",
+        _delays,
+    ),
+    Group(
+        (
+            Measure("queue_drops", "drops at the bottleneck per run", counts=True),
+            Measure("queue_early_drops", "early drops at the bottleneck per run", counts=True),
+            Measure("queue_marks", "marks at the bottleneck per run", counts=True),
+        ),
+        "the same transmitter",
+        _drops,
+    ),
+    Group(
+        (
+            Measure("transfers", counts=True),
+            *(
+                Measure(f"{what}_{name}", f"{title}, {_PLACES[name]}{unit}", last=name == "p95")
+                for what, title, unit in (("fct_ms", "completion time", ", ms"), ("slowdown", "slowdown", ""))
+                for name in QUANTILES
+            ),
+        ),
+        "transfers of all flows that started after the warm-up and ended; a percentile is empty if fewer than one "
+        "transfer is above it on average",
+        _transfers,
+    ),
+    Group(
+        (Measure("converges_s", "time to converge, s"),),
+        "seconds from the start of the last flow until shares are fair; over seeds the mean, empty if a seed has none",
+        of=lambda run, _: converges_s(run),
+    ),
+    *(Group(told.measures, told.meaning, _of_kind(kind)) for kind, told in application.KINDS.items()),
+    Group(
+        (Measure(UTILIZATION, "utilization of the bottleneck, %", aliases=("utilization",), last=True),),
+        "the bottleneck's bytes on the wire after the warm-up, as a share of what its rate allows in that time",
+        of=utilization,
+        scale=100.0,
+    ),
+)
+"""All measures, by what they are of."""
+RECORDS = (*BASIC, *(one for group in GROUPS for one in group.measures))
+_LAST = {one.name for one in RECORDS if one.last}
+
+
+def ordered(columns: Iterable[str]) -> list[str]:
+    """The columns in order, with those that were added to the tables later at the end."""
+    return sorted(columns, key=_LAST.__contains__)
+
+
+MEASURES = tuple(ordered(one.name for group in GROUPS for one in group.measures))
+"""Columns of a study's table; NaN if a run has nothing to measure them by."""
+TITLES = {one.name: one.title for one in RECORDS if one.title}
+"""Columns that figures draw, with their titles."""
+ALIASES = {alias: one.name for one in RECORDS for alias in one.aliases}
+"""Other names for columns, in goals and expectations."""
 
 
 def columns(seen: Sequence[Measured]) -> dict[str, float]:
     """The values of ``MEASURES``, from runs that differ only in their seeds. Latency and responsiveness are of the
     first probe."""
-    import numpy as np
-    import pandas as pd
-
     row = dict.fromkeys(MEASURES, math.nan)
-    if all(one.latencies for one in seen):
-        row |= _latency([one.latencies[0] for one in seen])
-        foreign = rpm(np.concatenate([one.latencies[0].rtt_s for one in seen]))
-        own = rpm(np.concatenate([one.smoothed_s for one in seen]))
-        row |= {"rpm_foreign": foreign, "rpm_self": own, "rpm": (foreign + own) / 2}
-    queues = [one.queue for one in seen if one.queue is not None]
-    row["queue_delay_mean_ms"] = mean_delay_s(queues) * 1e3
-    for name, delay in zip(SHARES, delays_s(queues, list(SHARES.values())), strict=True):
-        row[f"queue_{name.removesuffix('_s')}_ms"] = delay * 1e3
-    row |= {name: total(queues, name.removeprefix("queue_")) for name in DROPS}
-    done = pd.concat([one.completions for one in seen])
-    if len(done):
-        row |= {"transfers": len(done), **_completion(done)}
-    row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
-    row |= application.columns([one.applications for one in seen])
-    row[UTILIZATION] = 100 * math.fsum(one.utilization for one in seen) / len(seen)
+    for group in GROUPS:
+        row |= group.computed(seen)
     for name in seen[0].programs:
         row[name] = math.fsum(one.programs[name] for one in seen) / len(seen)
     return row
