@@ -29,18 +29,19 @@ html_show_copyright = False
 copybutton_prompt_text = "$ "
 
 # Pages that lie outside of docs/, and where the site has them.
-OUTSIDE = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+OUTSIDE = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing/index.md"}
 OUTSIDE["fidelity/field/README.md"] = "field.md"
 
 
 def from_outside(app: Sphinx, docname: str, source: list[str]) -> None:
     """Files outside docs/ become pages of the site, and links lead to those pages."""
+    up = "../" * docname.count("/")
     for path, page in OUTSIDE.items():
         if f"{docname}.md" == page:
-            text = (ROOT / path).read_text(encoding="utf-8") + "\n" + source[0]
-            source[0] = re.sub(r"\]\((?:\.\./)*(?:docs/)?", "](", text)
+            text = (ROOT / path).read_text(encoding="utf-8")
+            source[0] = re.sub(r"\]\((?:(?:\.\./)*docs/|(?:\.\./)+)", f"]({up}", text) + "\n" + source[0]
     for path, page in OUTSIDE.items():
-        source[0] = re.sub(rf"\]\((?:\.\./)*{re.escape(path)}", f"]({page}", source[0])
+        source[0] = re.sub(rf"\]\((?:\.\./)*{re.escape(path)}", f"]({up}{page}", source[0])
 
 
 class Translator(HTML5Translator):

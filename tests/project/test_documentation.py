@@ -84,6 +84,9 @@ def test_what_the_python_of_a_page_imports_is_there(page: Path) -> None:
     if page.name == "api.md":
         # Signatures: tests/project/test_public_api.py holds them to the package.
         return
+    if page.parent.name == "contributing":
+        # What a guide adds is not there yet.
+        return
     for text in blocks(page, "python"):
         tree = ast.parse(text)
         imports = [one for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
@@ -110,6 +113,9 @@ def test_the_files_of_a_page_are_read(page: Path, tmp_path: Path, monkeypatch: p
 def test_the_commands_of_a_page_and_their_options_exist(page: Path) -> None:
     for line in commands(page):
         words = shlex.split(line, comments=True)[1:]
+        if page.name == "verb.md" and words[0] == "ceiling":
+            # The guide adds it.
+            continue
         found, rest = leaf(words)
         known = {option for one in found.params for option in (*one.opts, *one.secondary_opts)} | {
             "--help",

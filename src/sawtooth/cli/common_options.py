@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -54,16 +55,6 @@ class Command(click.Command):
         return super().invoke(context)
 
 
-SECTIONS = {
-    "Questions": ("predict", "run", "find", "whatif", "compare", "check"),
-    "Experiments": ("exec", "studies", "replicate", "show", "cc", "lab"),
-    "Captures and live connections": ("capture", "watch", "probe", "congestion"),
-    "Results": ("results", "report", "query"),
-    "Setup": ("doctor", "kernel", "clean", "completion", "schema"),
-}
-"""The commands by purpose, in the order of ``sawtooth --help``."""
-
-
 class Group(click.Group):
     """A command with subcommands."""
 
@@ -72,10 +63,12 @@ class Group(click.Group):
 
 
 class Program(Group):
-    """All commands, listed by ``SECTIONS``. A test fails if a command is in no section."""
+    """All commands, listed by purpose. A test fails if a command is in no section."""
+
+    sections: Mapping[str, Sequence[str]] = {}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         limit = formatter.width - 6 - max(map(len, self.commands))
-        for title, names in SECTIONS.items():
+        for title, names in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in names])

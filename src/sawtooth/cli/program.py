@@ -57,6 +57,16 @@ for _command in (
 ):
     sawtooth.add_command(_command)
 
+SECTIONS = {
+    "Questions": ("predict", "run", "find", "whatif", "compare", "check"),
+    "Experiments": ("exec", "studies", "replicate", "show", "cc", "lab"),
+    "Captures and live connections": ("capture", "watch", "probe", "congestion"),
+    "Results": ("results", "report", "query"),
+    "Setup": ("doctor", "kernel", "clean", "completion", "schema"),
+}
+"""The commands by purpose, in the order of ``sawtooth --help``."""
+sawtooth.sections = SECTIONS
+
 
 def status_of(arguments: Sequence[str] | None) -> int:
     """Run the command line. ``arguments``: those after the program's name. Returns the exit status."""
