@@ -105,7 +105,7 @@ const verbs = {
   async warnings(questions) {
     const language = await spoken();
     const [{ read: asked }, { warnings }] = await Promise.all(["asked", "warnings"].map(part));
-    return questions.map((question) => warnings(asked(question, language)));
+    return questions.map((question) => warnings(asked(question, language), language));
   },
 
   /** Questions of the page: packets at most, and what would be lighter. */
@@ -123,10 +123,9 @@ const verbs = {
     return (await part("presets")).PRESETS;
   },
 
-  /** Kinds of queues with their fields, and the page's own words for them. */
+  /** The records of kinds of queues. */
   async queues() {
-    const { LIMITS, ABOVE } = await part("queuelimit");
-    return { kinds: (await spoken()).queues, limits: LIMITS, above: ABOVE };
+    return [...(await spoken()).queues.values()];
   },
 
   /** A capture, read. */

@@ -26,7 +26,7 @@ HELD = ("uplot",)
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 PARTS |= {"watcher": "understand/watcher.ts"}
 """Files of the page, by the name that they have in it."""
-FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "queuelimit", "series", "summary")
+FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "series", "summary")
 FOR_NODE += ("sliders", "warnings", "understand/happenings", "capture/estimate")
 """Files that the tests run in node."""
 

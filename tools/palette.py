@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sawtooth.capture import marks
 from sawtooth.figures import palette
+from sawtooth.scenario import CONTROLS
 
 WEB = Path(__file__).resolve().parents[1] / "web"
 SYMBOLS = {"^": "up", "s": "square", "D": "diamond", "X": "cross", "o": "circle", "v": "down", "P": "plus"}
@@ -18,7 +19,7 @@ def texts() -> dict[Path, str]:
     """The files' content."""
     content = {
         "roles": palette.ROLES,
-        "controls": {name: palette.colour(name, 0) for name in ("cubic", "bbr", "bbr3", "reno", "dctcp", "prague")},
+        "controls": {one.name: one.colour for one in CONTROLS.values() if one.colour is not None},
         "others": [palette.colour(None, at) for at in range(6)],
         "light": palette.LIGHT,
         "dark": palette.DARK,

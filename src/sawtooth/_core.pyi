@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "CONGESTION_CONTROLS",
     "MODULE_HOOKS",
     "OVERRUN",
-    "VARIANTS",
     "FlowLimits",
     "Module",
     "Scenario",
@@ -24,10 +22,12 @@ __all__ = [
     "host_limit",
     "largest_shares",
     "poisson_interval",
+    "queue_options",
     "read_capture",
     "read_part",
     "read_quantity",
     "refused_transfer",
+    "registry",
     "replay",
     "share_watch",
     "transfers",
@@ -50,10 +50,10 @@ def capture_path(facts: str, segments: dict[str, NDArray[Any]], sacks: dict[str,
     contiguous columns of unchanged types. Releases the GIL. Raises ValueError for other input.
     """
 
-CONGESTION_CONTROLS: list[str]
-"""Congestion controls that a scenario can name without naming a kernel."""
-VARIANTS: dict[str, tuple[str, ...]]
-"""Variants that the engine ``sim`` has in addition to Linux's behaviour, by the congestion control's name."""
+def registry() -> dict[str, list[dict[str, Any]]]:
+    """What a scenario can name: ``controls``, the congestion controls, and ``queues``, the kinds of queues. See
+    ``sawtooth.scenario.registry``.
+    """
 
 @final
 class Scenario:
@@ -146,6 +146,11 @@ def largest_shares(shares: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def poisson_interval(count: int) -> tuple[float, float]:
     """A 90% interval for the mean of a Poisson count: Jeffreys' gamma(count + 1/2). For a count of 0 it starts at 0."""
+
+def queue_options(discipline: str, packets: int | None, bytes: int | None, overhead: int) -> tuple[str, bytes]:
+    """Linux's name of a queue's discipline, given as JSON, and its options for rtnetlink. ``packets`` and ``bytes``
+    limit the queue; frames take ``overhead`` bytes beside their own. Raises ValueError if it is no discipline.
+    """
 
 def read_capture(
     path: str, details: int | None = None, progress: Callable[[int, int], object] | None = None

@@ -11,10 +11,10 @@ import pytest
 
 from sawtooth import _core
 from sawtooth.cli import main
-from sawtooth.congestion_control import FACTS, distance, having, response
+from sawtooth.congestion_control import distance, having, response
 from sawtooth.congestion_control.response import LOSSES
 from sawtooth.engines import model
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import CONTROLS
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +32,14 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
 
 
 def test_there_are_facts_of_every_control_that_scenarios_know() -> None:
-    assert set(CONGESTION_CONTROLS) == set(FACTS)
-    for name, facts in FACTS.items():
+    for name, facts in CONTROLS.items():
         assert facts.law.endswith("."), name
         assert re.search(r"RFC \d{4}|draft-|(?:19|20)\d\d", facts.source), name
 
 
 def test_the_list_says_which_engine_has_which(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {line.split()[0]: line.split() for line in told(capsys, "list").splitlines()[1:]}
-    assert list(rows) == sorted(FACTS)
+    assert list(rows) == sorted(CONTROLS)
     assert {name for name, row in rows.items() if row[1] == "own"} == set(_core.congestion_controls())
     assert {name for name, row in rows.items() if row[2] == "formula"} == set(model.CONTROLS)
     assert {row[4] for row in rows.values()} == {"–"}
@@ -55,6 +54,7 @@ def test_a_control_is_shown_with_its_law_its_source_and_its_engines(capsys: pyte
     assert "smallest RTT" in text
     assert "Mascolo" in text
     assert "The engine sim has none of its own" in text
+    assert "variants    draft, ecn (engine sim)" in told(capsys, "show", "bbr3", "--no-curve")
     assert "loss    mean" not in told(capsys, "show", "reno", "--no-curve")
     assert 'did you mean "cubic"?' in told(capsys, "show", "cubik", status=2)
 

@@ -20,7 +20,6 @@ CONTROLS = tuple(_core.congestion_controls())
 IN_TEXT = {
     "README.md": r"^- (.*) behave as in Linux",
     "docs/design.md": r'^cc = "cubic" +# (.*)$',
-    "docs/reference/scenario.md": r"congestion control; `sim` has ([^;|]*)",
     "docs/reference/whatif.md": r"or it is another than (.*) \|",
 }
 """Where a page says which controls there are."""

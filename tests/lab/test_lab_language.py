@@ -14,7 +14,7 @@ from sawtooth import Scenario, _core
 from sawtooth.engines import get
 from sawtooth.engines.sim import controls
 from sawtooth.errors import InputError
-from sawtooth.scenario import control
+from sawtooth.scenario import CONTROLS
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 HARNESS = Path(__file__).parents[1] / "lab_in_node.mjs"
@@ -148,7 +148,7 @@ WRONG_QUEUES: list[Any] = [
 ]
 
 
-VARIANTS = [{"name": name, "variant": one} for name, variants in control.VARIANTS.items() for one in variants]
+VARIANTS = [{"name": one.name, "variant": name} for one in CONTROLS.values() for name in one.simulated if name]
 HOSTS: list[dict[str, Any]] = [
     *({"ecn": ecn} for ecn in (True, False, 0, 1, 2)),
     {"receive_buffer": "1 MiB"},
@@ -213,21 +213,21 @@ def test_a_scenario_compiles_to_what_the_package_makes(lab: Path) -> None:
 
 def test_what_a_queue_field_shows_where_it_is_empty_is_the_kind_s_default(lab: Path) -> None:
     told = ask(lab, "queues", None)
-    needed = {"red": {"limit": "400 kB"}, "tbf": {"rate": "1 Mbit/s", "burst": "20 kB", "latency": "50 ms"}}
+    needed = {one["kind"]: one["needs"] for one in told}
     path = {"rate": "10 Mbit/s", "rtt": "10 ms"}
 
     def compiled(kind: str, **fields: Any) -> str:
         queue = {"kind": kind} | needed.get(kind, {}) | fields
         return Scenario.from_dict({"path": path | {"queue": queue}}).compile().to_json()
 
-    assert set(told["kinds"]) == set(told["limits"]) == {queue["kind"] for queue in QUEUES if isinstance(queue, dict)}
-    for kind, fields in told["kinds"].items():
-        for name, otherwise in fields.items():
+    assert {one["kind"] for one in told} == {queue["kind"] for queue in QUEUES if isinstance(queue, dict)}
+    for one in told:
+        kind = one["kind"]
+        for name, otherwise in one["fields"].items():
             if otherwise is not None:
                 assert compiled(kind, **{name: otherwise}) == compiled(kind), (kind, name)
-        assert told["limits"][kind]["field"] in fields
-        if kind in told["above"]:
-            assert compiled(kind, **{told["above"][kind]: "7 ms"}) != compiled(kind)
+        if one["marks_above"] is not None:
+            assert compiled(kind, **{one["marks_above"]: "7 ms"}) != compiled(kind)
 
 
 def test_a_toml_file_is_read_and_what_is_wrong_with_it_has_a_line_and_a_column(lab: Path) -> None:

@@ -37,6 +37,20 @@ def queues(**tables: Any) -> dict[str, Any]:
     return {one.name: one.discipline for one in Scenario(**tables).compile().transmitters}
 
 
+def law(kind: str, **parameters: Any) -> compiled.Discipline:
+    return compiled.Discipline(kind, tuple(parameters.items()))
+
+
+def red_of(low: int, high: int, weight: int, chance: int, adaptive: bool) -> compiled.Discipline:
+    names = ("min_bytes", "max_bytes", "weight_log", "probability_ppb", "adaptive")
+    return law("red", **dict(zip(names, (low, high, weight, chance, adaptive), strict=True)))
+
+
+def cake_of(*values: Any) -> compiled.Discipline:
+    names = ("bandwidth_bps", "interval_ns", "target_ns", "isolation", "memory_bytes")
+    return law("cake", **dict(zip(names, values, strict=True)))
+
+
 def example(kind: str) -> dict[str, Any]:
     """With all that it needs."""
     needed = {"red": {"limit": "100 ms"}, "pfifo": {"limit": "2 bdp"}, "tbf": TBF}
@@ -67,38 +81,43 @@ def refusal(queue: Any) -> SawtoothError:
     ],
 )
 def test_a_table_may_stand_wherever_a_limit_may(tables: dict[str, Any], names: list[str]) -> None:
-    assert queues(**tables) == dict.fromkeys(names, compiled.Codel(4_000_000, 100_000_000))
+    assert queues(**tables) == dict.fromkeys(names, law("codel", target_ns=4_000_000, interval_ns=100_000_000))
 
 
 def test_defaults_are_those_of_tc() -> None:
     (one,) = Scenario(path={"queue": {"kind": "codel"}}).compile().transmitters
     assert (one.queue_packets, one.queue_bytes) == (1000, None)
-    assert one.discipline == compiled.Codel(5_000_000, 100_000_000)
+    assert one.discipline == law("codel", target_ns=5_000_000, interval_ns=100_000_000)
     (one,) = Scenario(path={"queue": {"kind": "bfifo"}}).compile().transmitters
     assert (one.queue_packets, one.queue_bytes) == (None, 1000 * 1514)
     (one,) = Scenario(path={"queue": {"kind": "fq_codel"}}).compile().transmitters
-    assert (one.queue_packets, one.discipline) == (10240, compiled.FqCodel(5_000_000, 100_000_000, 1024, None, True))
+    times = {"target_ns": 5_000_000, "interval_ns": 100_000_000}
+    assert (one.queue_packets, one.discipline) == (
+        10240,
+        law("fq_codel", **times, flows=1024, quantum_bytes=None, ecn=True),
+    )
     (one,) = Scenario(path={"queue": {"kind": "pie"}}).compile().transmitters
-    assert (one.queue_packets, one.discipline) == (1000, compiled.Pie(15_000_000, 15_000_000, 2, 20, False))
+    pie = {"target_ns": 15_000_000, "tupdate_ns": 15_000_000, "alpha": 2, "beta": 20, "bytemode": False}
+    assert (one.queue_packets, one.discipline) == (1000, law("pie", **pie))
     (one,) = Scenario(path={"queue": {"kind": "fq_pie"}}).compile().transmitters
     assert (one.queue_packets, one.discipline) == (
         10240,
-        compiled.FqPie(15_000_000, 15_000_000, 2, 20, False, 1024, None),
+        law("fq_pie", **pie, flows=1024, quantum_bytes=None),
     )
     (one,) = Scenario(path={"queue": {"kind": "cake"}}).compile().transmitters
     assert (one.queue_packets, one.queue_bytes) == (None, None)
-    assert one.discipline == compiled.Cake(None, 100_000_000, 5_000_000, "triple-isolate", 10240 * 1514)
+    assert one.discipline == cake_of(None, 100_000_000, 5_000_000, "triple-isolate", 10240 * 1514)
 
 
 def test_what_red_does_not_say_follows_from_its_limit() -> None:
     def red(**given: Any) -> Any:
         return queues(path={"rate": "20 Mbit/s", "queue": {"kind": "red", **given}})["router>loss"]
 
-    assert red(limit="240 kB") == compiled.Red(20_000, 60_000, 4, 20_000_000, False)
+    assert red(limit="240 kB") == red_of(20_000, 60_000, 4, 20_000_000, False)
     # A time is of the transmitter's rate.
-    assert red(limit="96 ms", max="24 ms", adaptive=True) == compiled.Red(20_000, 60_000, 4, 20_000_000, True)
+    assert red(limit="96 ms", max="24 ms", adaptive=True) == red_of(20_000, 60_000, 4, 20_000_000, True)
     # Floyd and Jacobson: a burst of 50 packets below a threshold of five needs a weight below 0.0042; tc takes 1/512.
-    assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).weight_log == 9
+    assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).get("weight_log") == 9
 
 
 def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() -> None:
@@ -106,14 +125,12 @@ def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() 
         return queues(path={"rate": "200 Mbit/s", "queue": {"kind": "cake", **given}})["router>loss"]
 
     slow = cake(bandwidth="10 Mbit/s", rtt="metro", isolation="flows")
-    assert slow == compiled.Cake(10_000_000, 10_000_000, 500_000, "flows", 4 << 20)
+    assert slow == cake_of(10_000_000, 10_000_000, 500_000, "flows", 4 << 20)
     # Four times what comes in a round trip.
-    assert cake(bandwidth="100 Mbit/s").memory_bytes == 5_000_000
-    assert cake(bandwidth="100 Mbit/s", rtt="10 s").memory_bytes == 10240 * 1514
-    assert cake(rtt="interplanetary", memlimit="1 MiB") == compiled.Cake(
-        None, 10**12, 5 * 10**10, "triple-isolate", 1 << 20
-    )
-    assert cake(rtt="10 us").target_ns == 1000
+    assert cake(bandwidth="100 Mbit/s").get("memory_bytes") == 5_000_000
+    assert cake(bandwidth="100 Mbit/s", rtt="10 s").get("memory_bytes") == 10240 * 1514
+    assert cake(rtt="interplanetary", memlimit="1 MiB") == cake_of(None, 10**12, 5 * 10**10, "triple-isolate", 1 << 20)
+    assert cake(rtt="10 us").get("target_ns") == 1000
 
 
 def test_a_limit_of_text_is_tail_drop_as_before() -> None:
@@ -308,11 +325,13 @@ def test_on_a_kernel_a_queue_marks_where_it_is_to() -> None:
 
 def test_dualpi2_is_compiled_with_tcs_defaults_and_its_gains_in_256ths() -> None:
     (one,) = Scenario(path={"queue": {"kind": "dualpi2"}}).compile().transmitters
-    law = (15_000_000, 16_000_000, 41, 819, 2, 1_000_000, None, 0, 10, True, False, False)
-    assert (one.queue_packets, one.discipline) == (10_000, compiled.DualPi2(*law))
+    own = {"target_ns": 15_000_000, "tupdate_ns": 16_000_000, "alpha_256": 41, "beta_256": 819, "coupling_factor": 2}
+    step = {"step_thresh_ns": 1_000_000, "step_thresh_packets": None, "min_qlen_step": 0, "classic_protection": 10}
+    flags = {"drop_on_overload": True, "drop_enqueue": False, "any_ect": False}
+    assert (one.queue_packets, one.discipline) == (10_000, law("dualpi2", **own, **step, **flags))
     (one,) = Scenario(path={"queue": {"kind": "dualpi2", "step_thresh": "5 packets"}}).compile().transmitters
-    assert isinstance(one.discipline, compiled.DualPi2)
-    assert (one.discipline.step_thresh_ns, one.discipline.step_thresh_packets) == (None, 5)
+    assert one.discipline is not None
+    assert [one.discipline.get(f"step_thresh_{unit}") for unit in ("ns", "packets")] == [None, 5]
 
 
 def test_dualpi2_on_a_kernel_has_what_tc_tells_it() -> None:

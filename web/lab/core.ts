@@ -28,7 +28,7 @@ interface Exports {
   toml_read(): number;
   quantity_read(kind: number): number;
   quantity_print(kind: number, amount: bigint): void;
-  language_tables(): void;
+  language_registry(): void;
   simulation_open(watched: number): number;
   simulation_record(handle: number, on: number): void;
   simulation_advance(handle: number, until_ns: bigint, max_events: bigint): number;
@@ -116,9 +116,9 @@ export class Core {
     return JSON.parse(this.answer()) as string[];
   }
 
-  /** Kinds of queues and variants of congestion controls. */
-  language(): unknown {
-    this.exports.language_tables();
+  /** What a scenario can name: the records of congestion controls and of kinds of queues. */
+  registry(): unknown {
+    this.exports.language_registry();
     return JSON.parse(this.answer());
   }
 

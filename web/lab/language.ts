@@ -35,19 +35,41 @@ interface Told {
   flows: { name: string; cc: string; count: number; start_ns: number; duration_ns: number | null; bytes: number | null }[];
 }
 
+/** A congestion control, as crates/tcp records it. Of its versions null is Linux's. */
+export interface ControlRecord {
+  name: string;
+  /** Those that the simulator has, and of these those that are what they are by ECN's marks. */
+  simulated: (string | null)[];
+  by_marks: (string | null)[];
+}
+
+/** A kind of queue, as crates/scenario records it. */
+export interface QueueRecord {
+  kind: string;
+  label: string;
+  /** The field that limits it, what that is, whether it counts packets or bytes, and what it follows from where it is absent. */
+  limit: { field: string; words: string; counts: "packets" | "bytes" | null; absent: string | null };
+  /** The field above whose delay it marks at once. */
+  marks_above: string | null;
+  /** Values of what has no default. */
+  needs: Readonly<Record<string, string>>;
+  /** Its fields, and what each is where it is absent. */
+  fields: Readonly<Record<string, unknown>>;
+}
+
 export class Language {
   /** Names of the congestion controls that the simulator has. */
   readonly controls: readonly string[];
-  /** What else than Linux's behaviour it has under a control's name. */
-  readonly variants: Readonly<Record<string, readonly string[]>>;
-  /** By tc's name of a kind of queue: its fields, and what each is where it is absent. */
-  readonly queues: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Their records, by name. */
+  readonly records: ReadonlyMap<string, ControlRecord>;
+  /** By tc's name of a kind. */
+  readonly queues: ReadonlyMap<string, QueueRecord>;
 
   constructor(private readonly core: Core) {
     this.controls = core.controls();
-    const tables = core.language() as Pick<Language, "queues" | "variants">;
-    this.queues = tables.queues;
-    this.variants = tables.variants;
+    const { controls, queues } = core.registry() as { controls: ControlRecord[]; queues: QueueRecord[] };
+    this.records = new Map(controls.map((one) => [one.name, one]));
+    this.queues = new Map(queues.map((one) => [one.kind, one]));
   }
 
   /** Of topology "path". Raises InputError. */

@@ -166,7 +166,7 @@ async function main(): Promise<void> {
     }
     refused(undefined);
     opening.changed(asked, question.scenario.path?.loss ?? DEFAULTS.path.loss, permalink.asks(location.hash, question) ? permalink.view(location.hash).step : undefined);
-    at("warnings").textContent = warnings(asked).join(" ");
+    at("warnings").textContent = warnings(asked, language).join(" ");
     const elsewhere = native.wanted(asked, packets(asked));
     const tooHeavy = heavy.words(asked, elsewhere !== undefined);
     at("answer").classList.toggle("stale", tooHeavy !== undefined);
@@ -314,7 +314,7 @@ async function main(): Promise<void> {
 
   /** Columns that say nothing of any flow of this question are left out. */
   function table(of: Asked, rows: readonly Row[]): void {
-    const marks = (of.question.scenario.host?.ecn ?? 0) !== 0 || rows.some(({ marked }) => marked > 0) || warnings(of).length > 0;
+    const marks = (of.question.scenario.host?.ecn ?? 0) !== 0 || rows.some(({ marked }) => marked > 0) || warnings(of, language).length > 0;
     const columns: [string, (row: Row) => string][] = [
       ["flow", (row) => row.name],
       ["mean goodput", (row) => mbps(row.meanMbps)],

@@ -1,31 +1,13 @@
 // The bottleneck's queue: its limit, which kind it is, and whether it marks. All of a kind's other parameters are a file's or a link's.
 
 import { Field, made, shown as text } from "./fields";
-import type { Language } from "./language";
+import type { Language, QueueRecord } from "./language";
 import type { InputError } from "./problem";
-import { ABOVE, LIMITS, PLAIN } from "./queuelimit";
 import { DEFAULTS, type QueueGiven } from "./scenario";
 import type { Slider } from "./sliders";
 
-const WORDS: Record<string, string> = {
-  pfifo: "pfifo: tail drop, in packets",
-  bfifo: "bfifo: tail drop, in bytes",
-  codel: "CoDel",
-  fq_codel: "FQ-CoDel",
-  red: "RED",
-  pie: "PIE",
-  fq_pie: "FQ-PIE",
-  fq: "FQ",
-  sfq: "SFQ",
-  cake: "CAKE",
-  dualpi2: "DualPI2 (L4S)",
-  tbf: "token bucket",
-};
-/** What a kind needs that has no default. */
-const NEEDED: Record<string, Record<string, string>> = {
-  red: { limit: "400 kB" },
-  tbf: { rate: "5 Mbit/s", burst: "20 kB", latency: "50 ms" },
-};
+/** Of a tail drop, whose limit is all that there is to it. */
+const PLAIN = { label: "Queue", hint: "e.g. 1 bdp, 100 packets, 64 KiB, 20 ms" };
 
 export class QueueFields {
   readonly roots: HTMLElement[];
@@ -49,19 +31,19 @@ export class QueueFields {
     slider: Slider,
     private readonly changed: (queue: QueueGiven, moving?: boolean) => void,
   ) {
-    this.limit = new Field({ field: "path.queue", ...shown(PLAIN) }, slider, (text, moving) => this.limited(text, moving));
+    this.limit = new Field({ field: "path.queue", ...PLAIN }, slider, (text, moving) => this.limited(text, moving));
     const label = made("label", "");
     label.htmlFor = this.kind.id = "f-kind";
     label.textContent = "Kind of queue";
     const plain = Object.assign(made("option", ""), { value: "", textContent: "tail drop" });
-    const known = Object.keys(language.queues).map((kind) => Object.assign(made("option", ""), { value: kind, textContent: WORDS[kind] ?? kind }));
+    const known = [...language.queues.values()].map(({ kind, label }) => Object.assign(made("option", ""), { value: kind, textContent: label }));
     this.kind.append(plain, ...known);
     this.wrong.hidden = true;
     this.wrong.id = "f-kind-wrong";
     this.kind.setAttribute("aria-describedby", this.wrong.id);
     this.kind.addEventListener("change", () => {
       const kind = this.kind.value;
-      this.changed(kind === "" ? this.plain : { kind, ...NEEDED[kind] });
+      this.changed(kind === "" ? this.plain : { kind, ...language.queues.get(kind)?.needs });
     });
     this.marks.type = "checkbox";
     this.marks.addEventListener("change", () => this.edit("ecn", this.marks.checked));
@@ -75,15 +57,17 @@ export class QueueFields {
   set(queue: QueueGiven, whole: boolean): void {
     const table = typeof queue === "object" && queue !== null ? queue : undefined;
     const kind = table === undefined ? "" : text(table.kind);
-    const limit = LIMITS[kind] ?? PLAIN;
     // What was written was another kind's.
     const anew = whole || kind !== this.shown;
     this.queue = queue;
     this.shown = kind;
     if (typeof queue === "string") this.plain = queue;
     this.kind.value = kind;
-    this.limit.become(shown(limit), limit.empty ?? this.otherwise(limit.field), limit.bdp === true);
-    this.limit.show(table === undefined ? queue : table[limit.field], anew);
+    const { record } = this;
+    const limit = record?.limit;
+    const empty = this.otherwise(limit?.field) || (limit?.absent ?? "");
+    this.limit.become(record === undefined ? PLAIN : words(record), empty, limit === undefined || limit.counts === "packets");
+    this.limit.show(table === undefined ? queue : limit && table[limit.field], anew);
     const ecn = this.fields["ecn"];
     const above = this.marksAbove;
     this.marksRoot.hidden = ecn === undefined;
@@ -112,7 +96,11 @@ export class QueueFields {
 
   /** The fields of its kind, and what each is where it is absent. */
   private get fields(): Readonly<Record<string, unknown>> {
-    return this.language.queues[this.ownKind] ?? {};
+    return this.record?.fields ?? {};
+  }
+
+  private get record(): QueueRecord | undefined {
+    return this.language.queues.get(this.ownKind);
   }
 
   private get ownKind(): string {
@@ -120,11 +108,11 @@ export class QueueFields {
   }
 
   private get marksAbove(): string | undefined {
-    return ABOVE[this.ownKind];
+    return this.record?.marks_above ?? undefined;
   }
 
   private get ownLimit(): string | undefined {
-    return LIMITS[this.ownKind]?.field;
+    return this.record?.limit.field;
   }
 
   /** What a field of its kind is where it is absent; "" where that is nothing. */
@@ -144,6 +132,8 @@ export class QueueFields {
   }
 }
 
-function shown({ label, like }: { label: string; like: string }): { label: string; hint: string } {
-  return { label, hint: like };
+function words({ limit: { field, words, counts }, needs }: QueueRecord): { label: string; hint: string } {
+  const hints = { packets: "e.g. 500 packets or 2 bdp; empty: the kind's default", bytes: "e.g. 400 kB or 50 ms" };
+  const label = words === "" ? "Queue" : `Queue, ${words}`;
+  return { label, hint: counts === null ? `with a unit, e.g. ${needs[field] ?? "8 MiB"}` : hints[counts] };
 }

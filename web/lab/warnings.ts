@@ -2,12 +2,13 @@
 
 import type { Asked } from "./asked";
 import { byMarks } from "./control";
+import type { Language } from "./language";
 
 /** Flows whose control needs ECN, to which the receiving host does not agree. */
-export function warnings({ flows, names, question }: Asked): string[] {
+export function warnings({ flows, names, question }: Asked, language: Language): string[] {
   if (Number(question.scenario.host?.ecn ?? 0) !== 0) return [];
   return flows.flatMap(({ control, cc }, at) =>
-    byMarks(control)
+    byMarks(control, language)
       ? [
           `flow "${names[at]}": without ECN, ${cc} slows down only after losses. The receiving host ` +
             "does not negotiate ECN: set host.ecn = 2, Linux's default",

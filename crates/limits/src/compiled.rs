@@ -1,12 +1,11 @@
 //! The parts of a compiled scenario that concern flows and their paths. Other keys are ignored.
 
+use sawtooth_tcp::cc::Record;
 use serde::Deserialize;
 
 /// Frame headers as Linux counts them: Ethernet, IPv4, TCP; and TCP's timestamp option.
 const HEADERS: f64 = 54.0;
 const TIMESTAMPS: f64 = 12.0;
-/// Congestion controls that take every loss for congestion, whatever its cause.
-const TAKEN_FOR_CONGESTION: [&str; 4] = ["reno", "cubic", "dctcp", "prague"];
 
 #[derive(Deserialize)]
 pub struct Compiled {
@@ -111,7 +110,7 @@ impl Writes {
 impl Flow {
     /// Whether it takes every loss for congestion, whatever its cause.
     pub fn mistakes(&self) -> bool {
-        TAKEN_FOR_CONGESTION.contains(&self.cc.as_str())
+        Record::of(&self.cc).is_some_and(|record| record.takes_losses_for_congestion)
     }
 
     /// Whether applications send or request at times that no counter of the sender shows.

@@ -7,32 +7,8 @@ use crate::table::{At, Field, Rule, table};
 use crate::value::{Table, Value};
 use crate::view::View;
 use crate::words::{shown, suggestion};
+use sawtooth_tcp::cc::{RECORDS, Record};
 
-/// All congestion controls of Linux, by Linux's names, and BBR version 3 and Prague, which only patched kernels have.
-/// An engine may have only some of them. A kernel given by name may have others.
-pub const CONGESTION_CONTROLS: &[&str] = &[
-    "bbr",
-    "bbr3",
-    "bic",
-    "cdg",
-    "cubic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "prague",
-    "reno",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-];
-/// Variants that the simulator has in addition to Linux's behaviour, by the control's name.
-pub const VARIANTS: &[(&str, &[&str])] = &[("bbr3", &["draft", "ecn"]), ("reno", &["abe"]), ("cubic", &["abe"])];
 /// Linux's limit for names of congestion controls.
 const CONTROL: Rule = Rule::Letters("_-", 15);
 
@@ -52,7 +28,7 @@ table! {
     /// engine `sim`.
     Variant {
         name: String, CONTROL, Needed, "the congestion control";
-        variant: String, CONTROL, Needed, "`bbr3` has `draft` and `ecn`, `reno` and `cubic` have `abe`";
+        variant: String, CONTROL, Needed, "its variant; `sawtooth cc show NAME` lists them";
     }
 }
 
@@ -93,22 +69,23 @@ impl Control {
     /// that kernel knows its controls.
     pub(crate) fn check(&self, kernel: Option<&str>) -> Result<(), Problem> {
         match self {
-            Control::Named(name) if kernel.is_none() && !CONGESTION_CONTROLS.contains(&name.as_str()) => {
-                let near = suggestion(name, CONGESTION_CONTROLS.iter().copied());
+            Control::Named(name) if kernel.is_none() && Record::of(name).is_none() => {
+                let near = suggestion(name, RECORDS.iter().map(|one| one.name));
                 let fix = format!("{near} or set host.kernel to a kernel that has it");
                 let message = format!("no congestion control is named \"{}\"", shown(name));
                 Err(Problem::new("unknown-name", message, fix).of("cc"))
             }
             Control::Variant(Variant { name, variant, .. }) => {
-                let known = VARIANTS.iter().find(|(control, _)| control == name).map_or(&[][..], |(_, known)| known);
+                let known: Vec<&str> = Record::of(name).map_or(Vec::new(), |one| one.variants().collect());
                 if known.contains(&variant.as_str()) {
                     return Ok(());
                 }
                 let message = format!("\"{}\" has no variant \"{}\"", shown(name), shown(variant));
-                let some: Vec<&str> = VARIANTS.iter().map(|(control, _)| *control).collect();
-                let fix = match known {
-                    [] => format!("{} have some; leave it out", some.join(", ")),
-                    _ => suggestion(variant, known.iter().copied()),
+                let fix = if known.is_empty() {
+                    let some = RECORDS.iter().filter(|one| one.variants().next().is_some()).map(|one| one.name);
+                    format!("{} have some; leave it out", some.collect::<Vec<_>>().join(", "))
+                } else {
+                    suggestion(variant, known.iter().copied())
                 };
                 Err(Problem::new("unknown-name", message, fix).of("cc.variant"))
             }

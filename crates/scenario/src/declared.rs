@@ -1,7 +1,6 @@
 //! All declared tables by name.
 
-use crate::application::{Exponential, Pages, Requests, Video};
-use crate::arrivals::Arrivals;
+use crate::application::Chance;
 use crate::control::{Module, Variant};
 use crate::files::Files;
 use crate::flow::{Flow, Probe, Replace};
@@ -11,14 +10,24 @@ use crate::parts::{Card, Chain, Direction, Dumbbell, Home, Host, Link, ParkingLo
 use crate::policer::Policer;
 use crate::problem::{Problem, first};
 use crate::program::Program;
-use crate::queue::{Bfifo, Cake, Codel, DualPi2, Fq, FqCodel, FqPie, Pfifo, Pie, Red, Sfq, Tbf};
+use crate::queue::Discipline;
 use crate::scenario::Scenario;
-use crate::sizes::{Cdf, Lognormal, Pareto};
-use crate::sources::{OnOff, Reader, Steady, Udp};
+use crate::sizes::Distribution;
+use crate::sources::{Reader, Source};
 use crate::table::{At, Declare, Field, Rule};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share};
 use crate::view::View;
+
+/// Asks the tables that exist in several kinds.
+macro_rules! of_kinds {
+    ($what:ident ($($given:expr),+)) => {
+        Discipline::$what($($given),+)
+            .or_else(|| Source::$what($($given),+))
+            .or_else(|| Distribution::$what($($given),+))
+            .or_else(|| Chance::$what($($given),+))
+    };
+}
 
 macro_rules! by_name {
     ($($Table:ident)+) => {
@@ -27,7 +36,7 @@ macro_rules! by_name {
             let at = At { name: "", files };
             match name {
                 $( stringify!($Table) => Some($Table::read(given, &Rule::Any, at).map(|read| Field::view(&read)).map_err(first)), )+
-                _ => None,
+                _ => of_kinds!(read_table(name, given, at)).map(|read| read.map_err(first)),
             }
         }
 
@@ -36,16 +45,15 @@ macro_rules! by_name {
             match name {
                 $( stringify!($Table) => Some($Table::usual()), )+
                 "Scenario" => Some(Scenario::usual()),
-                _ => None,
+                _ => of_kinds!(usual_fields(name)),
             }
         }
     };
 }
 
 by_name! {
-    Arrivals Bfifo Cake Card Cdf Chain Change Codel Direction DualPi2 Dumbbell Exponential Flow Fq FqCodel FqPie GilbertElliott Home Host
-    Jitter Link Lognormal LossPattern Module OnOff Pages Pareto ParkingLot Path Pfifo Pie Policer Probe Program Reader Red Reorder Replace
-    Requests Route Sfq Share Steady Tbf Udp Variant Video
+    Card Chain Change Direction Dumbbell Flow GilbertElliott Home Host Jitter Link LossPattern Module
+    ParkingLot Path Policer Probe Program Reader Reorder Replace Route Share Variant
 }
 
 impl Scenario {

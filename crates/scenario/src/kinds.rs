@@ -83,6 +83,30 @@ macro_rules! kinds {
                 vec![$( ($kind, <$Table as $crate::table::Declare>::FIELDS) ),+]
             }
 
+            /// Reads a table by its own name. None if it is no kind's.
+            pub(crate) fn read_table(
+                name: &str,
+                given: &$crate::value::Value,
+                at: $crate::table::At,
+            ) -> Option<Result<$crate::view::View, $crate::problem::Wrong>> {
+                use $crate::table::Field;
+                match name {
+                    $( stringify!($Table) => {
+                        Some($Table::read(given, &$crate::table::Rule::Any, at).map(|read| read.view()))
+                    } )+
+                    _ => None,
+                }
+            }
+
+            /// Defaults of the fields of a table by its own name.
+            pub(crate) fn usual_fields(name: &str) -> Option<Vec<(&'static str, $crate::view::View)>> {
+                use $crate::table::Declare;
+                match name {
+                    $( stringify!($Table) => Some($Table::usual()), )+
+                    _ => None,
+                }
+            }
+
             pub fn write(&self) -> $crate::value::Value {
                 match self {
                     $( $Name::$Table(one) => $crate::table::Field::write(one), )+

@@ -448,6 +448,42 @@ kinds! {
     }
 }
 
+/// What people call a kind of queue, and which of its fields a page asks for.
+pub struct Record {
+    pub kind: &'static str,
+    pub label: &'static str,
+    /// The field that limits it, and what that is where it is not a number of packets or bytes.
+    pub limit: (&'static str, &'static str),
+    /// The field above whose delay it marks at once.
+    pub marks_above: Option<&'static str>,
+    /// Values of the fields that it needs, for a start.
+    pub needs: &'static [(&'static str, &'static str)],
+}
+
+const fn record(kind: &'static str, label: &'static str) -> Record {
+    Record { kind, label, limit: ("limit", ""), marks_above: None, needs: &[] }
+}
+
+/// One record for each kind.
+pub const RECORDS: &[Record] = &[
+    record("pfifo", "pfifo: tail drop, in packets"),
+    record("bfifo", "bfifo: tail drop, in bytes"),
+    Record { marks_above: Some("ce_threshold"), ..record("codel", "CoDel") },
+    Record { marks_above: Some("ce_threshold"), ..record("fq_codel", "FQ-CoDel") },
+    Record { needs: &[("limit", "400 kB")], ..record("red", "RED") },
+    record("pie", "PIE"),
+    record("fq_pie", "FQ-PIE"),
+    record("fq", "FQ"),
+    record("sfq", "SFQ"),
+    Record {
+        limit: ("latency", "longest wait"),
+        needs: &[("rate", "5 Mbit/s"), ("burst", "20 kB"), ("latency", "50 ms")],
+        ..record("tbf", "token bucket")
+    },
+    Record { limit: ("memlimit", "memory"), ..record("cake", "CAKE") },
+    Record { marks_above: Some("step_thresh"), ..record("dualpi2", "DualPI2 (L4S)") },
+];
+
 /// The limit of a queue.
 pub enum Limit {
     /// The given limit.

@@ -1,14 +1,13 @@
 //! What the engine `sim` cannot run, although the scenario is valid.
 
 use crate::compile::{Compiled, HEADERS, TIMESTAMPS};
-use crate::control::CONGESTION_CONTROLS;
 use crate::problem::Problem;
 use crate::python;
 use sawtooth_net::scenario as net;
+use sawtooth_tcp::cc::Record;
 
 /// Nanoseconds. TCP's clock would not advance in a shorter RTT.
 const ROUND_TRIP_MIN_NS: f64 = 1000.0;
-const PATCHED: &[&str] = &["bbr3", "prague"];
 
 impl Compiled {
     /// Refuses a congestion control that is not in `controls`, and a flow whose RTT without queueing (a full segment
@@ -25,7 +24,7 @@ impl Compiled {
                 continue;
             }
             let message = format!("the engine sim has no {cc}, only {}", controls.join(", "));
-            let is_linux = CONGESTION_CONTROLS.contains(&cc) && !PATCHED.contains(&cc);
+            let is_linux = Record::of(cc).is_some_and(|record| !record.patched);
             let fix = match is_linux {
                 true => format!(
                     "use --engine kernel, or netns where this host's kernel has it; or give its source, cc = {{ source = \"…/net/ipv4/tcp_{cc}.c\" }}"

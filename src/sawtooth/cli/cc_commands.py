@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sawtooth.congestion_control import Having
 
 _ABSENT = "–"
+_FACTS = ("title", "law", "source", "parameters")
 
 
 @click.group(cls=Group, short_help="List and show congestion controls.")
@@ -38,7 +39,8 @@ def list_(as_json: bool) -> None:
     \b
       sawtooth cc list
     """
-    from sawtooth.congestion_control import FACTS, having
+    from sawtooth.congestion_control import having
+    from sawtooth.scenario import CONTROLS
 
     found = having()
     if as_json:
@@ -46,7 +48,7 @@ def list_(as_json: bool) -> None:
         return
     rows = [("NAME", "SIM", "MODEL", "NETNS", "KERNEL", "PARAMETERS ON A KERNEL")]
     for one in found:
-        parameters = FACTS[one.name].parameters if one.name in FACTS else ""
+        parameters = CONTROLS[one.name].parameters if one.name in CONTROLS else ""
         rows.append(
             (
                 plain(one.name),
@@ -107,13 +109,16 @@ def show(
 
 
 def _words(one: Having) -> str:
-    from sawtooth.congestion_control import FACTS, distance
+    from sawtooth.congestion_control import distance
+    from sawtooth.scenario import CONTROLS
 
-    facts = FACTS.get(one.name)
+    facts = CONTROLS.get(one.name)
     lines = [f"{one.name}: {facts.title}" if facts else f"{plain(one.name)}: built into a kernel here"]
     if facts:
         lines += ["", *textwrap.wrap(facts.law, 100), "", f"source      {facts.source}"]
         lines.append(f"parameters  {facts.parameters or 'none'}")
+        variants = [name for name in facts.simulated if name is not None]
+        lines += [f"variants    {', '.join(variants)} (engine sim)"] * bool(variants)
     engines = [word for word, has in (("sim", one.sim), ("model", one.model), ("netns", one.host)) if has]
     if one.kernels:
         engines.append(f"kernel ({_kernels(one)})")
@@ -131,7 +136,9 @@ def _kernels(one: Having) -> str:
 
 
 def _described(name: str) -> dict[str, Any]:
-    from sawtooth.congestion_control import FACTS, distance
+    from sawtooth.congestion_control import distance
+    from sawtooth.scenario import CONTROLS
 
     far = distance(name)
-    return (asdict(FACTS[name]) if name in FACTS else {}) | {"distance": None if far is None else asdict(far)}
+    facts = {key: getattr(CONTROLS[name], key) for key in _FACTS} if name in CONTROLS else {}
+    return facts | {"distance": None if far is None else asdict(far)}

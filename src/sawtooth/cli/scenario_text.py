@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 from sawtooth.scenario.compiled import (
     Asks,
-    Cake,
     Compiled,
     Datagrams,
     Discipline,
@@ -185,7 +183,7 @@ def _rate(transmitter: Transmitter) -> str:
 
 def _queue(transmitter: Transmitter) -> str:
     packets = transmitter.queue_packets
-    if isinstance(transmitter.discipline, Cake):
+    if transmitter.discipline is not None and transmitter.discipline.kind == "cake":
         return _discipline(transmitter.discipline)
     if packets is not None:
         limit = "1 packet" if packets == 1 else f"{packets} packets"
@@ -197,13 +195,12 @@ def _queue(transmitter: Transmitter) -> str:
 def _discipline(discipline: Discipline) -> str:
     """A queueing discipline's name and parameters. Parameters that are absent or off are omitted, as in tc."""
     told = []
-    for field in fields(discipline):
-        name, _, unit = field.name.rpartition("_")
-        value = getattr(discipline, field.name)
+    for field, value in discipline.parameters:
+        name, _, unit = field.rpartition("_")
         if value is None or value is False:
             continue
         if value is True:
-            told.append(field.name)
+            told.append(field)
         elif unit == "ns":
             told.append(f"{name} {Span(value)}")
         elif unit == "bytes":
@@ -215,5 +212,5 @@ def _discipline(discipline: Discipline) -> str:
         elif unit == "ppb":
             told.append(f"{name} {Loss(value)}")
         else:
-            told.append(f"{field.name} {value}")
+            told.append(f"{field} {value}")
     return " ".join([discipline.kind, *told])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from sawtooth.congestion_control.facts import FACTS
 from sawtooth.engines import model, sim
 from sawtooth.errors import SawtoothError
+from sawtooth.scenario import CONTROLS
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def having() -> list[Having]:
         for name in kernel.controls if kernel.name or kernel.is_plain else ():
             kernels.setdefault(name, {}).setdefault(kernel.name or DEFAULT, kernel.own(name))
     host = {name for known in ("available", "modules") for name in congestion_control()[known]}
-    known = sorted({*FACTS, *kernels, *simulated})
+    known = sorted({*CONTROLS, *kernels, *simulated})
     return [
         Having(name, name in model.CONTROLS, name in simulated, kernels.get(name, {}), name in host) for name in known
     ]

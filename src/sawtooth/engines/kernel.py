@@ -284,10 +284,11 @@ def _check_control(name: str, found: Installed, field: str) -> None:
 
 def _check_queues(compiled: Compiled, found: Installed) -> None:
     """Raises SawtoothError ``unsupported`` for a queue that the kernel is too old for."""
-    from sawtooth.scenario.compiled import DualPi2
 
     version = tuple(int(part) for part in re.findall(r"\d+", found.version)[:2])
-    if version < _DUALPI2_SINCE and any(isinstance(one.discipline, DualPi2) for one in compiled.transmitters):
+    if version < _DUALPI2_SINCE and any(
+        one.discipline is not None and one.discipline.kind == "dualpi2" for one in compiled.transmitters
+    ):
         fix = (
             "use --engine sim, or build Linux 6.17 or later (sawtooth kernel build --source) and name it in host.kernel"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sawtooth.scenario import CONTROLS
+
 PAPER = "#ffffff"
 INK = "#1f2933"
 MUTED = "#5f6b78"
@@ -33,26 +35,20 @@ DARK = {
 ROLES = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "line": LINE, "soft": SOFT, "accent": ACCENT}
 """Colours by their purpose on pages."""
 
-_FIXED = {
-    "cubic": "#0072b2",
-    "bbr": "#d55e00",
-    "bbr3": "#e69f00",
-    "reno": "#009e73",
-    "dctcp": "#cc79a7",
-    "prague": "#56b4e9",
-}
 _OTHERS = ("#cc79a7", "#56b4e9", "#e69f00", "#0072b2", "#d55e00", "#009e73")
-_NAMES = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3", "reno": "Reno", "dctcp": "DCTCP", "prague": "Prague"}
 MARKERS = ("o", "s", "D", "^", "v", "P")
 
 
 def colour(value: Any, position: int) -> str:
     """A congestion control always has the same colour; other series get one by their position."""
-    return _FIXED.get(str(value), _OTHERS[position % len(_OTHERS)])
+    control = CONTROLS.get(str(value))
+    own = None if control is None else control.colour
+    return own or _OTHERS[position % len(_OTHERS)]
 
 
 def shown(value: Any) -> str:
     """A key column's value in its usual spelling: CUBIC, 1, 0.5."""
     if isinstance(value, float):
         return f"{value:g}"
-    return _NAMES.get(str(value), str(value))
+    control = CONTROLS.get(str(value))
+    return str(value) if control is None else control.label

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.io.table_store import groups
+from sawtooth.scenario import CONTROLS
 from sawtooth.scenario.compiled import Compiled
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 _LIMITED_SHARE = 0.1
 _MOST_LINES = 8
 """Flows whose limits are listed one by one."""
-_BY_MARKS = {("dctcp", None), ("prague", None), ("bbr3", "ecn")}
-"""Controls, with their variants, that depend on ECN marks."""
 
 
 def names(compiled: Compiled) -> dict[str, list[str]]:
@@ -115,7 +114,9 @@ def _unmarked(compiled: Compiled) -> list[str]:
         f'flow "{flow.name}": without ECN, {flow.cc} slows down only after losses. The receiving host '
         "does not negotiate ECN: set host.ecn = 2, Linux's default"
         for flow in compiled.flows
-        if (flow.cc, flow.variant) in _BY_MARKS and compiled.hosts[compiled.target(flow)].ecn == 0
+        if flow.cc in CONTROLS
+        and flow.variant in CONTROLS[flow.cc].by_marks
+        and compiled.hosts[compiled.target(flow)].ecn == 0
     ]
 
 

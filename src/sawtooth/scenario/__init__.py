@@ -1,6 +1,6 @@
 """Scenario files, their units, topologies and routes: the input of an engine."""
 
-from sawtooth.scenario.control import CONGESTION_CONTROLS, LINUX_CONTROLS
+from sawtooth.scenario.control import CONGESTION_CONTROLS, CONTROLS, LINUX_CONTROLS, CongestionControl
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.tables import (
     Card,
@@ -22,10 +22,12 @@ from sawtooth.scenario.units import Burst, Loss, Queue, Rate, Size, Span
 
 __all__ = [
     "CONGESTION_CONTROLS",
+    "CONTROLS",
     "LINUX_CONTROLS",
     "Burst",
     "Card",
     "Chain",
+    "CongestionControl",
     "Direction",
     "Dumbbell",
     "Flow",

@@ -233,9 +233,8 @@ class Flow(Flowing):
     to: str | None
     """host that receives the data; optional on a ready topology"""
     cc: str | Variant | Module
-    """congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; also `{ name = "bbr3", variant
-    = "draft" }` as the draft describes it, `variant = "ecn"` with low-latency ECN, or a module in C, `{ source =
-    "tcp_mine.c" }`
+    """congestion control, by Linux's name; `sawtooth cc list` shows which engine has it. Also a variant of it, `{ name
+    = "bbr3", variant = "draft" }`, or a module in C, `{ source = "tcp_mine.c" }`
     """
     count: int
     """number of connections"""
@@ -851,7 +850,7 @@ class Variant(Labelled):
     name: str
     """the congestion control"""
     variant: str
-    """`bbr3` has `draft` and `ecn`, `reno` and `cubic` have `abe`"""
+    """its variant; `sawtooth cc show NAME` lists them"""
 
 
 class Video(Part):

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.scenario.compiled import Compiled, DualPi2, Link, RateSteps, Slots
+from sawtooth.scenario import CONTROLS
+from sawtooth.scenario.compiled import Compiled, Link, RateSteps, Slots
 from sawtooth.scenario.header_sizes import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.plan import Plan, largest_packet
 from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem, merges
@@ -91,7 +92,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
         if link.loses and not loses_by_netem(link, place):
             _rule(link, index in starting, place, where)
         queue = None if link.transmitter is None else compiled.transmitters[link.transmitter].discipline
-        if isinstance(queue, DualPi2) and not place.dualpi2:
+        if queue is not None and queue.kind == "dualpi2" and not place.dualpi2:
             message = f'the queue of the link "{name}" is a dualpi2, and {where} has none'
             raise _no("queue", message, "modprobe sch_dualpi2 (Linux 6.17 or later), or use --engine sim")
         if place.netem and not place.vlan:
@@ -176,7 +177,7 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
     fix = 'set traffic = "native"'
     for index, flow in enumerate(flows):
         at = f"flows.{index}"
-        if flow.cc in ("dctcp", "prague") and compiled.hosts[compiled.target(flow)].ecn:
+        if flow.cc in CONTROLS and None in CONTROLS[flow.cc].by_marks and compiled.hosts[compiled.target(flow)].ecn:
             raise _no(f"{at}.cc", f"iperf3's receiving end has not the sender's control, which {flow.cc} needs", fix)
         if flow.lifetime_ns:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)

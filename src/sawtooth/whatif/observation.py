@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines.sim import controls
 from sawtooth.errors import InputError
+from sawtooth.scenario import CONTROLS as RECORDS
 from sawtooth.scenario import header_sizes
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from sawtooth.whatif.estimate import Estimate
     from sawtooth.whatif.quantity import Estimated
 
-CONTROLS = tuple(name for name in controls() if name not in ("dctcp", "prague"))
-"""Controls that can be replayed. Without marks DCTCP and Prague are Reno, and no measurement shows marks."""
+CONTROLS = tuple(name for name in controls() if None not in RECORDS[name].by_marks)
+"""Controls that can be replayed. What depends on ECN marks is Reno without them, and no measurement shows marks."""
 _PLAUSIBLE = {
     **dict.fromkeys(("goodput_bps", "delivery_bps", "standing_bps", "bottleneck_bps"), 1e13),
     **dict.fromkeys(("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s"), 3600.0),

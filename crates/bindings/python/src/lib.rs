@@ -170,7 +170,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::read_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::write_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::elsewhere, module)?)?;
-    scenario::add_names(module)?;
+    module.add_function(wrap_pyfunction!(scenario::registry, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::queue_options, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::describe_compiled, module)?)?;
     module.add("MODULE_HOOKS", sawtooth_cc_module::watch::HOOKS.to_vec())?;
     module.add("OVERRUN", sawtooth_cc_module::OVERRUN)?;

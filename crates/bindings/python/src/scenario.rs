@@ -3,11 +3,11 @@
 use crate::values::{python, value, view};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use sawtooth_net::scenario::Trace;
+use pyo3::types::{PyBytes, PyDict};
+use sawtooth_net::scenario::{Discipline, Room, Trace};
 use sawtooth_scenario::{
-    Burst, CONGESTION_CONTROLS, Compiled, Field, Files, Listed, Loss, Problem, Programs, Quantity, Queue, Rate, Size,
-    Span, Steps, Traced, Unit, VARIANTS, Value, View, flow_names, read_table,
+    Burst, Compiled, Field, Files, Listed, Loss, Problem, Programs, Quantity, Queue, Rate, Size, Span, Steps, Traced,
+    Unit, Value, View, flow_names, read_table,
 };
 use std::sync::Mutex;
 
@@ -174,14 +174,10 @@ pub fn elsewhere(steps: Vec<String>, fields: Vec<String>) -> Option<String> {
     sawtooth_scenario::elsewhere(&steps, &fields.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Adds the names in the scenario language: congestion controls and their variants.
-pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let variants = PyDict::new(module.py());
-    for (control, known) in VARIANTS {
-        variants.set_item(control, PyList::new(module.py(), *known)?.to_tuple())?;
-    }
-    module.add("CONGESTION_CONTROLS", CONGESTION_CONTROLS.to_vec())?;
-    module.add("VARIANTS", variants)
+/// See the stub.
+#[pyfunction]
+pub fn registry(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    python(py, &sawtooth_scenario::registry())
 }
 
 /// See the stub.
@@ -190,6 +186,21 @@ pub fn describe_compiled(json: &str) -> PyResult<String> {
     let compiled: sawtooth_net::scenario::Scenario =
         serde_json::from_str(json).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
     Ok(format!("{compiled:#?}"))
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn queue_options(
+    py: Python<'_>,
+    discipline: &str,
+    packets: Option<u64>,
+    bytes: Option<u64>,
+    overhead: u16,
+) -> PyResult<(&'static str, Py<PyBytes>)> {
+    let discipline: Discipline =
+        serde_json::from_str(discipline).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    let (kind, options) = discipline.options(Room { packets, bytes, overhead });
+    Ok((kind, PyBytes::new(py, &options).unbind()))
 }
 
 /// Files that Python reads. Each method returns a value or raises an error with a code.

@@ -2,8 +2,7 @@
 
 use crate::text;
 use sawtooth_scenario::{
-    Discipline, Loss, NoFiles, Problem, Quantity, Queue, Rate, Scenario, Size, Span, Table, Unit, VARIANTS, Value,
-    parse_toml,
+    Loss, NoFiles, Problem, Quantity, Queue, Rate, Scenario, Size, Span, Unit, Value, parse_toml, registry,
 };
 use sawtooth_tcp::cc::Algorithm;
 
@@ -80,17 +79,8 @@ extern "C" fn quantity_print(kind: u32, amount: u64) {
     });
 }
 
-/// Answers with the kinds of queues and the defaults of their fields, and the variants of congestion controls, as JSON.
+/// Answers with the records of congestion controls and of kinds of queues, as JSON.
 #[unsafe(no_mangle)]
-extern "C" fn language_tables() {
-    let pair = |name: &str, value| (name.to_string(), value);
-    let queues = Discipline::declared().into_iter().map(|(kind, fields)| {
-        let fields = fields.iter().filter(|field| field.name != "kind");
-        pair(kind, Value::Table(fields.map(|field| pair(field.name, field.otherwise.value())).collect()))
-    });
-    let variants = VARIANTS
-        .iter()
-        .map(|(control, known)| pair(control, Value::List(known.iter().map(|one| Value::text(*one)).collect())));
-    let tables = [pair("queues", Value::Table(queues.collect())), pair("variants", Value::Table(variants.collect()))];
-    text::tell(Value::Table(tables.into_iter().collect::<Table>()).to_json());
+extern "C" fn language_registry() {
+    text::tell(registry().to_json());
 }

@@ -7,6 +7,7 @@ mod datagrams;
 mod link;
 mod paced;
 mod queue;
+mod rtnetlink;
 
 pub use application::{Application, Rule, Think};
 pub use arrivals::{Arrivals, Sizes, Times};
@@ -14,6 +15,7 @@ pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Policer, RateSchedule, Reorder, Trace};
 pub use paced::Paced;
 pub use queue::{Cake, Codel, Discipline, DualPi2, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
+pub use rtnetlink::Room;
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;

@@ -2,7 +2,7 @@
 //!
 //! The sender owns the flight, loss detection, recovery and the pacer. An algorithm reads its [`Flight`] and returns a
 //! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder here and one
-//! line in [`list`], which the core, Python, the documentation and their tests read.
+//! line in [`list`], and a record in [`records`], which Python, pages and the documentation read.
 
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
@@ -21,6 +21,7 @@ mod list;
 mod model_fuzz;
 pub mod module;
 mod prague;
+mod records;
 mod reno;
 #[cfg(test)]
 mod testing;
@@ -28,6 +29,7 @@ mod testing;
 #[cfg(test)]
 pub(crate) use bbr::random::Random;
 pub use list::{Algorithm, Chosen, Congestion};
+pub use records::{RECORDS, Record};
 
 /// The delivery facts from one ACK (`struct rate_sample`).
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.compare.fidelity.measures import MEASURES
 from sawtooth.figures.palette import GRID, INK, MUTED, colour, shown
 from sawtooth.figures.saving import save, styled
+from sawtooth.scenario import CONTROLS
 from sawtooth.scenario.header_sizes import FULL_FRAME
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _AXES: dict[str, tuple[str, dict[float, str]]] = {
 }
 """Axes are logarithmic, so a loss of 0 is drawn at 0.004%."""
 _LEAST_LOSS = 0.004
-_BESIDE = {"dctcp": 0.84, "reno": 0.92, "cubic": 1.0, "bbr": 1.08, "bbr3": 1.16, "prague": 1.24}
+_BESIDE = {one.name: 0.84 + 0.08 * at for at, one in enumerate(one for one in CONTROLS.values() if one.simulated)}
 """Small shifts, so that points with equal x do not cover each other."""
 _MIXED = "several"
 _FRAME_BITS = FULL_FRAME * 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sawtooth.scenario.compiled.plain import tuples
-from sawtooth.scenario.compiled.queues import Cake, Discipline, Tbf, discipline
+from sawtooth.scenario.compiled.queues import Discipline, discipline
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,9 @@ class Transmitter:
     @property
     def lasting_bps(self) -> int:
         """The long-run rate."""
-        if isinstance(self.discipline, Tbf):
-            return self.discipline.rate_bps
-        if isinstance(self.discipline, Cake) and self.discipline.bandwidth_bps is not None:
-            return min(self.rate_bps, self.discipline.bandwidth_bps)
-        return self.rate_bps
+        queue = self.discipline
+        shaped = None if queue is None else queue.get("rate_bps") or queue.get("bandwidth_bps")
+        return self.rate_bps if shaped is None else min(self.rate_bps, int(shaped))
 
 
 @dataclass(frozen=True, slots=True)
