@@ -209,6 +209,7 @@ VALUES = {
     "Scenario.warmup": '"5 s"',
     "Scenario.interval": '"1 s"',
     "Scenario.ip": "6",
+    "Scenario.date": '"2026-11-26"',
     "Path.changes": '[{ at = "10 s", rate = "5 Mbit/s" }]',
     "changes": '[{ at = "10 s", rate = "5 Mbit/s" }]',
     "trace": '"lte-like.down"',

@@ -62,7 +62,7 @@ def programs(process: int) -> list[str]:
 
 LONG = f"""
 from sawtooth import engines
-from sawtooth import temporary
+from sawtooth.io import tempdirs
 from sawtooth.scenario import Scenario
 engines.get("netns").run(Scenario(**{ {**SCENARIO, "duration": "60 s", "traffic": "iperf3"}!r}))
 """
@@ -240,12 +240,12 @@ def test_in_a_guest_that_has_netem_it_delays_loses_and_tidies_up(kernel: Kernel,
 import json, os, time
 from pathlib import Path
 from sawtooth import engines
-from sawtooth import temporary
+from sawtooth.io import tempdirs
 from sawtooth.scenario import Scenario
-from sawtooth.testbed import survey
+from sawtooth.testbed import kernel_features
 Path("/run/cache").mkdir()
 os.environ["XDG_CACHE_HOME"] = "/run/sawtooth/cache"
-place = survey.place()
+place = kernel_features.place()
 made = engines.get("netns").run(Scenario(path={"rate": "20 Mbit/s", "rtt": "40 ms", "loss": "1%"}, duration="5 s",
                                          traffic="native", probes=[{"interval": "500 ms"}]))
 print(json.dumps({"netem": place.netem, "vlan": place.vlan, "rtt": made.tables["probes"]["rtt_s"].min(),

@@ -175,6 +175,12 @@ def test_a_scenario_cannot_be_changed_in_place() -> None:
         Scenario().flows[0].count = 2
 
 
+@pytest.mark.parametrize("date", ["2026-11-26", "'2026-11-26'", "2026-11-26T00:00:00", "'2026-11-26 00:00:00'"])
+def test_a_date_has_one_form_however_it_is_written(tmp_path: Path, date: str) -> None:
+    (tmp_path / "dated.toml").write_text(f"date = {date}\n")
+    assert Scenario.load(tmp_path / "dated.toml").date == "2026-11-26 00:00:00"
+
+
 def test_scenarios_that_ask_the_same_are_equal_and_have_one_digest() -> None:
     one = Scenario(path={"rate": "100 Mbit/s"}, duration="60s", flows=[{}])
     other = Scenario(path={"rate": "100000 kbit"}, flows=[{"cc": "cubic"}])

@@ -50,6 +50,10 @@ BAD = [
     ("[[probes]]\nstart = '60 s'", "out-of-range", "probes.0.start", "before"),
     ("duration = '30 d'\n[[probes]]\ninterval = '1 ms'", "out-of-range", "probes.0.interval", "count"),
     ("[path]\nrate = '10 Tbit/s'\nrtt = '3600 s'", "out-of-range", "path.queue", "at most"),
+    ("date = '2026-02-30'", "bad-quantity", "date", "2026-11-26 12:00:00"),
+    ("date = 1969-12-31", "bad-quantity", "date", "2026-11-26"),
+    ("date = 2026-11-26T12:00:00+01:00", "bad-quantity", "date", "in UTC"),
+    ("date = 2026", "bad-quantity", "date", "2026-11-26"),
     # Queues of zero.
     ("[path]\nqueue = '0 packets'", "zero-queue", "path.queue", "1 packet"),
     ("[path]\nqueue = '0 ms'", "zero-queue", "path.queue", "1 packet"),

@@ -133,6 +133,13 @@ class TestWhatAProgramSees:
         assert Path("/etc/passwd").exists()
         assert done.collected == {"client": {"given": b"changed\n"}}
 
+    @pytest.mark.parametrize(
+        ("asked", "shown"), [(None, "2026-01-01 00:00"), ("2031-05-06 07:08:09", "2031-05-06 07:08")]
+    )
+    def test_the_time_of_day_that_was_asked_for(self, kernel: object, asked: str | None, shown: str) -> None:
+        scenario = path(duration="2 s").set({"date": asked} if asked else {})
+        assert told(execute(scenario, [program("client", "date -u '+%F %R'")])).strip() == shown
+
     def test_its_standard_input_and_environment(self, kernel: object) -> None:
         done = on_client('cat; echo "$GIVEN"', stdin="typed ", environment={"GIVEN": "set"})
         assert told(done) == "typed set\n"

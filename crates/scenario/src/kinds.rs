@@ -164,3 +164,59 @@ impl Field for Version {
         schema::object([("enum", Value::List(vec![Value::Whole(4), Value::Whole(6)]))])
     }
 }
+
+/// A date and a time of day in UTC, as `2026-11-26 12:00:00`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Date(String);
+
+/// The years that a kernel's clock can start in: it counts nanoseconds since 1970 in 64 bits.
+const YEARS: std::ops::RangeInclusive<u32> = 1970..=2200;
+
+impl Date {
+    fn parse(text: &str) -> Option<Date> {
+        let (day, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00:00"));
+        let [year, month, date] = parts(day, '-', [4, 2, 2])?;
+        let [hour, minute, second] = parts(time, ':', [2, 2, 2])?;
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            2 => 28 + u32::from(leap),
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => return None,
+        };
+        let is_one = YEARS.contains(&year) && (1..=days).contains(&date) && hour < 24 && minute < 60 && second < 60;
+        is_one.then(|| Date(format!("{day} {time}")))
+    }
+}
+
+/// Three numbers of so many digits.
+fn parts(text: &str, between: char, digits: [usize; 3]) -> Option<[u32; 3]> {
+    let mut numbers = text.split(between).zip(digits).map(|(part, digits)| {
+        (part.len() == digits && part.bytes().all(|one| one.is_ascii_digit())).then(|| part.parse().ok())?
+    });
+    let found = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (text.split(between).count() == 3).then_some(found)
+}
+
+impl Field for Date {
+    fn read(given: &Value, _: &Rule, _: At) -> Result<Date, Wrong> {
+        // With quotes, and as TOML's own date.
+        let text = match given {
+            Value::Text(text) => Some(text),
+            Value::Other(kind, text) if kind.starts_with("date") => Some(text),
+            _ => None,
+        };
+        text.and_then(|text| Date::parse(text)).ok_or_else(|| {
+            let message = format!("\"{}\" is no date from 1970 to 2200", words::shown(&python::text(given)));
+            one(Problem::new("bad-quantity", message, "write it as \"2026-11-26\" or \"2026-11-26 12:00:00\", in UTC"))
+        })
+    }
+
+    fn write(&self) -> Value {
+        Value::text(&self.0)
+    }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        schema::pattern(r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2})?$")
+    }
+}

@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::fields::wrong_type;
 use crate::files::{Files, NoFiles};
 use crate::flow::{Flow, Probe};
-use crate::kinds::Version;
+use crate::kinds::{Date, Version};
 use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, ParkingLot, Path, Route};
 use crate::problem::{Problem, Wrong, below, first};
 use crate::program::Program;
@@ -94,6 +94,8 @@ table! {
         traffic: String, OneOf(&["iperf3", "native"]), Text("iperf3"),
             "traffic source on the engines kernel and netns: iperf3, or sawtooth's lighter source (native); other engines ignore it";
         ip: Option<Version>, Any, Nothing, "IP version; 6 makes every frame 20 bytes longer; absent: 4";
+        date: Option<Date>, Any, Nothing,
+            "what the clock of programs shows when the run starts, in UTC, on the engine kernel; the simulator's clock does not change; absent: 2026-01-01";
         queue_delays: bool, Any, Flag(false),
             "also record percentiles of the queue delay of tail-drop queues, on the engine sim; no other result changes, and runs take about 2% longer. Other engines ignore it";
         path: Option<Path>, Any, Nothing, "network of topology \"path\"";

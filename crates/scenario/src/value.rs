@@ -14,7 +14,7 @@ pub enum Value {
     Huge(String),
     Real(f64),
     Text(String),
-    /// A date, a time, or another type that no field accepts: Python's name of the type, and the text.
+    /// A date, a time, or another type that few fields accept: Python's name of the type, and the text.
     Other(String, String),
     List(Vec<Value>),
     Table(Table),

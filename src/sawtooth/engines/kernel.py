@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,15 @@ class Kernel:
             )
             memory = f"{programs.memory(scenario) >> 20}M" if order else MEMORY
             look_s = _LOOK_S if self.terminal is None else _TYPING_S
-            meta = boot(share, compiled, look, look_s, memory=memory, places=programs.places(scenario))
+            meta = boot(
+                share,
+                compiled,
+                look,
+                look_s,
+                memory=memory,
+                start_ns=_start_ns(scenario.date),
+                places=programs.places(scenario),
+            )
             printed.show()
             meta["wall_s"] = time.perf_counter() - begun
             result = outcome.run(share, scenario, self.name, meta, called=called)
@@ -155,6 +164,7 @@ def boot(
     look_s: float = _LOOK_S,
     *,
     memory: str = MEMORY,
+    start_ns: int | None = None,
     places: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Runs the testbed's task in ``share`` in a guest; other arguments are as in ``Guest.run``. Returns metadata: the
@@ -168,10 +178,19 @@ def boot(
     found = _kernel(compiled)
     with _room(memory, look), processor() as cpu:
         guest = Guest(found, cpu=cpu, memory=memory, seed=compiled.seed, words=_words(compiled))
+        if start_ns is not None:
+            guest = replace(guest, start_ns=start_ns)
         command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
         ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, poll_s=look_s, places=places)
     outcome.check(share, ended.exit_code)
     return {"kernel": found.describe(), "cpu_s": ended.cpu_s}
+
+
+def _start_ns(date: str | None) -> int | None:
+    """A scenario's date in ns since 1970."""
+    if date is None:
+        return None
+    return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
 def _kernel(compiled: Compiled) -> Installed:

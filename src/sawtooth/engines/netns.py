@@ -129,6 +129,9 @@ def _check(scenario: Scenario, *, capture: bool) -> None:
     if hz is not None and hz != compiled.hosts[0].hz:
         message = f"this host's kernel has HZ {hz}, and nothing can change that"
         raise InputError("unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel")
+    if scenario.date is not None:
+        message = "programs see this host's clock, which a run does not set"
+        raise InputError("unsupported", message, field="date", fix="leave out date, or use --engine kernel")
     programs.check(scenario)
     for control, field in programs.controls(scenario).values():
         _check_control(control, field)

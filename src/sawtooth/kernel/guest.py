@@ -22,7 +22,7 @@ SHARE = "/run/sawtooth"
 """Path of the shared directory in the guest."""
 
 START_NS = 1_767_225_600_000_000_000
-"""The clock of every guest at boot, in ns since 1970: 2026-01-01 00:00:00 UTC."""
+"""The clock of a guest at boot, in ns since 1970, unless it is told another one: 2026-01-01 00:00:00 UTC."""
 
 _POLL_S = 0.1
 _ROOM_BYTES = 16 << 20
@@ -52,7 +52,7 @@ class GuestResult:
 @dataclass(frozen=True)
 class Guest:
     """What a guest runs with: its kernel, the processor of the host that it is pinned to (None: not pinned), its
-    memory, and additional ``words`` for the kernel's command line.
+    memory, its clock at boot in ns since 1970, and additional ``words`` for the kernel's command line.
 
     With the same program, share and seed, a guest has the same clock, the same random numbers and the same network each
     time.
@@ -63,6 +63,7 @@ class Guest:
     memory: str = "1024M"
     seed: int = 1
     words: tuple[str, ...] = ()
+    start_ns: int = START_NS
 
     def run(
         self,
@@ -128,7 +129,7 @@ class Guest:
             "rootflags=/",
             "ro",
             "time-travel=inf-cpu",
-            f"time-travel-start={START_NS}",
+            f"time-travel-start={self.start_ns}",
             "con=null",
             "con0=null,fd:1",
             "quiet",

@@ -891,6 +891,10 @@ class Scenario(Part):
     """
     ip: Literal[4, 6] | None
     """IP version; 6 makes every frame 20 bytes longer; absent: 4"""
+    date: str | None
+    """what the clock of programs shows when the run starts, in UTC, on the engine kernel; the simulator's clock does
+    not change; absent: 2026-01-01
+    """
     queue_delays: bool
     """also record percentiles of the queue delay of tail-drop queues, on the engine sim; no other result changes, and
     runs take about 2% longer. Other engines ignore it

@@ -1,6 +1,6 @@
 """Names of namespaces. The name shows the owner, even after the owner was killed.
 
-``st-PID-START-N-HOST``, as ``temporary.prefix`` begins them.
+``st-PID-START-N-HOST``, as ``tempdirs.prefix`` begins them.
 """
 
 from __future__ import annotations
