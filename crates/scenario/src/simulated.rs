@@ -43,7 +43,7 @@ impl Compiled {
             return Ok(());
         };
         let message = format!(
-            "flow \"{}\": a segment and its acknowledgement take {} ns, and the engine sim needs 1 us for them",
+            "flow \"{}\": a segment and its acknowledgement take {} ns at the least, and the engine sim needs 1 us for them",
             flow.name,
             python::general(ns, 3)
         );
@@ -66,7 +66,7 @@ impl Compiled {
                 let link = &links[*index];
                 let bits = (8 * (size + link.overhead_bytes)) as f64;
                 let sent = link.transmitter.map(|number| bits * 1e9 / transmitters[number].rate_bps as f64);
-                link.delay_ns as f64 + sent.unwrap_or(0.0)
+                link.least_delay_ns() as f64 + sent.unwrap_or(0.0)
             };
             way.iter().map(link_ns).sum()
         };

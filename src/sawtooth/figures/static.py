@@ -166,19 +166,21 @@ def _scale(axes: Axes, axis: Axis, along: str) -> None:
         of.set_ticks(range(len(axis.names)), axis.names, **({"rotation": 25, "ha": "right"} if leaning else {}))
         limit(-0.5, len(axis.names) - 0.5)
         return
-    if axis.scale != "linear":
-        more = {"linear_width": axis.bend} if axis.scale == "asinh" else {}
-        (axes.set_xscale if along == "x" else axes.set_yscale)(axis.scale, **more)
+    # A logarithmic scale has no place for data that are nowhere above 0.
+    scale = "linear" if axis.scale == "log" and not math.isfinite(of.get_minpos()) else axis.scale
+    if scale != "linear":
+        more = {"linear_width": axis.bend} if scale == "asinh" else {}
+        (axes.set_xscale if along == "x" else axes.set_yscale)(scale, **more)
     if axis.ticks:
         from matplotlib.ticker import NullLocator
 
         of.set_ticks(axis.ticks, [f"{value:g}" for value in axis.ticks])
         of.set_minor_locator(NullLocator())
-    elif axis.scale == "asinh":
+    elif scale == "asinh":
         _asinh_ticks(of, axis.bend or 1.0)
-    elif axis.scale == "log":
+    elif scale == "log":
         _log_ticks(of, *ends())
-    if axis.zero and axis.scale == "linear":
+    if axis.zero and scale == "linear":
         limit(0, 1.05 * ends()[1])
     if axis.low is not None or axis.high is not None:
         low, high = ends()
