@@ -55,8 +55,10 @@ new Promise(done => {
             bytes: [page, ...parts].reduce((sum, part) => sum + part.encodedBodySize, 0),
         }));
     };
-    // Paints are reported some frames after the load.
-    const settle = () => setTimeout(tell, 500);
+    // Paints are reported some frames after the load, later where the processor is busy. Not every page has one.
+    const painted = () => largest !== null && performance.getEntriesByName('first-contentful-paint').length > 0;
+    let looks = 0;
+    const settle = () => setTimeout(() => painted() || ++looks === 20 ? tell() : settle(), 500);
     document.readyState === 'complete' ? settle() : addEventListener('load', settle);
 })
 """
