@@ -34,6 +34,8 @@ _OPTIONS = (
     *("--disable-default-apps", "--disable-sync", "--mute-audio", "--ignore-certificate-errors", "--no-proxy-server"),
     *("--remote-debugging-pipe", "--window-size=1280,720"),
 )
+_STARTS = 3
+"""In a single process Chromium now and then ends while it starts, before it has asked for anything."""
 _MEASURES = """
 new Promise(done => {
     let largest = null;
@@ -68,6 +70,10 @@ class BrowserError(Exception):
     """The browser or the page failed."""
 
 
+class EndedError(BrowserError):
+    """The browser ended by itself."""
+
+
 class Browser:
     """A running Chromium. ``limit_s``: longest wait for an answer."""
 
@@ -77,6 +83,8 @@ class Browser:
         self._rest = b""
         self.failed = 0
         """Requests that failed."""
+        self.asked = False
+        """Whether it was asked for a page."""
         theirs, self._asks = os.pipe()
         self._told, output = os.pipe()
         os.set_blocking(self._told, False)
@@ -104,6 +112,7 @@ class Browser:
         session = self._ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         self._ask("Network.enable", session)
         self._ask("Page.enable", session)
+        self.asked = True
         went = self._ask("Page.navigate", session, url=url)
         if error := went.get("errorText"):
             raise BrowserError(f"{url}: {error}")
@@ -146,7 +155,7 @@ class Browser:
                 raise BrowserError(f"{method}: no answer within {self._limit_s:g} s")
             piece = os.read(self._told, 1 << 16)
             if not piece:
-                raise BrowserError(f"{method}: the browser ended")
+                raise EndedError(f"{method}: the browser ended")
             self._rest += piece
         message, _, self._rest = self._rest.partition(b"\0")
         told: dict[str, Any] = json.loads(message)
@@ -170,12 +179,17 @@ def load(url: str, *, http3: bool = False, browser: str | None = None, limit_s: 
         host, port = place.hostname or "", place.port or 443
         options.append(f"--origin-to-force-quic-on={host}:{port}")
         options.append(f"--ignore-certificate-errors-spki-list={_key_of(host, port)}")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        started = Browser(program, options, profile, limit_s)
-        try:
-            return started.load(url)
-        finally:
-            started.close()
+    for left in reversed(range(_STARTS)):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            started = Browser(program, options, profile, limit_s)
+            try:
+                return started.load(url)
+            except EndedError:
+                if not left or started.asked:
+                    raise
+            finally:
+                started.close()
+    raise AssertionError("the last start returns or raises")
 
 
 def _key_of(host: str, port: int) -> str:
