@@ -4,7 +4,7 @@ use crate::files::{Files, Traced};
 use crate::network::{Network, Wire};
 use crate::parts::{Direction, Link};
 use crate::problem::Problem;
-use crate::queue::QueueModel;
+use crate::queue_model::QueueModel;
 use crate::routing::explicit;
 use crate::scenario::Scenario;
 use crate::units::Rate;

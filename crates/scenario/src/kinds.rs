@@ -189,7 +189,7 @@ impl Date {
     }
 }
 
-/// Three numbers of so many digits.
+/// Three numbers, each with the given count of digits.
 fn parts(text: &str, between: char, digits: [usize; 3]) -> Option<[u32; 3]> {
     let mut numbers = text.split(between).zip(digits).map(|(part, digits)| {
         (part.len() == digits && part.bytes().all(|one| one.is_ascii_digit())).then(|| part.parse().ok())?

@@ -37,6 +37,7 @@ mod problem;
 mod program;
 mod python;
 mod queue;
+mod queue_model;
 mod registry;
 mod routing;
 mod scenario;

@@ -4,7 +4,7 @@ use crate::files::Traced;
 use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::policer::Policer;
-use crate::queue::QueueModel;
+use crate::queue_model::QueueModel;
 use crate::varying::{Change, Reorder, Share};
 use std::collections::BTreeMap;
 

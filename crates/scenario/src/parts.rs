@@ -5,7 +5,7 @@ use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::policer::Policer;
 use crate::problem::{Wrong, below};
-use crate::queue::QueueModel;
+use crate::queue_model::QueueModel;
 use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, table};
 use crate::units::{Rate, Size, Span};

@@ -456,7 +456,7 @@ pub struct Record {
     pub limit: (&'static str, &'static str),
     /// The field above whose delay it marks at once.
     pub marks_above: Option<&'static str>,
-    /// Values of the fields that it needs, for a start.
+    /// Values that a page enters first into the fields that this kind needs.
     pub needs: &'static [(&'static str, &'static str)],
 }
 
@@ -573,45 +573,5 @@ impl Discipline {
             Discipline::Cake(one) => one.compile(frame),
             Discipline::DualPi2(one) => one.compile(),
         })
-    }
-}
-
-/// The values that a scenario file may give as a queue. Text is a tail-drop queue's limit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueModel {
-    TailDrop(Queue),
-    Of(Discipline),
-}
-
-impl QueueModel {
-    /// The queue of a device if none is given.
-    pub const USUAL: QueueModel = QueueModel::TailDrop(Queue { unit: Unit::Packets, amount: DEFAULT_FRAMES });
-}
-
-impl Field for QueueModel {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<QueueModel, Wrong> {
-        match given {
-            Value::Table(table) => Discipline::read(table, at.files).map(QueueModel::Of),
-            _ => Queue::read(given, rule, at).map(QueueModel::TailDrop),
-        }
-    }
-
-    fn write(&self) -> Value {
-        match self {
-            QueueModel::TailDrop(limit) => limit.write(),
-            QueueModel::Of(discipline) => discipline.write(),
-        }
-    }
-
-    fn view(&self) -> View {
-        match self {
-            QueueModel::TailDrop(limit) => limit.view(),
-            QueueModel::Of(discipline) => discipline.view(),
-        }
-    }
-
-    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
-        let text = Queue::schema(rule, definitions);
-        Discipline::schema(Some(text), definitions)
     }
 }

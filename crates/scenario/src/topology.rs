@@ -16,7 +16,7 @@ use crate::loss::LossModel;
 use crate::network::Network;
 use crate::parts::{Chain, Dumbbell, Home, ParkingLot, Path};
 use crate::problem::Problem;
-use crate::queue::QueueModel;
+use crate::queue_model::QueueModel;
 use crate::scenario::Scenario;
 use crate::words::suggestion;
 

@@ -97,18 +97,6 @@ class Scenario(views.Scenario):
         return self.chain if self.chain is not None else views.Chain()
 
     @property
-    def dumbbell_table(self) -> views.Dumbbell:
-        return self.dumbbell if self.dumbbell is not None else views.Dumbbell()
-
-    @property
-    def home_table(self) -> views.Home:
-        return self.home if self.home is not None else views.Home()
-
-    @property
-    def parking_lot_table(self) -> views.ParkingLot:
-        return self.parking_lot if self.parking_lot is not None else views.ParkingLot()
-
-    @property
     def flow_names(self) -> list[str]:
         """The name of each [[flows]] table: its own, or the default."""
         return self._read.flow_names()

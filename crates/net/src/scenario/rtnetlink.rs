@@ -8,7 +8,7 @@ pub const UNLIMITED: u32 = (1 << 31) - 1;
 const ETHERNET: u16 = 14;
 const LINK_ETHERNET: u8 = 1;
 
-/// What Linux is told of a queue besides its discipline's parameters.
+/// The limits of a queue and the overhead of its frames, which Linux takes besides the discipline's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     pub packets: Option<u64>,
