@@ -38,9 +38,12 @@ quick: setup  ## Tests of Rust and of Python that need nothing but this machine'
 	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "$(QUICK)"
 
+# A test that fails beside others runs once more by itself. One that passes then is unsteady: the summary names it.
+ALONE := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA
+
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
 	cargo test --locked --profile checked --workspace --exclude sawtooth-python
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not netns"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not netns" || $(ALONE)
 	$(BIN)/python -m pytest -m netns
 
 check: setup  ## Format, lint, types, and the core's stub against the built core

@@ -108,7 +108,7 @@ def test_answers_come_while_a_slider_moves(page: Opened) -> None:
           return [drawn, events];
         }"""
     )
-    assert moved[0] == 3
+    assert moved[0] >= 3
     page.finish()
     loss = page.page.get_by_label("Loss", exact=True).input_value()
     assert f", {loss} loss: " in page.sentence

@@ -39,7 +39,7 @@ export class PathView {
   private readonly unturned = onTurn(() => this.draw());
 
   constructor(
-    name: string,
+    private readonly name: string,
     private readonly path: Path,
     private readonly ways: Ways,
     private readonly colour: (connection: number) => string,
@@ -48,6 +48,7 @@ export class PathView {
     const title = document.createElement("strong");
     title.textContent = name;
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", name);
     this.root.append(title, this.canvas, this.caption);
     this.size.observe(this.canvas);
   }
@@ -73,7 +74,7 @@ export class PathView {
     const words = this.words();
     if (this.caption.textContent !== words) {
       this.caption.textContent = words;
-      this.canvas.setAttribute("aria-label", words);
+      this.canvas.setAttribute("aria-label", words === "" ? this.name : `${this.name}: ${words}`);
     }
   }
 

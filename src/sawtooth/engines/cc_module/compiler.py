@@ -142,8 +142,8 @@ def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
         except OSError as error:
             raise SawtoothError("tool-missing", f"the C compiler cannot be run: {error}", fix="install gcc") from error
         assert process.stderr is not None
-        threading.Thread(target=_end_after, args=(process, _TIMEOUT_S), daemon=True).start()
         begun = time.monotonic()
+        threading.Thread(target=_end_after, args=(process, _TIMEOUT_S), daemon=True).start()
         with process.stderr:
             said = process.stderr.read(_MOST_SAID).decode(errors="replace")
             if len(said) >= _MOST_SAID:
