@@ -1,4 +1,4 @@
-"""Fixtures of all tests, and what follows from them: the marks that choose tests, and how long a test may take."""
+"""Fixtures of all tests, and what follows from them: the marks that select tests, and each test's time limit."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sawtooth.kernel import Kernel, build
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
 
-# A shell starts what runs in its background with SIGINT ignored, which programs that the tests interrupt would inherit.
+# A shell starts background jobs with SIGINT ignored. Programs that the tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Tests run side by side: the threads of linear algebra would only wait for each other. Before numpy is there.
+# Tests run in parallel, so threads of linear algebra would only wait for each other. Set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# How busy a machine is says nothing of an input.
+# How busy a machine is has nothing to do with an input.
 settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("any machine")
 
@@ -37,7 +37,7 @@ AsNobody = Callable[..., subprocess.CompletedProcess[str]]
 
 @dataclass(frozen=True)
 class Taken:
-    """What tests take that use a fixture: the ``mark`` they get, and the seconds after which they have failed."""
+    """For tests that use a fixture: the ``mark`` they get, and the number of seconds after which they fail."""
 
     mark: str
     what: str
@@ -53,9 +53,11 @@ TAKEN = {
     "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
     "patience": Taken("slow", "takes more than a second of processor time", 900),
 }
-"""By fixture, whether a test uses it itself or through another one. The limit of all others is in pyproject.toml."""
+"""By fixture, whether a test uses it directly or through another one. The limit for all other tests is in
+pyproject.toml.
+"""
 MAY_BE_ABSENT = "../shared"
-"""In CI a skip is a failure, but for what no checkout brings, where it is not there."""
+"""In CI, a skipped test is a failure, except for files that are missing because no checkout includes them."""
 _IS_ABSENT = not (Path(__file__).resolve().parents[1] / MAY_BE_ABSENT).is_dir()
 
 
@@ -66,14 +68,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before ``-m`` chooses."""
+    """Before ``-m`` selects tests."""
     for item in items:
         found = [taken for name, taken in TAKEN.items() if name in getattr(item, "fixturenames", ())]
         for taken in found:
             item.add_marker(taken.mark)
         if found and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(max(taken.limit_s for taken in found)))
-    # A file is one worker's: those that may take long begin first, so that none is left to run alone at the end.
+    # One worker runs all tests of a file. Long files start first, so that none runs alone at the end.
     allowed: dict[Path, float] = {}
     for item in items:
         limit = item.get_closest_marker("timeout")
@@ -93,7 +95,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(scope="session")
 def kernel(pytestconfig: pytest.Config) -> Kernel:
-    """The kernel with HZ 250. Building it takes minutes, once, and shows its progress through pytest's capture."""
+    """The kernel with HZ 250. It is built once, which takes minutes and shows its progress despite pytest's capture."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     shown = ""
 
@@ -110,9 +112,8 @@ def kernel(pytestconfig: pytest.Config) -> Kernel:
 
 @pytest.fixture(scope="session")
 def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
-    """Runs Python code as an ordinary user, in a directory of its own that has the package and the kernel, ``linux``.
-
-    When the tests are run by an ordinary user, that is the one.
+    """Runs Python code as an ordinary user, in a separate directory that has the package and the kernel, ``linux``. If
+    the tests run as an ordinary user, uses that one.
     """
     home = Path(tempfile.mkdtemp(prefix="sawtooth-nobody-", dir="/tmp"))
     home.chmod(0o777)
@@ -122,7 +123,7 @@ def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
     prefix = ["runuser", "-u", "nobody", "--"] if root else []
     python = sys.executable
     if root and subprocess.run([*prefix, python, "-c", ""], capture_output=True).returncode:
-        # This Python lies where only root may go.
+        # Only root can reach this Python.
         python = "/usr/bin/python3"
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(home), "HOME": "/nonexistent"}
 
@@ -136,7 +137,7 @@ def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The browser's program."""
+    """Path of the browser's executable."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
@@ -146,7 +147,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
-    """The browser, driven by playwright, whose event loop goes on in this thread until its module's tests are done."""
+    """The browser, driven by playwright, whose event loop runs in this thread until its module's tests are done."""
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
@@ -156,7 +157,7 @@ def browser(chromium: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def npm() -> str:
-    """The program that fetches and runs what ``web/`` is built with."""
+    """The npm that installs and runs what builds ``web/``."""
     found = shutil.which("npm")
     if found is None:
         pytest.skip("web/ is built by npm: install Node.js 20 or later")
@@ -165,7 +166,7 @@ def npm() -> str:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page of `sawtooth lab` is made of, as modules for node, and the core as WebAssembly (from the cache)."""
+    """The modules of the page of `sawtooth lab`, built for node, and the core as WebAssembly (from the cache)."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
     import webassembly
 
@@ -191,7 +192,7 @@ def site(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="session")
 def address(site: Site) -> Iterator[str]:
-    """Where it is served, as `sawtooth lab` serves it."""
+    """The address where the page is served, as by `sawtooth lab`."""
     with Server(site) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -202,7 +203,7 @@ def address(site: Site) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Any, address: str) -> Iterator[Opened]:
-    """The laboratory, open in a browser, which says nothing on its console."""
+    """The laboratory in a browser, with an empty console."""
     opened = Opened(browser, address)
     yield opened
     opened.context.close()
@@ -211,14 +212,14 @@ def page(browser: Any, address: str) -> Iterator[Opened]:
 
 @pytest.fixture(scope="session")
 def namespaces() -> None:
-    """What is for root, and takes the time that it takes."""
+    """For tests that need root and real time."""
     if os.geteuid() != 0:
         pytest.skip("namespaces are for root")
 
 
 @pytest.fixture(scope="session")
 def patience() -> None:
-    """For tests, and fixtures, that take more than a second of processor time: `make quick` leaves them out."""
+    """For tests and fixtures that take more than a second of processor time: `make quick` omits them."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A page as headless Chromium leaves it, without a driver."""
+"""Renders a page with headless Chromium, without a driver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def dumped(chromium: str, page: Path, *more: str) -> tuple[str, str]:
-    """The page's document after its scripts ran, and the browser's console; ``more`` options."""
+    """The page's document after its scripts ran, and the browser's console; ``more`` adds options."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=8000"]
     done = subprocess.run(
         [chromium, *options, *more, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],

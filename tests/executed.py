@@ -1,4 +1,4 @@
-"""A scenario with programs, run on the real kernel."""
+"""Runs a scenario with programs on the real kernel."""
 
 from __future__ import annotations
 

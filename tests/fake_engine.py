@@ -1,4 +1,4 @@
-"""Engines for the tests of studies, quick, seeded, able to fail in the ways that real ones do; and a study for them."""
+"""Fake engines for the tests of studies: fast, seeded, able to fail as real ones do; and a study for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sawtooth.study import Study, run_study
 
 @dataclass(frozen=True)
 class Fake:
-    """1,000 Mbit/s shrunk by the loss, with seeded noise. Each run leaves a mark in ``marks``, where that is given."""
+    """1,000 Mbit/s, reduced by the loss, with seeded noise. Each run leaves a mark in ``marks``, if given."""
 
     marks: str = ""
     name: str = "fake"
@@ -60,7 +60,7 @@ class Fake:
         return Run(scenario, self.name, tables, {"warnings": ["made up"]})
 
     def shared(self, scenario, whole):
-        """The n-th flow gets n parts of the whole; of its connections the last gets twice what each other one gets."""
+        """The n-th flow gets n parts of the whole; its last connection gets twice as much as each other one."""
         flows = list(enumerate(scenario.compile().flows))
         parts = [whole.assign(flow=at, goodput_bps=whole["goodput_bps"] * (at + 1)) for at, _ in flows]
         rows = [
@@ -78,12 +78,12 @@ class Fake:
         return {"intervals": pd.concat(parts, ignore_index=True), "flows": pd.DataFrame(rows)}
 
     def before(self, scenario, stop):
-        """What a kind of engine does before it answers."""
+        """What each kind of engine does before it answers."""
 
 
 @dataclass(frozen=True)
 class Fixed(Fake):
-    """Nothing in it is random: the same for every seed."""
+    """It has no randomness: every seed gives the same."""
 
     def run(self, scenario, *, progress=None, stop=None):
         run = super().run(scenario.set({"seed": 1}), progress=progress, stop=stop)
@@ -103,7 +103,7 @@ class Late(Fake):
 
 @dataclass(frozen=True)
 class Failing(Fake):
-    """Fails from a loss of 2% on."""
+    """Fails at losses of 2% and more."""
 
     def before(self, scenario, stop):
         if scenario.chain_table.loss.ppb >= 20_000_000:
@@ -112,7 +112,7 @@ class Failing(Fake):
 
 @dataclass(frozen=True)
 class Full(Fake):
-    """The disk is full from a loss of 2% on, when the run is saved."""
+    """At losses of 2% and more, the disk is full when the run is saved."""
 
     def run(self, scenario, *, progress=None, stop=None):
         run = super().run(scenario, progress=progress, stop=stop)
@@ -128,21 +128,21 @@ class _NoSpace:
 
 @dataclass(frozen=True)
 class Killed(Fake):
-    """Its worker is killed at a loss of 2%, as by the kernel when memory runs out; once, where ``marks`` is given."""
+    """Its worker is killed at a loss of 2%, as by the kernel when memory runs out; only once if ``marks`` is given."""
 
     once: str = ""
 
     def before(self, scenario, stop):
         if scenario.chain_table.loss.ppb == 20_000_000 and not Path(self.once).exists():
             Path(self.once).touch()
-            # The point before has time to be finished in the other worker.
+            # Lets the other worker finish the previous point.
             time.sleep(1.0)
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)
 class DiesBesideAnother(Fake):
-    """Its worker is killed at a loss of 2% when another one has begun at 3%, which ends after that was noticed."""
+    """Its worker is killed at a loss of 2% while another one runs 3%, which ends after the kill was noticed."""
 
     once: str = ""
 
@@ -160,7 +160,7 @@ class DiesBesideAnother(Fake):
 
 @dataclass(frozen=True)
 class Slow(Fake):
-    """Takes for ever at a loss of 2%, and stops when asked."""
+    """Runs forever at a loss of 2%, and stops when asked."""
 
     def before(self, scenario, stop):
         while scenario.chain_table.loss.ppb == 20_000_000:
@@ -171,7 +171,7 @@ class Slow(Fake):
 
 @dataclass(frozen=True)
 class Stubborn(Fake):
-    """Takes for ever at a loss of 2%, and never asks whether to stop."""
+    """Runs forever at a loss of 2%, and never checks whether to stop."""
 
     def before(self, scenario, stop):
         while scenario.chain_table.loss.ppb == 20_000_000:
@@ -200,6 +200,6 @@ def study(**changes):
 
 
 def quick(given=None, *, out, engine=None, workers=1, **options):
-    """Runs in threads: no time is lost on starting processes."""
+    """Runs in threads, to save the time of starting processes."""
     with ThreadPoolExecutor(workers) as executor:
         return run_study(given or study(), engine=engine or Fake(), out=out, executor=executor, quiet=True, **options)

@@ -1,4 +1,4 @@
-"""Follows the fix of an error as a reader would: types what it says into the tables of the file."""
+"""Follows the fix of an error as a reader would: types its words into the tables of the file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def retyped(tables: dict[str, Any], code: str, field: str, typed: str) -> dict[s
 
 
 def _remove(tables: dict[str, Any], field: str, name: str) -> None:
-    """A field of the same table, the field itself (``it``), a table that it is in, or a field of its own table."""
+    """A field of the same table, the field itself (``it``), a table that contains it, or a field of its own table."""
     holder, key = _place(tables, field)
     steps = field.split(".")
     if name in ("it", "this"):
@@ -79,7 +79,7 @@ def _value(text: str) -> Any:
 
 
 def _beside(field: str, name: str) -> str:
-    """The field ``name`` of the table that ``field`` is in, or that table itself; a dotted name begins at the top."""
+    """The field ``name`` of the table with ``field``, or that table itself; a dotted name starts at the top."""
     *above, _ = field.split(".")
     if "." in name:
         return name
@@ -87,13 +87,13 @@ def _beside(field: str, name: str) -> str:
 
 
 def _place(tables: Any, field: str) -> tuple[Any, Any]:
-    """The table or list that has the field, and its key there. Tables on the way that are not there are made."""
+    """The table or list with the field, and its key there. Creates missing tables on the way."""
     steps = field.split(".")
     while len(steps) > 1:
         if isinstance(tables, list):
             tables = tables[int(steps.pop(0))]
             continue
-        # A key may have dots itself, as those of [vary] have.
+        # A key may contain dots itself, like those of [vary].
         keys = [(".".join(steps[:size]), size) for size in range(len(steps), 0, -1)]
         key, size = next((one for one in keys if one[0] in tables), (steps[0], 1))
         if size == len(steps):

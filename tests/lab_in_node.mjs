@@ -1,4 +1,4 @@
-// Asks the page's code, and answers in JSON: node lab_in_node.mjs BUILT VERB < QUESTIONS > ANSWERS
+// Calls the page's code, and answers in JSON: node lab_in_node.mjs BUILT VERB < QUESTIONS > ANSWERS
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ const [built, verb] = process.argv.slice(2);
 const part = (name) => import(pathToFileURL(`${built}/${name}.mjs`).href);
 const questions = JSON.parse(readFileSync(0, "utf8"));
 
-/** What it is, or what is wrong with it. */
+/** The result, or the error. */
 function told(act) {
   try {
     return act();
@@ -23,51 +23,51 @@ async function started() {
   return new (await part("core")).Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
 }
 
-/** The language of scenarios. */
+/** The scenario language. */
 async function spoken() {
   return new (await part("language")).Language(await started());
 }
 
 const verbs = {
-  /** Scenarios as the core takes them; of what the page has, where it is `asked`. */
+  /** Scenarios compiled by the core; if `asked`, of the page's question. */
   async compile({ scenarios, asked = false }) {
     const [language, { read }] = [await spoken(), await part("asked")];
     const compiled = (scenario) => (asked ? read({ scenario, alone: false }, language).compiled[0] : language.compile(scenario));
     return scenarios.map((scenario) => told(() => ({ json: compiled(scenario).json })));
   },
 
-  /** Quantities: [kind, text] as the finest unit. */
+  /** Quantities: [kind, text] in the smallest unit. */
   async units(given) {
     const language = await spoken();
     return given.map(([kind, text]) => told(() => language.read(kind, text)));
   },
 
-  /** Texts of TOML: their tables. */
+  /** TOML texts: their tables. */
   async toml(texts) {
     const language = await spoken();
     return texts.map((text) => told(() => language.tables(text)));
   },
 
-  /** Of each slider the text at each of its places, and the place that is found for it. */
+  /** For each slider, the text at each of its positions, and the position found for it. */
   async sliders() {
     const { sliders } = await part("sliders");
     const places = (slider) => Array.from({ length: slider.last + 1 }, (_, place) => [slider.text(place), slider.place(slider.text(place))]);
     return Object.fromEntries(Object.entries(sliders(await spoken())).map(([name, slider]) => [name, places(slider)]));
   },
 
-  /** The places of texts on a slider: [slider, text]. */
+  /** The positions of texts on a slider: [slider, text]. */
   async places(given) {
     const found = (await part("sliders")).sliders(await spoken());
     return given.map(([name, text]) => found[name].place(text));
   },
 
-  /** Numbers as the page tells them: [value, digits]. */
+  /** Numbers as the page formats them: [value, digits]. */
   async amounts(given) {
     const { significant, stretch } = await part("amount");
     return given.map(([value, digits]) => [significant(value, digits), stretch(value, digits)]);
   },
 
-  /** Of each kind of thing that happens to a sender and each control: where it is written. */
+  /** For each kind of event and each control: the section that specifies it. */
   async sources(controls) {
     const { KINDS } = await part("understand/happenings");
     return Object.fromEntries(Object.entries(KINDS).map(([kind, { source }]) => [kind, controls.map((cc) => source(cc))]));
@@ -83,7 +83,7 @@ const verbs = {
     return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios, true);
   },
 
-  /** Questions of the page: the rows of its summary. */
+  /** Questions to the page: the rows of its summary. */
   async summary(questions) {
     const [{ read: asked }, { RunLines }, { summary }] = await Promise.all(["asked", "series", "summary"].map(part));
     const [core, language] = [await started(), await spoken()];
@@ -101,14 +101,14 @@ const verbs = {
     });
   },
 
-  /** Questions of the page: what it warns of. */
+  /** Questions to the page: its warnings. */
   async warnings(questions) {
     const language = await spoken();
     const [{ read: asked }, { warnings }] = await Promise.all(["asked", "warnings"].map(part));
     return questions.map((question) => warnings(asked(question, language), language));
   },
 
-  /** Questions of the page: packets at most, and what would be lighter. */
+  /** Questions to the page: the most packets, and a lighter question. */
   async heavy(questions) {
     const language = await spoken();
     const [{ read: asked }, { packets, lighter }] = await Promise.all(["asked", "heavy"].map(part));
@@ -133,7 +133,7 @@ const verbs = {
     return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);
   },
 
-  /** Of captures: what the core shows of their first connection's path, and what the page makes of it. */
+  /** For captures: the core's estimate of their first connection's path, and what the page makes of it. */
   async paths(captures) {
     const [{ Core }, { estimate }] = await Promise.all(["core", "capture/estimate"].map(part));
     const language = await spoken();
@@ -145,12 +145,12 @@ const verbs = {
     return told;
   },
 
-  /** A capture, read, and its segments taken from what is kept. */
+  /** A capture, read, and the kept segments taken from it. */
   async kept({ capture, rows }) {
     return kept((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), rows);
   },
 
-  /** What the core says of nonsense. */
+  /** The core's errors for nonsense. */
   async refusals({ scenario, capture }) {
     const core = await started();
     const said = (act) => {

@@ -1,6 +1,9 @@
-// Runs compiled scenarios in WebAssembly, in node or in a page, and tells what came out as digests.
+// Runs compiled scenarios in WebAssembly, in node or in a page, and returns digests of the results.
 
-/** Of each scenario: events, delivered packets, and by table and column the type, the rows and a SHA-256 of its bytes. */
+/**
+ * For each scenario: events, delivered packets, and by table and column the type, the number of rows and a SHA-256 of
+ * the bytes.
+ */
 export async function run(Core, bytes, scenarios, watched = false) {
   const core = new Core(await WebAssembly.compile(bytes));
   const told = [];
@@ -8,7 +11,7 @@ export async function run(Core, bytes, scenarios, watched = false) {
     const simulation = core.simulation(JSON.stringify(scenario), watched);
     const columns = new Map();
     let finished = false;
-    // In steps of another size than any interval: where it pauses changes nothing.
+    // In steps that differ from any interval: pauses change nothing.
     for (let until_ns = 0; !finished; ) {
       until_ns += 333_333_333;
       finished = simulation.advance(until_ns, 7_777);
@@ -37,7 +40,7 @@ async function digest(parts) {
   return Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A capture in the bytes given, so many at a time: its facts, and digests of its tables. */
+/** A capture from the given bytes, in pieces of a given size: its facts, and digests of its tables. */
 export async function read(Core, bytes, capture, detailed) {
   const core = new Core(await WebAssembly.compile(bytes));
   let place = 0;
@@ -57,7 +60,7 @@ export async function read(Core, bytes, capture, detailed) {
   return { facts, digests: await digested({ ...tables, ...kept.segments(detailed) }), steps, seen, largest, shown };
 }
 
-/** Of each connection of a capture what is told of its segments where so many rows are kept, twice: null where nothing is. */
+/** For each connection of a capture, the estimate from its kept segments, twice: null if none are kept. */
 export async function kept(Core, bytes, capture, rows) {
   const core = new Core(await WebAssembly.compile(bytes));
   let place = 0;

@@ -1,4 +1,4 @@
-"""The page of the laboratory, open in a browser, and what axe-core finds on it."""
+"""The laboratory's page open in a browser, and the violations that axe-core finds on it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE_MS = 120_000
-"""What is waited for comes at last, however busy the machine is."""
+"""Time limit of waits: the machine may be busy."""
 
 
 class Opened:
-    """A page that is open, and all that its console said."""
+    """An open page, and all messages of its console."""
 
     def __init__(self, browser: Any, address: str, *, width: int = 1400, ready: bool = True, **options: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
@@ -58,7 +58,7 @@ class Opened:
 
 
 def serious(page: Any) -> list[Any]:
-    """What axe-core finds serious or critical."""
+    """Violations that axe-core rates serious or critical."""
     axe = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
     page.evaluate(axe.read_text())
     found = "async () => (await axe.run()).violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html])"
@@ -83,16 +83,15 @@ FOCUSED = """() => {
 
 
 def by_keyboard(page: Any, within: str) -> list[str]:
-    """Goes by Tab through all controls `within`: those that are not reached, or whose focus is not seen.
-
-    The page has reduced motion from the first key on: a smooth scroll that one key begins goes on under the next ones,
-    and moves what has the focus out of sight.
+    """Presses Tab through all controls `within`, and returns those that are not reached or whose focus is invisible.
+    The page has reduced motion from the first key on: a smooth scroll started by one key would continue under the next
+    ones and move the focused control out of sight.
     """
     assert page.evaluate("matchMedia('(prefers-reduced-motion: reduce)').matches")
     count = page.evaluate(CONTROLS, within)
     assert count > 1
     page.evaluate("controls[0].focus()")
-    # Only what the keyboard leads to shows that it has the focus. An area that scrolls is a stop on the way, too.
+    # Only keyboard focus is visible. A scrolling area is a stop on the way, too.
     for key in ("Tab", "Shift+Tab"):
         page.keyboard.press(key)
     reached, unseen = set(), []

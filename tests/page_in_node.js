@@ -1,13 +1,13 @@
 "use strict";
 
-// Runs the script of a capture's page on a document that takes everything and shows nothing, and tells as JSON what the
-// script had drawn and what it failed at: node page_in_node.js PAGE
+// Runs the script of a capture's page on a document that accepts everything and shows nothing. Prints as JSON what the
+// script drew and where it failed: node page_in_node.js PAGE
 
 const fs = require("node:fs");
 const vm = require("node:vm");
 
 const page = fs.readFileSync(process.argv[2], "utf8");
-// The first script draws figures; here they are only kept.
+// The first script draws figures; here they are only recorded.
 const [script] = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]).slice(1);
 const text = page.match(/<script type="application\/json" id="content">([^]*?)<\/script>/)[1];
 const figures = [];
@@ -40,7 +40,7 @@ const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
 const later = (ms) => new Promise((done) => setTimeout(done, ms));
 
 (async () => {
-  // What lies in the page, and then everything.
+  // First the data in the page, then everything.
   for (let round = 0; round < 5000 && !failures.length && figures.length < 2; round++) await later(10);
   if (failures.length) return console.log(JSON.stringify({ failures }));
   const named = (name) => figures.at(-1).panels[0].series.find((one) => one.name === name);

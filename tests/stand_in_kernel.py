@@ -1,6 +1,5 @@
-"""A stand-in for a kernel's source: a small directory that looks like one where sawtooth looks.
-
-Its Makefile takes the same targets, and its kernel plays a guest's part.
+"""A stand-in for a kernel's source: a small directory that passes sawtooth's checks. Its Makefile has the same
+targets, and its kernel acts as a guest.
 """
 
 from __future__ import annotations

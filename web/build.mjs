@@ -1,4 +1,5 @@
-// Builds what pages hold: draw.js, draw.css and capture.js of the package, with digests of what they were built from. `node build.mjs DIRECTORY` puts them elsewhere.
+// Builds the scripts that pages embed: draw.js, draw.css and capture.js, with digests of their sources. `node build.mjs
+// DIRECTORY` writes them to another directory.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,12 +20,12 @@ await build({
   globalName: "sawtooth",
   target: ["es2022"],
   minify: true,
-  // uPlot's own comment names a host; its licence stands whole at the beginning.
+  // uPlot's own comment names a host; its license text is kept in full at the beginning.
   legalComments: "none",
   banner: { js: `/*! sawtooth, Apache-2.0. With uPlot ${version}:\n${licence}\n*/`, css: `/*! With uPlot ${version}, MIT, licence in draw.js */` },
 });
 
-// Of what it was built from and of what came out: a test compares both, also where there is no npm.
+// Digests of the sources and of the output: a test compares both, even where npm is missing.
 const digest = (file) => createHash("sha256").update(readFileSync(file)).digest("hex");
 const sources = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json", ...["draw", "capture"].flatMap((part) => readdirSync(join(here, part)).map((name) => `${part}/${name}`))];
 const lines = [

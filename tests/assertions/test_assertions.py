@@ -1,4 +1,6 @@
-"""What a study is expected to find: read, resolved to its points, judged by intervals, told to people and machines."""
+"""A study's expectations: how they are read, matched with points, judged by intervals, and reported to people and
+machines.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ KEEPS = "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
-    """cubic 900 and bbr 1000 Mbit/s, less 8% at 1% loss, and up to 10 more by chance; two seeds."""
+    """cubic 900 and bbr 1000 Mbit/s, less 8% at 1% loss, plus up to 10 at random; two seeds."""
     return quick(asked(), out=tmp_path_factory.mktemp("results"))
 
 
@@ -77,7 +79,7 @@ def test_and_else_these_runs_cannot_tell_and_say_how_many_seeds_would(result) ->
     found = only(result, f"mean_mbps(cc='bbr', loss=1%) > {between:.9f} Mbit/s")
     assert found.verdict == UNKNOWN
     assert found.margin.low < 0 < found.margin.high
-    # As many seeds of the same spread would tell by Student's t.
+    # As many seeds of the same spread would decide by Student's t.
     spread, distance = means.std(ddof=1), means.mean() - between
     needed = found.seeds_to_decide
     assert needed is not None
@@ -163,7 +165,7 @@ def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_
     counted = only(one, "mean_srtt_ms(cc='bbr', loss=1%) < 1 s")
     assert counted.verdict == UNKNOWN
     assert counted.reason == "one seed gives no confidence interval: run the study with several"
-    # Where it is asked from a terminal, and from pytest.
+    # Run from a terminal, and from pytest.
     assert "run the study with several, --seeds 5" in said(counted)
     with pytest.raises(
         AssertionError, match="run the study with several, seeds=5 in the marker, or --sawtooth-seeds 5"

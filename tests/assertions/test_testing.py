@@ -1,4 +1,4 @@
-"""Expectations as assertions; and the how-to for continuous integration works as it is written."""
+"""Expectations as assertions, and the how-to for continuous integration as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures: what the package and the command line tell of one; the analysis itself is tested in crates/capture."""
+"""Captures: the package's and the command line's report of one; the analysis itself is tested in crates/capture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYN, ACK = 2, 16
 
 
 def _packet(time_s: float, client: bool, seq: int, ack: int, flags: int, payload: int, *, window: int = 4096) -> bytes:
-    """A record of a raw IP packet of which the headers are kept; addresses 10.0.0.1 and 10.0.0.2."""
+    """A record of a raw IP packet truncated to its headers; addresses 10.0.0.1 and 10.0.0.2."""
     options = b"\x02\x04\x03\xe8\x04\x02\x01\x01" if flags & SYN else b""
     ends = [(b"\x0a\x00\x00\x01", 40000), (b"\x0a\x00\x00\x02", 80)]
     (source, sport), (target, dport) = ends if client else ends[::-1]
@@ -36,7 +36,7 @@ def _packet(time_s: float, client: bool, seq: int, ack: int, flags: int, payload
 
 @pytest.fixture
 def transfer() -> bytes:
-    """A handshake and 20 segments of 1000 bytes at 20 ms each, one of them sent again after 300 ms."""
+    """A handshake and 20 segments of 1000 bytes, one every 20 ms. One of them is retransmitted after 300 ms."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
     packets = [
         _packet(1.0, True, 100, 0, SYN, 0),
@@ -74,7 +74,7 @@ def test_a_direction_that_carries_data_is_a_row(file: Path) -> None:
 
 def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip_is_told(tmp_path: Path) -> None:
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
-    # Joined midway; the first acknowledgement comes 0.5 s later, the second one of a retransmission.
+    # The capture starts midway. The first acknowledgement comes 0.5 s later, the second acknowledges a retransmission.
     packets = [_packet(1.0, True, 101, 501, ACK, 1000), _packet(1.5, False, 501, 1101, ACK, 0)]
     packets += [_packet(1.52 + 0.3 * copy, True, 1101, 501, ACK, 1000) for copy in range(2)]
     packets.append(_packet(1.84, False, 501, 2101, ACK, 0))
@@ -214,7 +214,7 @@ def test_every_fact_is_in_the_reference(file: Path) -> None:
     told = sawtooth.read_capture(file).facts["connections"][0]["directions"][0]
     names = [*told, *told["loss"], *told["limits"], *told["rtt"], *told["rtt"]["sequence"]]
     missing = [name for name in names if f"`{name}`" not in reference and f".{name}`" not in reference]
-    # What they hold is there, under "rtt.base_s" and the like; "from" is the row's own name.
+    # The contents of tables are columns such as "rtt.base_s"; "from" is the row's own name.
     assert set(missing) <= {"from", "rtt", "limits", "loss"}
 
 

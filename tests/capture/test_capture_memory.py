@@ -1,4 +1,4 @@
-"""Memory of reading a capture: it grows with the connections, not with the file."""
+"""Memory while reading a capture: it grows with the connections, not with the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sawtooth import _core
 _core.read_capture(sys.argv[1])
 print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")])
 """
-"""Not ru_maxrss: a child begins with its parent's."""
+"""Not ru_maxrss: a child process starts with its parent's value."""
 RECORD = np.dtype(
     [(name, "<u4") for name in ("s", "us", "kept", "wire")]
     + [("version", "u1"), ("tos", "u1"), ("length", ">u2"), ("id", ">u2"), ("flags", ">u2"), ("ttl", "u1")]
@@ -28,9 +28,8 @@ RECORD = np.dtype(
 
 
 def capture(path: Path, connections: int, packets: int) -> Path:
-    """So many packets of each connection, in turn: segments and their acknowledgements, evenly over 40 s.
-
-    Every hundredth segment is sent again.
+    """This many packets per connection, in turn: segments and their acknowledgements, spread evenly over 40 s. Every
+    hundredth segment is retransmitted.
     """
     number, which = np.divmod(np.arange(connections * packets), connections)
     ours = number % 2 == 0
@@ -52,7 +51,7 @@ def capture(path: Path, connections: int, packets: int) -> Path:
 
 
 def peak_mib(path: Path) -> float:
-    """Peak memory of a process that does nothing else, in MiB."""
+    """Peak memory of a process that does only this, in MiB."""
     done = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, timeout=120, check=True)
     return int(done.stdout) / 2**10
 
@@ -60,7 +59,7 @@ def peak_mib(path: Path) -> float:
 @pytest.mark.usefixtures("patience")
 def test_ten_times_the_packets_of_a_connection_take_no_more_memory(tmp_path: Path) -> None:
     short, long = (peak_mib(capture(tmp_path / f"{packets}.pcap", 1, packets)) for packets in (50_000, 500_000))
-    # The file grows by 24 MiB.
+    # The file is 24 MiB larger.
     assert long - short < 2, (short, long)
 
 
@@ -69,5 +68,5 @@ def test_a_thousand_long_connections_take_what_the_reference_says_however_long_t
     one = peak_mib(capture(tmp_path / "one.pcap", 1, 50_000))
     short, long = (peak_mib(capture(tmp_path / f"{packets}.pcap", 1_000, packets)) for packets in (200, 600))
     assert long - short < 4, (short, long)
-    # 262,144 intervals at most, of some 60 bytes each, and a row of 55 bytes in the table.
+    # At most 262,144 intervals of about 60 bytes each, and one row of 55 bytes in the table.
     assert long - one < 100, (one, long)

@@ -1,4 +1,4 @@
-"""The page's scripts, run by node where there is one: Debian has it as nodejs. Nothing else of sawtooth needs it."""
+"""The page's scripts, run by node if it is installed (Debian's package nodejs). Nothing else in sawtooth needs node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of captures: what is drawn is what the tables hold, however much that is, and it is the same each time."""
+"""Pictures of captures: they show what the tables hold, whatever its size, and are the same each time."""
 
 import base64
 import json
@@ -36,9 +36,8 @@ MSS = 1448
 def transfer(
     count: int = 400, file: str = "some.pcap", kinds: tuple[int, ...] = (1, 2, 3, 4), begun_s: float = 2.0
 ) -> Capture:
-    """A download: the client asks with 100 bytes, the server sends ``count`` segments, every 50th of another kind.
-
-    A millisecond passes from segment to segment; each is acknowledged 20 ms later, with a SACK block now and then.
+    """A download: the client requests with 100 bytes, the server sends ``count`` segments, every 50th of another kind.
+    Segments are a millisecond apart; each is acknowledged 20 ms later, some with a SACK block.
     """
     at = begun_s + 0.001 * np.arange(count)
     kind = np.zeros(count, dtype=np.int64)
@@ -389,7 +388,7 @@ def test_the_page_needs_no_network_and_says_the_same_in_words(tmp_path: Path) ->
 
 def test_the_page_s_figures_are_the_capture_s_facts_and_what_is_drawn_is_counted_apart(tmp_path: Path) -> None:
     capture = transfer(count=600)
-    # As where segments were joined: facts count packets on the wire, tables captured segments.
+    # As if segments were merged: facts count packets on the wire, tables count captured segments.
     told = {"data_packets": 1800, "filled_holes": 3, "verdict": [["What was lost?", "1 & 2 of 1,800 segments."]]}
     capture.facts["connections"][0]["directions"][1] |= told
     text = " ".join(write_page(capture, tmp_path / "page.html").read_text().split())
@@ -412,13 +411,13 @@ def test_the_source_s_contrast_is_reproduced_by_the_study() -> None:
     for cc, point in points.items():
         goodput = sawtooth.run(point.scenario).tables["intervals"]["goodput_bps"].iloc[1:]
         means[cc] = goodput.mean() / 1e6
-    # Printed: 46.9 and 805 Mbit/s. One short run of CUBIC is off by a third now and then.
+    # The output says 46.9 and 805 Mbit/s. One short run of CUBIC is occasionally off by a third.
     assert 25 < means["cubic"] < 75
     assert means["bbr"] == pytest.approx(805.4, rel=0.03)
 
 
 def pcap(path: Path, *transfers: tuple[int, int]) -> Path:
-    """Raw IPv4 packets, one a millisecond: for each port the handshake and so many segments with their ACKs."""
+    """Raw IPv4 packets, one a millisecond: for each port the handshake and ``count`` segments with their ACKs."""
     packets = []
     for port, segments in transfers:
 

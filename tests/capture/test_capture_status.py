@@ -1,4 +1,4 @@
-"""The command ``capture`` on what is damaged, no file, or silent: its status says so, and it does not wait for ever."""
+"""``capture`` on files that are damaged, silent, or not files: the exit status says so, and nothing waits forever."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_page_never_overwrites_the_capture_that_it_is_of(
 
 @pytest.fixture
 def damaged(whole: Path, tmp_path: Path) -> Path:
-    """Its first two thirds, and half a record."""
+    """The first two thirds of the file, and half a record."""
     path = tmp_path / "damaged.pcap"
     content = whole.read_bytes()
     path.write_bytes(content[: len(content) * 2 // 3 + 7])
@@ -108,7 +108,7 @@ def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, b
     code = "from sawtooth.cli import main; main(['capture', '-'])"
     program = subprocess.Popen([sys.executable, "-c", code], stdin=reading, stderr=subprocess.PIPE, text=True)
     try:
-        # Into the wait: it sleeps, and has computed nothing for a second.
+        # It now waits: it sleeps, and has computed nothing for a second.
         deadline = time.monotonic() + 100
         looks = [_look(program.pid)]
         while len(looks) < 10 or set(looks[-10:]) != {("S", looks[-1][1])}:
@@ -126,7 +126,7 @@ def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, b
 
 
 def _look(process: int) -> tuple[str, str]:
-    """Its state, and the processor time that it has used."""
+    """Its state, and the processor time it has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return fields[0], " ".join(fields[11:13])
 

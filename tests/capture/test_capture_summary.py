@@ -1,4 +1,4 @@
-"""What limits a transfer, what was lost and how long the round trip is, is decided once, wherever it is told."""
+"""What limited a transfer, what was lost and the round-trip time are determined once, and every output agrees."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_both_ends_tell_the_same_round_trip_and_neither_a_half_of_it(ends: Path)
         medians.append(way["rtt"]["whole"]["median_s"])
         told = capture.series["rtt_s"].dropna().to_numpy()
         assert len(told) > 100
-        # A zigzag of two halves would go below the shortest whole one.
+        # A zigzag split into two halves would give less than the shortest whole one.
         assert told.min() > 0.99 * way["rtt"]["base_s"]
         steps = np.abs(np.diff(told))
         assert np.median(steps) < 0.1 * np.median(told)
@@ -99,7 +99,7 @@ def test_a_burst_is_told_in_time_as_well_as_in_numbers() -> None:
     assert (loss["lost"], loss["runs"], loss["bursts"]) == (39, 36, 4)
     assert 22 <= loss["largest_burst"] <= 25
     assert loss["largest_burst_s"] < 0.04
-    # The bad state lasts for tens of packets, of which it loses some: not for one.
+    # The bad state lasts for tens of packets and loses some of them, so its length is not one packet.
     assert loss["gilbert_elliott"]["r"] < 0.1
     assert loss["gilbert_elliott"]["bad"] < 0.6
     assert capture.losses.groupby("burst")["run"].sum().tolist() == [24, 9, 4, 2]
@@ -111,7 +111,7 @@ def test_a_burst_is_told_in_time_as_well_as_in_numbers() -> None:
 
 @shared
 def test_a_link_that_gathers_packets_is_as_fast_as_its_groups_are_apart_and_a_failed_test_has_no_number() -> None:
-    # Said to be BBR's, which would have got twice as much there.
+    # Labeled as BBR, which would have had twice as much goodput there.
     observed = replace(observe(GATHERED), cc="bbr")
     found = estimate(observed)
     assert found.rate.value == pytest.approx(200e3, rel=0.05)

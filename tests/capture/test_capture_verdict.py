@@ -1,4 +1,4 @@
-"""The verdict on a transfer: the facts' sentences, which crates/capture/src/verdict.rs tests, and the control's."""
+"""The verdict on a transfer: the facts' sentences (tested in crates/capture) and the control's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which congestion control: windows out of captures, numbers out of windows, and an answer, or why there is none."""
+"""Identifying a congestion control: from captures to windows, from windows to features, and the answer or the reason
+for none.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,14 @@ SYN, ACK = 2, 16
 
 
 def transfer(windows: list[int], *, to_receiver_s: float = 0.0, stamped: bool = True) -> Segments:
-    """A window a round trip, clocked out by acknowledgements of every segment; captured ``to_receiver_s`` behind the
+    """One window per round trip, clocked by acknowledgements of every segment; captured ``to_receiver_s`` from the
     sender. No loss, no queue.
     """
     rows: list[tuple[float, int, int, int, int, int, int, int]] = []
     half = RTT_S / 2
 
     def add(t_s: float, way: int, seq: int, length: int, ack: int, flags: int, echoed_s: float) -> None:
-        # Of data the time here is the sender's, of acknowledgements the receiver's; stamps are of 0.1 ms.
+        # For data, the time here is the sender's; for acknowledgements, the receiver's. Timestamps tick every 0.1 ms.
         passed = t_s + (to_receiver_s if way == 0 else half - to_receiver_s)
         stamps = (round(10_000 + t_s * 1e4), round(10_000 + echoed_s * 1e4)) if stamped else (0, 0)
         rows.append((passed, way, seq, length, ack, flags, *stamps))
@@ -82,7 +84,7 @@ def test_the_window_in_flight_is_the_senders_at_every_capture_point(to_receiver_
     seen = trace(transfer(GROWING, to_receiver_s=to_receiver_s))
     made = rounds(seen)
     assert seen.mss == MSS
-    # Acknowledgements of one tick of the stamps' clock are taken to have come together.
+    # Acknowledgements with the same timestamp are treated as simultaneous.
     slack = 0.15 if to_receiver_s else 0.0
     assert made.flight[2:].tolist() == pytest.approx(GROWING[2 : len(made)], rel=slack, abs=1.5)
     assert made.min_rtt_s == pytest.approx(RTT_S, rel=0.01)
@@ -102,7 +104,7 @@ def test_without_timestamps_a_capture_nearer_the_receiver_is_unknown() -> None:
 
 
 def without_handshake(one: Segments, packets: int) -> Segments:
-    """As captured from the handshake's packet ``packets`` on."""
+    """As if captured from packet ``packets`` of the handshake on."""
     return Segments(**{name: values[packets:] for name, values in vars(one).items()})
 
 
@@ -172,8 +174,9 @@ def test_a_sender_that_waits_for_one_acknowledgement_a_round_trip_is_not_idle() 
 
 
 def with_losses(windows: list[int], lost_in: set[int]) -> Trace:
-    """A window a round trip; of those in ``lost_in`` the first segment is lost, and sent again a round trip later,
-    after two duplicate acknowledgements have let out two segments more; what follows lets out the next window.
+    """One window per round trip. In rounds ``lost_in`` the first segment is lost and retransmitted a round trip later,
+    after two duplicate acknowledgements have allowed two more segments. Later acknowledgements release the next
+    window.
     """
     t_s, end, known, again = [], [], [], []
     newest = acknowledged = 0
@@ -187,7 +190,7 @@ def with_losses(windows: list[int], lost_in: set[int]) -> Trace:
     for number, window in enumerate(windows):
         at = number * RTT_S
         for one in range(window):
-            # What was in flight is acknowledged segment by segment; the window is filled again at once.
+            # The data in flight is acknowledged segment by segment; the window is refilled at once.
             acknowledged = min(acknowledged + 1, newest) if number else 0
             while newest - acknowledged < window:
                 newest += 1
@@ -214,7 +217,7 @@ def test_the_window_of_a_loss_is_the_one_before_duplicate_acknowledgements_let_m
 
 
 def epoch_table(top: float, window: list[float], rtt_s: float, base_s: float) -> Epochs:
-    """Ten epochs that are alike."""
+    """Ten identical epochs."""
     own = np.tile(np.array(window), (10, 1))
     ten = np.ones(10)
     return Epochs(
@@ -305,7 +308,7 @@ def test_the_text_names_groups_with_their_probabilities() -> None:
 
 
 def classifier(level: float, widest: int) -> Classifier:
-    """Certain of nothing: every control is as likely as the trees' first values say."""
+    """A model without preference: every control is as likely as the trees' first values say."""
     shares = {"bbr": 0.5, "reno": 0.3, "cubic": 0.15, "vegas": 0.05}
     kept = {
         "format": 2,
@@ -391,7 +394,7 @@ def test_a_temperature_below_one_sharpens() -> None:
 def test_captures_of_the_simulator_are_told_apart_at_both_ends(
     tmp_path: Path, cc: str, rate: str, rtt: str, loss: str
 ) -> None:
-    # Training has seen the kernel's captures only.
+    # Training has seen only the kernel's captures.
     path = {"rate": rate, "rtt": rtt, "loss": loss}
     Sim(capture=tmp_path).run(Scenario(path=path, duration="25 s", flows=[{"cc": cc}]))
     for end in ("sender", "receiver"):

@@ -1,4 +1,4 @@
-"""Replay: of what was sent, the control that sent it is the nearest."""
+"""Replay: the control that sent the data is the nearest to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sawtooth.engines.sim import Sim
 from sawtooth.scenario import Scenario
 
 CONTROLS = tuple(name for name in _core.congestion_controls() if name not in ("dctcp", "prague"))
-"""Where nothing is marked that is Reno."""
+"""Without marks, this behaves like Reno."""
 PATH = {
     "name": "replayed",
     "topology": "path",
@@ -68,7 +68,7 @@ def test_what_is_captured_from_the_middle_is_replayed_from_the_window_found_ther
 
 
 def in_rounds(windows: list[int]) -> Trace:
-    """A round trip of 100 ms each; what was sent is known a round trip later, and nothing is lost."""
+    """Round trips of 100 ms without loss; the sender learns of each window a round trip later."""
     first = np.concatenate([[0], np.cumsum(windows)])[:-1]
     t_s = np.concatenate([0.1 * number + 0.09 * np.arange(size) / size for number, size in enumerate(windows)])
     end = 1000 * np.arange(1, sum(windows) + 1)
@@ -100,7 +100,7 @@ def test_likelier_is_what_is_nearer_and_one_round_astray_costs_little() -> None:
     astray = np.full(40, 0.02)
     astray[7] = 3.0
     assert near > log_likelihood(astray, flight, epoch, noise) > near - 0.6 > far
-    # An error that lasts a whole epoch is the anchor's, which is the wider one.
+    # An error that lasts a whole epoch counts against the anchor, whose distribution is wider.
     anchored = Noise(0.05, 0.4, 0.0)
     assert log_likelihood(np.full(40, 0.5), flight, epoch, anchored) > far + 2
 

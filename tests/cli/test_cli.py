@@ -1,4 +1,4 @@
-"""The command line: what it prints, its exit status, and that whatever goes wrong is one clear message."""
+"""The command line: what it prints, its exit status, and one clear message for whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_help_comes_within_three_tenths_of_a_second() -> None:
     subprocess.run(command, check=True, capture_output=True)
     took = []
     for _ in range(5):
-        # Processor time: what a busy machine adds is not the command's.
+        # Processor time, because a busy machine adds to the elapsed time.
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-"""What reaches a terminal: nothing that it would obey, no line that passes for one of ours, no value that buries it."""
+"""Terminal output: no control sequences, no line that imitates ours, no value so long that it hides the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOURCES = Path(__file__).parents[2] / "src" / "sawtooth"
 
 @dataclass
 class Told:
-    """What a command printed, and its status."""
+    """The output of a command, and its exit status."""
 
     returncode: int
     stdout: str
@@ -108,7 +108,7 @@ def test_an_error_is_its_own_lines_whatever_it_quotes() -> None:
         ["congestion", "estimate", HOSTILE, "--quiet"],
         ["probe", "near", HOSTILE, "--hops", "1"],
         ["kernel", "build", "--quiet", "--source", f"/nonexistent/{HOSTILE}"],
-        # A name that is no UTF-8.
+        # A name that is not valid UTF-8.
         ["show", "\udcff\udc85.toml"],
     ],
 )
@@ -174,11 +174,11 @@ def test_a_terminal_that_takes_ascii_only_gets_the_rest_written_out(tmp_path: Pa
 
 
 def test_commands_print_in_one_place_only() -> None:
-    """What runs as a program of its own, for its parent to read, prints for itself, and so does an interrupt that comes
-    before that place can be imported.
+    """A separate program whose parent reads its output prints it unchanged. So does an interrupt that comes before the
+    printing module is imported.
     """
     programs = {"browser.py", "doctor/probe.py", "doctor/tracing.py", "kernel/guest_keeper.py", "testbed/__main__.py"}
-    # What a module of the user's prints is passed on, made fit for a terminal.
+    # Output of the user's module is passed on, made safe for a terminal.
     programs |= {"engines/cc_module/printed_text.py"}
     printing = re.compile(r"\bclick\.(?:echo|secho)\(|(?<![\w.])print\(|sys\.(?:stdout|stderr)\.write\(")
     found = {

@@ -1,4 +1,4 @@
-"""What all verbs share: the same options, summaries that fit, JSON, completion, and fixes that lead to the field."""
+"""Common to all verbs: the same options, summaries that fit, JSON, completion, and fixes that name the field."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_quiet_and_verbose_are_the_same_in_every_command(name: str) -> None:
 @pytest.mark.parametrize("group", ["", "cc", "congestion", "kernel", "probe"])
 def test_summaries_are_whole_sentences_on_80_columns(group: str) -> None:
     told = CliRunner().invoke(sawtooth, [*group.split(), "--help"], terminal_width=80).output
-    # The commands of all are in sections, each with a title.
+    # The commands are listed in sections, each with a title.
     listed = [line for line in told.partition("-h, --help")[2].splitlines()[1:] if line.startswith("  ")]
     assert listed
     assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)

@@ -1,4 +1,4 @@
-"""BBR version 3 beside the kernel's record of it: one flow over loss and queues, and shares beside others."""
+"""BBR version 3 against the kernel's record: one flow with losses and queues, and shares beside other controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRID = Path(__file__).resolve().parents[2] / "fidelity" / "bbr3.toml"
 RECORD = Ledger.load(GRID.with_name("bbr3.csv"))
 SEEDS = (1, 2, 3)
 WITHIN, SHARES_WITHIN = 0.05, 0.10
-"""Of the kernel's mean, and of its shares; on top comes what the means of both sides scatter by."""
+"""Relative to the kernel's mean and shares; the standard errors of both sides are added."""
 NAMES = ("100M-20ms-1bdp-0%", "100M-20ms-1bdp-0.1%", "100M-20ms-1bdp-1%", "100M-20ms-1bdp-5%", "50M-40ms-0.1bdp-0%")
 
 

@@ -1,4 +1,4 @@
-"""Runs of several engines or settings are compared with the first: differences, intervals, a tolerance, a picture."""
+"""Runs of several engines or settings compared with the first: differences, intervals, a tolerance, a figure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECONDS = 100
 
 
 def saved(where: Path, mean: float, *, engine: str = "sim", retransmits: int = 10, **scenario: object) -> Path:
-    """A saved run of one flow a name in ``mean`` Mbit/s, with noise of 1 Mbit/s that its place seeds."""
+    """A saved run with one flow per name in ``mean`` (Mbit/s); noise of 1 Mbit/s, seeded by its position."""
     flows = scenario.pop("flows", [{"cc": "cubic"}])
     asked = Scenario(duration=f"{SECONDS} s", flows=flows, **scenario)
     noise = np.random.default_rng(len(where.name)).normal(0, 1, SECONDS)
@@ -235,7 +235,7 @@ def test_fields_of_the_scenarios_that_differ_are_named(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def studies(patience: None, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The same study twice, the second with one point less and another chain."""
+    """The same study twice, the second with one point fewer and another chain."""
     out = tmp_path_factory.mktemp("studies")
     places = []
     for name, losses in (("one", ["0%", "1%", "2%"]), ("two", ["0%", "1%"])):

@@ -1,5 +1,5 @@
-"""The simulator beside the real kernel: a part of the fidelity grid on record, the record beside the kernel that is
-built here, and throughput of Linux 6.12 in virtual time that another program measured.
+"""The simulator against the real kernel: a part of the recorded fidelity grid, the record against the kernel built
+here, and goodput of Linux 6.12 in virtual time that another program measured.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 GRID = Path(__file__).resolve().parents[2] / "fidelity" / "grid.toml"
 TOLERANCE = {"mean_mbps": 0.10, "segments_out": 0.10, "retransmits": 0.15, "mean_rtt_ms": 0.05, "share": 0.10}
-"""Of each point with the tag "ci", on top of the noise of both sides, which is part of the record."""
+"""For each point with the tag "ci", in addition to the noise of both sides, which the record includes."""
 LIVE = 4
-"""So many of them are measured again: those that cost the kernel least."""
+"""Number of points measured again: the cheapest for the kernel."""
 
 SEEDS = (1, 2, 3)
 
@@ -144,7 +144,7 @@ def test_the_record_is_what_the_kernel_says(kernel: Kernel, point: Point) -> Non
     rows = Ledger.load(beside(GRID)).of(point.question)
     here = measure(run(point.scenario.set({"seed": rows[0]["seed"]}), engine="kernel"))
     if rows[0]["engine"] == build("kernel", point.scenario)[0]:
-        # The same kernel and testbed: the same run.
+        # The same kernel and testbed give the same run.
         assert {name: here[name] for name in NAMES} == pytest.approx({name: rows[0][name] for name in NAMES}, rel=1e-6)
     means = [row["mean_mbps"] for row in rows]
     assert here["mean_mbps"] == pytest.approx(statistics.fmean(means), rel=0.05, abs=4 * statistics.stdev(means))

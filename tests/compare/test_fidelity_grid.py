@@ -1,4 +1,4 @@
-"""The fidelity harness: its grid, its ledger, when it has runs enough, what it says of differences."""
+"""The fidelity harness: its grid, its ledger, when it has enough runs, and how it describes differences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ci = ["one:reno-20M"]
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small grid file, and a cache of its own."""
+    """A small grid file, and a separate cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = tmp_path / "grid.toml"
     path.write_text(SMALL)
@@ -62,7 +62,7 @@ def rows(question: str, means: list[float], **others: Any) -> list[Row]:
     ]
 
 
-# The grid that is shipped.
+# The grid in the repository.
 
 
 def test_the_grid_has_at_least_120_points_each_with_a_question_of_its_own() -> None:
@@ -163,7 +163,7 @@ def test_an_unknown_tag_is_refused(small: Path) -> None:
         ([100.0, 101.0, 102.0], False),  # ± 2.48
         ([100.0, 101.0, 102.0, 101.0, 100.5], True),  # ± 0.93
         ([50.0, 100.0, 150.0, 70.0], False),
-        ([50.0, 100.0, 150.0, 70.0, 60.0], True),  # as many as are allowed
+        ([50.0, 100.0, 150.0, 70.0, 60.0], True),  # the most that are allowed
     ],
 )
 def test_runs_are_enough_when_the_95_percent_interval_is_within_2_percent_of_the_mean(
@@ -378,7 +378,7 @@ def test_the_summary_holds_the_goals_against_the_points() -> None:
 
 @pytest.fixture
 def recorded(small: Path) -> Path:
-    """A record of the small grid, all points but one, made of what the simulator says with other seeds."""
+    """A record of all points of the small grid but one, made from the simulator's results with other seeds."""
     grid = Grid.load(small)
     record = Ledger(records.beside(small))
 

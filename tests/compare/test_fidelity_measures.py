@@ -1,4 +1,4 @@
-"""What is read from a run for the comparison of engines."""
+"""The measures that a comparison of engines reads from a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The records of BBR version 3 and of Linux's other controls: whole, of these questions, and what the kernel says."""
+"""The records of BBR version 3 and of Linux's other controls: complete, for the current questions, and as the kernel
+answers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from sawtooth.scenario.units import Loss, Queue, Rate, Span
 FOLDER = Path(__file__).resolve().parents[2] / "fidelity"
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "kernel-6.12-bbr3-hz250.csv"
 LIVE = 2
-"""So many points are measured again: those that cost the kernel least."""
+"""Number of points measured again: the cheapest for the kernel."""
 
 
 def read(name: str) -> tuple[list[Point], Ledger]:
@@ -80,7 +82,7 @@ def test_what_another_program_measured_of_version_3_is_what_the_record_says() ->
                     means = [one["mean_mbps"] for one in record.of(point.question)]
                     error = (statistics.variance(means) / len(means) + float(row["sd_of_runs"]) ** 2 / 3) ** 0.5
                     theirs = float(row["mean_mbps"])
-                    # Three runs each: their deviation is known badly, so that four errors are not many.
+                    # With three runs each, the deviation is uncertain, so four standard errors are not much.
                     assert statistics.fmean(means) == pytest.approx(theirs, rel=0.05, abs=4 * error), point.name
                     compared += 1
     assert compared == 20

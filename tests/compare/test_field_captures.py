@@ -1,4 +1,4 @@
-"""The trial of captures in fidelity/field: what it compares, and what counts as a proof."""
+"""The trial of captures in fidelity/field: what it compares, and what counts as proof."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def test_a_packet_with_the_same_header_and_identification_soon_or_from_elsewhere
     before = [_seen(0, 80, 10, ip_id=3), _seen(1, 90, 10, ip_id=4), first]
     assert copied(_seen(3, 100, 10, ip_id=5), before, 0.02) == 2
     assert copied(_seen(3, 100, 10, ip_id=6), before, 0.02) is None
-    # Some keep the identification of what they send again: a round trip later, and the same way.
+    # Some senders keep the identification in retransmissions: a round trip later, in the same direction.
     assert copied(_seen(3, 100, 10, ip_id=5, t_s=0.1), before, 0.02) is None
     assert copied(_seen(3, 100, 10, ip_id=5, t_s=0.1, way="63"), before, 0.02) == 2
-    # Without an identification of its own it must be at once.
+    # Without its own identification, it must follow at once.
     constant = [_seen(number, 10 * number, 10, ip_id=4) for number in (8, 9, 10)]
     assert copied(_seen(11, 100, 10, ip_id=4), constant, 0.02) == 10
     assert copied(_seen(11, 100, 10, ip_id=4, t_s=0.003), constant, 0.02) is None

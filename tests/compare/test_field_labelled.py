@@ -1,4 +1,4 @@
-"""The trial of labelled traces in fidelity/field: what it counts as answered and right."""
+"""The trial of labeled traces in fidelity/field: which answers count, and which are correct."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def unpack(names: list[str], to: Path) -> None:
 
 @shared
 def test_files_that_begin_at_the_syn_ack_are_told(tmp_path: Path) -> None:
-    # What the model has learned too: how well unseen links go is the next test's.
+    # The model was trained on these; the next test measures unseen links.
     unpack([f"nebby-labelled-2/15-ms-400-kbps/{control}.csv" for control in ("cubic", "reno")], tmp_path)
     called = CliRunner().invoke(field, ["labelled", str(tmp_path)])
     assert called.exit_code == 0, called.output

@@ -1,4 +1,4 @@
-"""The trial of probe series: what is said beside what is known, the bars, and the folder that is shipped."""
+"""The trial of probe series: estimates against known values, the thresholds, and the folder in the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues of tc's kinds beside the kernel's record of them."""
+"""tc's kinds of queues against the kernel's record of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORD = Ledger.load(GRID.with_name("queues.csv"))
 POINTS = [point for point in Grid.load(GRID).points() if "100M" not in point.name]
 SEEDS = (1, 2, 3)
 OFF = {"pie:10M-10ms-cubic-count20": 0.30}
-"""Where smoothed round trips are further off than 25%: those of flows that stall at the start. The queue is 22 packets,
+"""Points whose smoothed round trips differ by more than 25%: flows that stall at the start. The queue is 22 packets,
 on the kernel 21.
 """
 

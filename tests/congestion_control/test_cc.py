@@ -19,7 +19,7 @@ from sawtooth.scenario import CONTROLS
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any kernel."""
+    """Without a kernel."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
@@ -84,12 +84,12 @@ def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator
             continue
         assert found is not None, "run experiments/controls.py"
         assert 0 <= found.median <= found.p90 <= found.worst
-        # DCTCP is measured as it is where nothing is marked, among Linux's others.
+        # DCTCP is measured without marks, among Linux's other controls.
         assert found.points > (5 if name == "dctcp" else 30)
     assert distance("vegas") is None
 
 
 def test_the_picture_of_a_curve_without_spread_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where all seeds give the same, an end of the interval may be on the other side of the mean by a rounding."""
+    """If all seeds give the same, rounding may put an end of the interval on the other side of the mean."""
     told(capsys, "show", "reno", "--engine", "model", "--out", str(tmp_path / "curve"))
     assert (tmp_path / "curve" / "response-reno.png").exists()

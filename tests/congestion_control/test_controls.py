@@ -1,4 +1,4 @@
-"""The simulator's congestion controls are listed once, in the core: what else names them is held against that list."""
+"""The core lists the simulator's congestion controls once; every other place that names them must agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IN_TEXT = {
     "docs/design.md": r'^cc = "cubic" +# (.*)$',
     "docs/reference/whatif.md": r"or it is another than (.*) \|",
 }
-"""Where a page says which controls there are."""
+"""Places in pages that list the controls."""
 
 
 def test_the_engine_has_what_the_core_lists_and_replay_uses_all_of_it() -> None:
@@ -46,7 +46,7 @@ def test_the_pages_name_all_of_them_and_no_other(page: str) -> None:
     found = re.search(IN_TEXT[page], (ROOT / page).read_text(), re.MULTILINE)
     assert found, f"{page} no longer says it as {IN_TEXT[page]}"
     named = set(re.findall(r"[a-z0-9]+", found[1])) - {"and"}
-    # The README tells of those that the kernel's record knows.
+    # The README lists the controls in the kernel's record.
     measured = set(CONTROLS) - {"prague"}
     expected = {"docs/reference/whatif.md": set(observation.CONTROLS), "README.md": measured}
     assert named == expected.get(page, set(CONTROLS))

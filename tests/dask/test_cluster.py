@@ -1,4 +1,4 @@
-"""Clusters: the same results as a pool's, whatever happens to workers, the scheduler, and who asks."""
+"""Clusters give the same results as a local pool, whatever happens to workers, the scheduler, or the client."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def two() -> Iterator[Cluster]:
 
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers do not see the directory of results: its seal is another one than they are told."""
+    """Workers that do not share the directory of results: its seal differs from the one they are given."""
     monkeypatch.setattr(runner, "sealed", lambda directory: "another")
 
 
 def runs(result: StudyResult) -> dict[str, bytes]:
-    """Every file of every run but for run.json, which says how long it took; and the tables."""
+    """Every file of every run, except run.json with its duration, and the tables."""
     files = [*result.directory.glob("points/*/*.parquet"), *result.directory.glob("*.csv")]
     return {str(file.relative_to(result.directory)): file.read_bytes() for file in sorted(files)}
 
@@ -181,7 +181,7 @@ def test_ctrl_c_tells_workers_that_see_no_disk_to_stop_and_the_next_run_goes_on(
 
 def test_a_worker_of_other_versions_is_refused_and_both_are_told(two: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "versions", lambda: versions() | {"core": "0123456789abcdef"})
-    # What is asked of workers is the name that they know, here that of the function above.
+    # Workers are asked for the name that they know, here that of the function above.
     monkeypatch.setattr(two.client, "run", lambda _, workers, **__: dict.fromkeys(workers, versions()))
     with pytest.raises(SawtoothError) as caught:
         results(abs, [-1], executor=two)
@@ -327,7 +327,7 @@ def test_a_worker_that_comes_late_gets_work(two: Cluster, tmp_path: Path) -> Non
         if seen - before:
             came.touch()
 
-    # However long it takes to start, there is work left then; after that the rest is done at once.
+    # Work is still left then, however long the start takes; afterward the rest is done at once.
     fan_out(whose, [str(came)] * 4000, done=done, executor=two)
     assert seen - before
 
@@ -369,7 +369,7 @@ def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> Non
     scheduler = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
     worker = None
     try:
-        # Its file is there before its text is.
+        # The file exists before its text is written.
         until(lambda: about.exists() and about.read_text().endswith("}"))
         address = json.loads(about.read_text())["address"]
         worker = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Liars: what a worker says that is no answer counts as undone, and who says so three times gets no more work."""
+"""Liars: a worker's invalid answer counts as not done, and after three of them the worker gets no more work."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class Future:
 
 
 class Scheduler:
-    """As a client of distributed, with workers that answer at once, in turn; what liars say goes through ``lie``."""
+    """A stand-in for a client of distributed: its workers answer at once, in turn, and liars' answers pass through
+    ``lie``.
+    """
 
     status = "running"
 

@@ -1,4 +1,4 @@
-"""Strangers: who reaches a cluster's ports without its certificate is refused, and nothing of theirs runs."""
+"""Strangers: whoever reaches a cluster's ports without its certificate is refused, and none of their code runs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ asyncio.run(main())
 
 @pytest.fixture(scope="module")
 def others() -> set[tuple[str, int]]:
-    """Where this process listens before there is a cluster: servers of other tests."""
+    """Ports where this process listens before the cluster starts: servers of other tests."""
     return _listening([psutil.Process()])
 
 
@@ -90,7 +90,7 @@ def local(others: set[tuple[str, int]]) -> Iterator[Cluster]:
 
 
 def tree(cluster: Cluster) -> list[psutil.Process]:
-    """All processes of a cluster: of this one, the parent of workers, the workers."""
+    """All processes of a cluster: this one's children, the parent of workers, and the workers."""
     assert cluster._local is not None
     parent = psutil.Process(cluster._local._parent.pid)
     return [psutil.Process(), parent, *parent.children(recursive=True)]
@@ -98,7 +98,7 @@ def tree(cluster: Cluster) -> list[psutil.Process]:
 
 @pytest.fixture
 def listening(local: Cluster, others: set[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Where the cluster's processes listen, of IPv4 and IPv6."""
+    """Where the cluster's processes listen, on IPv4 and IPv6."""
     return sorted(_listening(tree(local)) - others)
 
 
@@ -109,7 +109,7 @@ def _listening(processes: list[psutil.Process]) -> set[tuple[str, int]]:
 
 @contextlib.contextmanager
 def plain(tmp_path: Path, *options: str) -> Iterator[tuple[str, str]]:
-    """A scheduler and a worker of somebody who runs them, both without TLS, or with ``options``; their addresses."""
+    """Somebody else's scheduler and worker, both without TLS, or with ``options``; returns their addresses."""
     about, port = tmp_path / "scheduler.json", ["--port", "0", "--no-dashboard", *options]
     dask = [sys.executable, "-m"]
     quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -142,7 +142,7 @@ def _free_port() -> int:
 
 
 def attacked(tmp_path: Path, before: list[str], **asked: Any) -> dict[str, Any]:
-    """What the attack was told, by a certificate with the very name of the cluster's."""
+    """The answer to an attack with a certificate that has the same name as the cluster's."""
     (tmp_path / "forged.pem").write_text("".join(Pair.made()))
     asked = {"certificate": str(tmp_path / "forged.pem"), "mark": str(tmp_path / "ran"), "processes": [], **asked}
     command = [*before, sys.executable, "-c", ATTACK, json.dumps(asked)]

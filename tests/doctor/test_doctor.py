@@ -1,4 +1,6 @@
-"""The doctor says which engines work here and why not, what of this host matters to TCP, and changes nothing."""
+"""The doctor reports which engines work here and why others do not, which settings of this host matter to TCP, and
+changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def found(kernel: Kernel) -> dict:
 
 
 def state() -> tuple[str, ...]:
-    """What an examination must leave as it is."""
+    """What an examination must leave unchanged."""
     commands = (
         ["ip", "-d", "link"],
         ["ip", "netns"],
@@ -54,7 +56,7 @@ def test_what_a_guest_needs_of_the_processor_is_told(found: dict) -> None:
     assert told["ptrace"] is True
     features = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
     if "xsave" in features:
-        # At least the legacy part and the header; with AMX two more kinds of state, one of 8 KiB.
+        # At least the legacy part and the header; AMX adds two kinds of state, one of 8 KiB.
         assert told["xstate_bytes"] >= (576 + 8192 if "amx_tile" in features else 576)
     line = next(line for line in words(found).splitlines() if line.startswith("  guests"))
     assert "ptrace works" in line

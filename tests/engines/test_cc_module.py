@@ -1,4 +1,6 @@
-"""Modules: congestion controls from C sources written for Linux, compiled and run apart by the engine sim."""
+"""Modules: congestion controls as C sources written for Linux, compiled and run in a separate process by the engine
+sim.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ static int __init mine_register(void)
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for all tests of a run: what was compiled once is not compiled again."""
+    """Shared by all tests of a run, so that each module is compiled once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
@@ -250,7 +252,7 @@ def test_a_module_that_loops_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     error = refusal(module(path))
     assert error.code == "module-failed"
     assert "in its cong_avoid" in error.message
-    # The line of the loop, where binutils are there to tell.
+    # The line of the loop, if binutils are installed to find it.
     assert "tcp_mine.c line 9" in error.message or not _has("addr2line")
 
 
@@ -442,7 +444,7 @@ def _has(program: str) -> bool:
 
 
 def _apart(parent: int | None = None) -> list[int]:
-    """Processes that run modules for ``parent``, or for this one."""
+    """Processes that run modules for ``parent``, by default for this process."""
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

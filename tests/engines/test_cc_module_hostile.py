@@ -1,4 +1,4 @@
-"""Modules that mean harm: they hang, write where they should not, and print what a terminal would obey."""
+"""Hostile modules: they hang, write where they should not, and print what a terminal would obey."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_only_a_process_that_waits_is_idle_and_only_while_the_watch_is_awake(mon
         while Path(f"/proc/{still.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
             pass
         watch = ProcessWatch(still.pid, 1000.0)
-        # A thousand seconds between two looks, as after a suspend, count as one.
+        # A thousand seconds between two checks, as after a suspend, count as one.
         assert [watch.look(), watch.look()] == [None, None]
         assert "waited for 3 s" in str(watch.look())
         watch.begin()
@@ -108,7 +108,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 @pytest.mark.usefixtures("patience")
 def test_a_run_that_is_suspended_whole_goes_on(tmp_path: Path) -> None:
-    """As with Ctrl-Z, which stops the run but not the process apart, and with both stopped."""
+    """As with Ctrl-Z, which stops the run but not the separate process; and with both stopped."""
     program = """if True:
         import sys
         from pathlib import Path
@@ -128,7 +128,7 @@ def test_a_run_that_is_suspended_whole_goes_on(tmp_path: Path) -> None:
             children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
             apart: list[int] = []
             while not apart and run.poll() is None:
-                # A compiler may have ended in between.
+                # A compiler may have ended in the meantime.
                 with contextlib.suppress(OSError):
                     found = [int(child) for child in children.read_text().split()]
                     apart = [child for child in found if _is_apart(child)]
@@ -154,7 +154,7 @@ def _is_apart(process: int) -> bool:
 def test_what_a_module_writes_reaches_no_answer_and_no_terminal(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], first: int
 ) -> None:
-    """Its constructor writes to descriptors that it did not open: standard output and error, or all others."""
+    """Its constructor writes to file descriptors that it did not open: standard output and error, or all others."""
     before = (
         "extern long write(int, const void *, unsigned long);"
         "__attribute__((constructor)) static void early(void)"

@@ -1,4 +1,4 @@
-"""Engine kernel: scenarios on the real Linux kernel in virtual time, against figures measured with other scripts."""
+"""Engine kernel: scenarios on the real Linux kernel in virtual time, against values measured with other scripts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_chance_drops_does_not_depend_on_where_python_lies(monkeypatch: pyt
     red = {"rate": "10 Mbit/s", "queue": {"kind": "red", "limit": "100 ms"}}
     here = run(path=red, duration="4 s").tables["queues"]
     assert here["early_drops"].sum() > 0
-    # A guest sees nothing of the host's /tmp.
+    # A guest cannot see the host's /tmp.
     with tempfile.TemporaryDirectory(dir=sys.prefix) as directory:
         Path(directory).chmod(0o755)
         other = Path(directory, "deeper", "place")
@@ -138,7 +138,7 @@ def test_a_queue_drops_when_it_is_full_and_not_before() -> None:
     queue = made.tables["queues"]
     assert queue["drops"].sum() > 0
     assert queue["packets"].max() <= 50
-    # More than the limit is on its way at a time, so packets in propagation are not counted.
+    # More packets than the limit are in transit at a time, so packets in propagation are not counted.
     assert made.tables["tcp_info"]["in_flight_segments"].max() > 170
 
 
@@ -197,7 +197,7 @@ def test_host_settings_reach_the_kernel() -> None:
     for delayed in (True, False):
         made = run(topology="chain", chain={"rate": "100 Mbit/s"}, duration="2 s", host={"delayed_ack": delayed})
         sent = made.tables["queues"].groupby("transmitter")["sent_packets"].sum()
-        # h1's card sends data only, h5's acknowledgements only.
+        # h1's card sends only data, h5's only acknowledgements.
         acks[delayed] = sent[4] / sent[0]
     assert acks[True] < 0.6
     assert acks[False] > 0.95
@@ -225,7 +225,7 @@ def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() 
 @pytest.mark.parametrize(
     ("tables", "seeds"),
     [
-        # A second's mean has a standard deviation of 7%: 48 seconds tell 1.4% apart.
+        # The mean of one second has a standard deviation of 7%, so 48 seconds can resolve 1.4%.
         ({"path": {**LAN, "loss": "1%"}, "duration": "12 s"}, 4),
         ({"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"}, 1),
         ({"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]}, 1),
@@ -251,7 +251,7 @@ def test_iperf3_and_the_native_source_agree_within_2_percent(tables: dict[str, A
 
 @pytest.mark.parametrize("kib", [128, 304])
 def test_a_small_send_buffer_is_gone_beyond_in_slow_start_alike(kib: int) -> None:
-    """As long as the application's call lasts, which has no end: in calls of 2 MiB the kernel sent 4% to 14% less."""
+    """A call of the application lasts as long as the run: with calls of 2 MiB, the kernel sent 4% to 14% less."""
     path = {"rate": "991 Mbit/s", "rtt": "146 ms", "queue": "1 bdp"}
     scenario = Scenario(path=path, host={"send_buffer": f"{kib} KiB"}, duration="3.65 s", traffic="native")
     kernel, sim = (engines.get(engine).run(scenario).tables["flows"] for engine in ("kernel", "sim"))
@@ -263,7 +263,7 @@ BURSTS = {"gilbert_elliott": {"p": "0.5%", "r": "25%", "bad": "90%"}}
 
 
 def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
-    """A retransmission finds the state that the last packet left: only packets move it, as in netem."""
+    """A retransmission finds the state that the last packet left, because only packets change it, as in netem."""
     tables: dict[str, Any] = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "loss": BURSTS}, "duration": "60 s"}
     kernel = [int(run(**tables, seed=seed).tables["flows"]["timeouts"].sum()) for seed in (1, 2, 3, 4)]
     sim = [
@@ -276,7 +276,9 @@ def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
 
 
 def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_end() -> None:
-    """As after a burst of losses: each question took less than a microsecond, and a second some minutes."""
+    """As after a burst of losses. Each reading of the clock took less than a microsecond, and a simulated second some
+    minutes.
+    """
     path = {"rate": "2 Mbit/s", "rtt": "1 s", "queue": "20 packets"}
     begun = time.monotonic()
     scenario = Scenario(path=path, duration="10 s", traffic="iperf3")
@@ -342,7 +344,7 @@ def test_an_hz_that_is_not_built_names_the_command(monkeypatch: pytest.MonkeyPat
 
 def test_a_processor_is_taken_by_one_guest_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # other tests' guests have theirs elsewhere
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # guests of other tests have theirs elsewhere
     with processor() as first, processor() as second:
         assert first is not None
         assert first != second

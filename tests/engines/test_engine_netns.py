@@ -1,4 +1,4 @@
-"""Engine netns: real time on this host's kernel, its safety, and the same code in a guest that has netem."""
+"""Engine netns: real time on this host's kernel, its safety, and the same code in a guest with netem."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sawtooth.testbed.target_kernel import Place
 _PR_CAPBSET_DROP, _CAP_SYS_RESOURCE = 24, 24
 root_only = pytest.mark.usefixtures("namespaces")
 
-# Works on kernels without netem too: no delay.
+# Without a delay it works on kernels without netem, too.
 SCENARIO: dict[str, Any] = {
     "topology": "chain",
     "chain": {"rate": "100 Mbit/s", "rtt": "0 s"},
@@ -52,7 +52,7 @@ def run_elsewhere(code: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def programs(process: int) -> list[str]:
-    """Names of the programs in the namespaces of a process."""
+    """Names of the programs in a process's namespaces."""
     found = []
     for one in names.residents([name for name in ours() if name.startswith(f"st-{process}-")]):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -69,7 +69,7 @@ engines.get("netns").run(Scenario(**{ {**SCENARIO, "duration": "60 s", "traffic"
 
 
 def wait_for_traffic(process: subprocess.Popen[str]) -> None:
-    """Until iperf3 runs in the namespaces of that process."""
+    """Waits until iperf3 runs in that process's namespaces."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and process.poll() is None:
         if "iperf3" in programs(process.pid):
@@ -82,10 +82,11 @@ def wait_for_traffic(process: subprocess.Popen[str]) -> None:
 def test_a_chain_is_measured_on_this_hosts_kernel_and_nothing_is_left() -> None:
     before = ours()
     made = engines.get("netns").run(Scenario(**SCENARIO))
-    # At most the share of payload in a frame, 95.6%; acknowledgements on the same cards and real timers cost more.
+    # The upper limit is the share of payload in a frame, 95.6%; acknowledgements on the same cards and real timers
+    # cost more.
     assert 75 < made.tables["intervals"]["goodput_bps"].mean() / 1e6 < 95.7
     assert made.meta["system"]["kernel"].split()[1] == os.uname().release
-    # What earlier runs left that were killed is removed too.
+    # Leftovers of killed runs are removed, too.
     assert set(ours()) <= set(before)
 
 

@@ -1,4 +1,4 @@
-"""Segments that the receiving host's card merges (GRO): in a file, on the simulator, beside the kernel."""
+"""Segments merged by the receiving host's card (GRO): in a file, in the simulator, and against the kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def path(gro: bool | str | None, duration: str = "3 s", **given: Any) -> Scenari
 
 
 def told(scenario: Scenario, engine: str = "sim") -> tuple[float, float]:
-    """Mbit/s of goodput, and how many packets went back for a hundred that came."""
+    """Goodput in Mbit/s, and packets sent back per hundred received."""
     tables = get(engine).run(scenario).tables
     sent = tables["queues"].groupby("transmitter")["sent_packets"].sum()
     return tables["intervals"]["goodput_bps"].mean() / 1e6, 100 * sent[1] / sent[0]
@@ -84,7 +84,8 @@ def test_what_a_link_aggregates_comes_at_once_and_is_acknowledged_once() -> None
     for gro in (False, True):
         hosts: dict[str, Any] = {"a": {}, "r": {}, "b": {"gro": gro}}
         acks.append(told(Scenario(topology="custom", hosts=hosts, links=links, flows=flows, duration="3 s"))[1])
-    # With GRO and without: on the kernel 12 of a hundred, nine segments at a time, some of them while the window grows.
+    # With and without GRO. On the kernel it is 12 per hundred: it merges nine segments at a time, fewer while the
+    # window grows.
     assert acks == [pytest.approx(12, abs=1), pytest.approx(12, abs=1)]
 
 

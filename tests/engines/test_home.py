@@ -1,4 +1,4 @@
-"""The topology home: every kind of queue on its access line, both ways, on the simulator and on the kernel."""
+"""The topology home: every kind of queue on its access line, in both directions, on the simulator and the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "pfifo": {"limit": "100 packets"},
 }
 HOLD_BACK = {"codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"}
-"""Those that keep the delay of a long transfer low."""
+"""Kinds that keep the delay of a long transfer low."""
 
 
 def home(queue: Any, **changes: Any) -> Scenario:
@@ -49,7 +49,7 @@ def test_the_access_line_has_every_kind_of_queue(kind: str) -> None:
     of_line = [one for one in compiled.transmitters if one.name in LINE]
     assert len(of_line) == 2
     assert len({one.discipline.kind if one.discipline is not None else "" for one in of_line}) == 1
-    # A kernel has it, too, and the file of a topology of its own.
+    # The kernel engine accepts it, and so does a file with topology custom.
     build(compiled, Place(), "st-1-0-1-")
     check(compiled, scenario.traffic, Place(), where="there")
     again = scenario.as_custom().compile()

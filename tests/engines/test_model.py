@@ -1,4 +1,4 @@
-"""Closed forms: RFC 9438's own tables, limits that bind, and refusal of what no formula covers."""
+"""Closed forms: RFC 9438's own tables, limits that apply, and refusal of what no formula covers."""
 
 import math
 
@@ -96,7 +96,7 @@ def test_bbr_keeps_the_line_until_20_percent_and_no_form_holds_beyond():
 
 
 def test_a_queue_too_short_for_a_decrease_leaves_the_line_idle():
-    # Without any queue the window runs from beta to 1 bdp: mean (1 + beta) / 2.
+    # Without a queue the window runs from beta to 1 bdp: mean (1 + beta) / 2.
     assert model.queue_utilisation("reno", 1000, 0) == pytest.approx(0.75)
     assert model.queue_utilisation("cubic", 1000, 0) == pytest.approx(0.85)
     assert model.queue_utilisation("reno", 1000, 1000) == 1.0

@@ -1,4 +1,4 @@
-"""Engine sim: the core behind it reads what scenarios compile to, and is driven as the engine's contract says."""
+"""Engine sim: the core accepts every compiled scenario, and follows the engines' contract."""
 
 from __future__ import annotations
 

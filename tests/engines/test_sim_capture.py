@@ -1,4 +1,4 @@
-"""Captures of the engine sim: read back, they tell what the run's own tables tell, and no other program complains."""
+"""Captures of the engine sim: read back, they agree with the run's tables, and no other program complains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _captured(scenario: Scenario, directory: Path, *at: str) -> Run:
 
 
 def _directions(directory: Path, host: str) -> list[dict[str, Any]]:
-    """Facts of the data that each connection's client sent."""
+    """Facts about the data that each connection's client sent."""
     facts = sawtooth.read_capture(directory / f"capture-{host}.pcap").facts
     assert facts["problems"] == []
     return [connection["directions"][0] for connection in facts["connections"]]
@@ -60,7 +60,7 @@ def test_a_senders_capture_tells_the_retransmissions_timeouts_and_tail_probes_of
     # A probe with new data looks like any other segment.
     assert told["tail_probes"] <= counted["tail_probes"]
     lost = run.tables["links"]["lost"].sum() + run.tables["queues"]["drops"].sum()
-    # What was on its way at the end nobody has missed yet.
+    # Packets in transit at the end are not yet missing.
     assert told["loss"]["lost_copies"] == pytest.approx(lost, rel=0.02, abs=5)
     assert told["acknowledged_bytes"] == run.tables["flows"]["delivered_bytes"].sum()
 
@@ -136,6 +136,6 @@ def test_tshark_finds_nothing_to_complain_of(tmp_path: Path) -> None:
         assert frames(host, "_ws.malformed or _ws.expert.severity == error") == 0
         assert frames(host, "tcp.checksum.status == 0 or ip.checksum.status == 0") == 0
         assert frames(host, "icmp") > 80
-    # What the sender has not captured nobody could have acknowledged.
+    # The receiver cannot have acknowledged what the sender did not capture.
     assert frames("sender", "tcp.analysis.lost_segment or tcp.analysis.ack_lost_segment") == 0
     assert frames("sender", "tcp.analysis.reused_ports or tcp.analysis.zero_window") == 0

@@ -1,4 +1,4 @@
-"""Engine sim at the edges of what a scenario may ask: whatever validates runs, in small steps, to its end."""
+"""Engine sim at the limits of scenarios: every valid one runs to its end, in small steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPANS = ("1 ms", "3 ms", "17 ms", "1 s", "30 d")
 
 
 def tables(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A table in which any field may be left out."""
+    """A table from which any field may be missing."""
     return st.fixed_dictionaries({}, optional=fields)
 
 
@@ -147,7 +147,7 @@ def sound(asked: dict[str, Any]) -> Scenario | None:
 
 
 def stepped(scenario: Scenario, events: int, limit: int) -> Iterator[Any]:
-    """The core after each step, up to the end or ``limit`` events."""
+    """Runs the core, yielding after each step, up to the end or ``limit`` events."""
     simulation = _core.Simulation(scenario.compile().to_json())
     finished = False
     while not finished and simulation.events < limit:
@@ -185,7 +185,7 @@ def test_most_of_those_scenarios_validate_and_send() -> None:
 @pytest.mark.parametrize("mss", [48, 536, 537, 1448, 8948, 65400])
 @pytest.mark.parametrize("acks", [{}, {"sack": False}, {"delayed_ack": False}])
 def test_a_flow_gets_through_the_smallest_receive_buffer(mss: int, acks: dict[str, bool]) -> None:
-    # The bound is stated once: what the message tells is taken.
+    # The limit is defined once, so take it from the message.
     with pytest.raises(SawtoothError) as caught:
         Scenario(host={"mss": mss, "receive_buffer": "4 KiB"} if mss > 1100 else {"receive_buffer": "1 byte"})
     assert caught.value.code == "out-of-range"
@@ -255,7 +255,7 @@ def test_the_longest_way_that_a_packet_survives_runs(routed: bool) -> None:
 
 
 def test_a_stop_is_heard_within_a_long_interval_of_one_cell() -> None:
-    # More than 64 hosts are one cell, and nothing but the end of the interval would end what is taken at a time.
+    # More than 64 hosts form one cell, so only the end of the interval limits a step.
     pairs = Scenario(
         topology="dumbbell",
         dumbbell={"pairs": 40, "rate": "1 Gbit/s", "rtt": "10 ms"},

@@ -1,4 +1,4 @@
-"""The core as WebAssembly beside the native one: the same tables, byte for byte, in node and in a browser."""
+"""The core as WebAssembly against the native one: the same tables, byte for byte, in node and in a browser."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def run_native(scenario: dict[str, Any], *, watched: bool = False) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def native() -> dict[str, dict[str, Any]]:
-    """What the native core makes of each scenario."""
+    """The native core's tables for each scenario."""
     return dict(zip(SCENARIOS, map(run_native, _compiled()), strict=True))
 
 
@@ -162,7 +162,7 @@ def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_a_browser
 
 @contextlib.contextmanager
 def served(directory: Path) -> Iterator[str]:
-    """On loopback, at a port of the machine's choice."""
+    """On loopback, at a free port."""
     handler = functools.partial(Quiet, directory=str(directory))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -185,7 +185,7 @@ class Quiet(SimpleHTTPRequestHandler):
     }
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: tests fail by what they see."""
+        """Logs nothing: tests assert what they see."""
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -203,7 +203,7 @@ def test_a_capture_is_read_as_the_native_core_reads_it(lab: Path, tmp_path: Path
     assert told["digests"] == _digests(tables)
     assert told["seen"] == file.stat().st_size
     assert told["steps"] > 5
-    # However long the file is, so much of it is asked for at once.
+    # The amount requested at once, whatever the file's length.
     assert told["largest"] <= 1 << 20
 
 
@@ -218,7 +218,7 @@ def test_segments_are_kept_while_it_is_read_of_as_many_connections_as_there_is_r
     for (told, again), native in zip(whole, apart, strict=True):
         assert {"segments.t_s", "segments.kind", "sacks.start"} <= told.keys()
         assert told == {name: native[name] for name in told}
-        # They are handed out once.
+        # They are handed out only once.
         assert again is None
     rows = [one["segments.t_s"][1] + one["sacks.start"][1] for one in apart]
     short, *_, longest = sorted(range(3), key=rows.__getitem__)

@@ -1,4 +1,4 @@
-"""Pages of studies, captures and links: they load nothing, name no host, and work under the policy that says so."""
+"""Pages of studies, captures and links: they load nothing, name no host, and work under the policy that enforces it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOST = re.compile(r"https?://([A-Za-z0-9.-]+)")
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A page of each kind."""
+    """One page of each kind."""
     home = tmp_path_factory.mktemp("pages")
     sent_s = np.arange(1000) * 0.1
     rtt_s = 0.02 + np.random.default_rng(1).random(1000) * 0.005
@@ -59,7 +59,7 @@ def test_a_page_has_a_policy_that_lets_nothing_in_but_its_own_scripts(pages: dic
 
 @pytest.mark.parametrize("kind", ["study", "capture", "link"])
 def test_a_page_names_no_host(pages: dict[str, Path], kind: str) -> None:
-    # Those of w3.org are names of XML's vocabularies, which nobody asks for anything.
+    # Addresses at w3.org are names of XML vocabularies, and nothing fetches them.
     assert set(HOST.findall(pages[kind].read_text())) <= {"www.w3.org"}
     assert 'src="//' not in pages[kind].read_text()
 
@@ -70,7 +70,7 @@ def test_a_page_without_a_place_for_its_policy_is_a_defect() -> None:
 
 
 class TestInChromium:
-    """What a browser makes of the pages, and what it says of them."""
+    """How a browser renders the pages, and its console."""
 
     @pytest.mark.parametrize(
         ("kind", "drawn"), [("study", 'class="u-over"'), ("capture", "400 segments"), ("link", "uplot")]
@@ -84,7 +84,7 @@ class TestInChromium:
 
     @pytest.mark.parametrize("kind", ["capture", "link"])
     def test_nothing_is_wider_than_a_phone(self, chromium: str, pages: dict[str, Path], kind: str) -> None:
-        # A browser's own window is 500 pixels wide at least.
+        # A browser's own window is at least 500 pixels wide.
         frame = pages[kind].with_name(f"{kind}-at-390.html")
         frame.write_text(
             f'<iframe src="{pages[kind].name}" style="width: 390px; height: 800px; border: 0"></iframe><script>'
@@ -108,7 +108,7 @@ class TestInChromium:
 def test_matplotlib_says_nothing_where_no_directory_is_to_be_written(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        # What it would say after five seconds, on a slow machine, it says at once.
+        # The message appears at once, without the five seconds that it would wait on a slow machine.
         "import threading\nlater = threading.Timer\nthreading.Timer = lambda seconds, call: later(0, call)\n"
         "from pathlib import Path\nfrom fake_engine import quick\nfrom sawtooth.report import write_report\n"
         "write_report(quick(out=Path(sys.argv[2])))"

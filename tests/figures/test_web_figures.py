@@ -1,4 +1,4 @@
-"""Figures of pages: the JSON that Python writes, what is built to draw it, and what a browser does with both."""
+"""Figures on pages: the JSON that Python writes, the script built to draw it, and both in a browser."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TestForm:
 
 
 class TestBuilt:
-    """What is committed is what the sources make; without npm, their digests tell whether they have changed."""
+    """The committed files match the sources; without npm, their digests show whether the sources have changed."""
 
     def test_it_was_built_from_the_sources_that_are_there(self) -> None:
         recorded = dict(reversed(one.split("  ")) for one in (BUILT / "SHA256SUMS").read_text().splitlines())
@@ -176,7 +176,7 @@ Act = Callable[[str, list[Figure]], Any]
 
 @pytest.fixture
 def act(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Act:
-    """What a script finds on a page with some figures, in a browser."""
+    """What a script finds in a browser on a page with some figures."""
     package = tmp_path / "acted"
     (package / "templates").mkdir(parents=True)
     (package / "__init__.py").write_text("")
@@ -247,7 +247,7 @@ def test_a_value_between_gaps_is_a_dot_and_its_band_a_line(act: Act) -> None:
 def test_words_of_marks_that_are_near_stand_below_each_other(act: Act) -> None:
     marks = [Mark("x", at, f"the {at}th of some percentiles") for at in (2.0, 2.1, 2.2, 3.9)]
     svg = saved(act, line(), marks=marks)
-    # Each is there twice: its rim, and itself.
+    # Each mark is drawn twice: its rim, and itself.
     heights = {one.text: float(one.attrib["y"]) for one in svg.iter("{http://www.w3.org/2000/svg}text")}
     first, second, third, last = (heights[mark.words] for mark in marks)
     assert (second - first, third - second, last) == (14, 14, first)

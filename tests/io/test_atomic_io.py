@@ -1,4 +1,4 @@
-"""What is written appears whole or not at all, and a refusal of the system is one clear message."""
+"""Files are written completely or not at all, and a refusal by the system is one clear message."""
 
 import contextlib
 import errno
@@ -137,7 +137,8 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path, kind):
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "device":
-        # For who may not make one, a device of everybody's, into whose directory they may not write either.
+        # A user who may not create one gets a device open to everybody, in a directory where they may not write
+        # either.
         path = path if os.geteuid() == 0 else Path("/dev/null")
         if os.geteuid() == 0:
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -167,12 +168,12 @@ def test_a_description_has_a_digest_of_itself_by_which_a_change_is_told(tmp_path
 
 @dataclass
 class Disk:
-    """What the disk was asked for, in order: (call, name), and which state of which file it surely has."""
+    """Calls to the disk in order: (call, name), and the state of each file that is certain to be on disk."""
 
     calls: list[tuple[str, str]] = field(default_factory=list)
     has: dict[tuple[int, int], int] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
-    """What it did not have when a study was marked as finished."""
+    """What was not on disk when a study was marked as finished."""
 
     def synced(self, fsync, opened):
         fsync(opened)

@@ -1,4 +1,4 @@
-"""Fanning out: workers import nothing of the script that calls, whatever it is; what fails ends all of them."""
+"""Parallel work: workers import nothing of the calling script, and a failure ends all of them."""
 
 import importlib
 import os
@@ -130,7 +130,7 @@ def test_an_error_stops_the_others_and_is_raised() -> None:
 def die_or_stay(task: str) -> None:
     while task == "stay":
         time.sleep(0.1)
-    # The other one is at work by now.
+    # The other worker is busy by now.
     time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -149,7 +149,7 @@ def test_the_death_of_a_worker_that_was_slow_to_start_is_noticed(monkeypatch: py
     start, started = parallel._Process.start, []
 
     def slow(process: parallel._Process) -> None:
-        # By then the pool has looked at the processes that there are.
+        # By then the pool has checked its processes.
         time.sleep(1.0 if started else 0.0)
         start(process)
         started.append(process)
@@ -171,7 +171,7 @@ def test_what_was_finished_while_a_worker_died_counts_as_kept(tmp_path: Path, mo
 
 @dataclass(frozen=True)
 class Dying(Fake):
-    """The worker of the second point is killed while the first one runs, which ends after that was noticed."""
+    """The worker of the second point is killed while the first one runs, which ends after the kill was noticed."""
 
     place: str = ""
 
@@ -180,7 +180,7 @@ class Dying(Fake):
         if scenario.seed == 1:
             begun.touch()
             wait_for(died)
-            # What is told to stop takes up no other point.
+            # A worker that is told to stop takes no other point.
             while not stop():
                 time.sleep(0.02)
         else:
@@ -195,7 +195,7 @@ def wait_for(file: Path) -> None:
 
 
 def test_a_system_without_named_semaphores_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Its import asks for their largest value.
+    # Importing it asks for their largest value.
     importlib.import_module("multiprocessing.synchronize")
 
     def refused(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Tables that grow: in memory while they are small, then in a file; the same rows and bytes either way."""
+"""Growing tables: in memory while small, then in a file; the same rows and bytes either way."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_small_table_has_the_bytes_that_pandas_writes(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("count", [900, 3_500])
 def test_only_the_thread_that_asks_reads_a_file(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another, of Arrow's, that still holds the file when the interpreter ends would abort it."""
+    """A thread of Arrow's that still held the file at the end of the interpreter would abort it."""
     table_store.save({"it": frame(count)}, "it", tmp_path / "it")
     readers: set[int] = set()
 
@@ -143,7 +143,7 @@ def test_statistics_of_a_long_table_are_those_of_the_whole(tmp_path: Path, monke
 
 @pytest.mark.usefixtures("small_groups")
 def test_a_full_directory_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Every write to this device answers that no space is left.
+    # Every write to this device fails because no space is left.
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     with pytest.raises(SawtoothError) as caught:
         grown(frame(3_000), 100)
@@ -158,7 +158,7 @@ def test_memory_does_not_grow_with_the_connections_that_have_ended(tmp_path: Pat
         return int(done.stdout) / 2**10
 
     short, long = peak_mib("60 s"), peak_mib("120 s")
-    # 600,000 and 1,200,000 rows of 88 bytes, of which two copies were held; what is written at a time is less.
+    # 600,000 and 1,200,000 rows of 88 bytes, of which there used to be two copies; a single write is smaller.
     assert long < short + 30
 
 

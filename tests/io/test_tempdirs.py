@@ -1,4 +1,4 @@
-"""Directories and locks of a run among the names that other users of this machine can make."""
+"""Directories and locks of a run among names that other users of this machine can create."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GONE = "sawtooth-st-4194304-1-1-"
 
 @pytest.fixture(autouse=True)
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory for temporary files; the cache and the namespaces are of this test, too."""
+    """The directory for temporary files; the cache and the namespaces belong to this test, too."""
     directory = tmp_path / "shared"
     directory.mkdir(mode=0o777)
     monkeypatch.setattr("tempfile.tempdir", str(directory))
@@ -35,7 +35,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hostile(shared: Path, victim: Path) -> list[Path]:
-    """Names that sawtooth would take for those of a run that was killed, and that are not its own to remove."""
+    """Names like those of a killed run, which do not belong to sawtooth and must not be removed."""
     made = [shared / f"{GONE}{number}" for number in range(4)]
     made[0].symlink_to(shared / "nowhere")
     made[1].symlink_to(victim)
@@ -139,7 +139,7 @@ def test_a_lock_is_taken_from_nothing_that_another_could_have_laid(
         os.chown(directory, 12, 12)
     begun = time.monotonic()
     with tempdirs.locked(["one", "two"]) as name:
-        # What is in its own directory is left out; what is no directory of its own is left for the cache.
+        # Its own directory is ignored; anything that is not its own directory is left for the cache.
         assert name == ("two" if what in ("link", "pipe") else "one")
     assert time.monotonic() - begun < 5
     assert victim.read_text() == "not truncated"
@@ -191,7 +191,7 @@ def test_what_is_written_aside_is_not_written_through_anothers_link(tmp_path: Pa
 
 @ROOT
 def test_nothing_of_roots_is_truncated_by_what_another_user_laid(tmp_path: Path, shared: Path) -> None:
-    """As the fault was found: links and a pipe where each processor's lock was expected, in everybody's directory."""
+    """The situation of the fault: links and a pipe in a shared directory, where each processor's lock was expected."""
     from sawtooth.engines.kernel import processor
 
     victim = tmp_path / "victim"

@@ -1,4 +1,4 @@
-"""Foreign text: numbers are finite and measured by something, files and nesting bounded, errors those of the reader."""
+"""Foreign text: numbers are finite and checked, files and nesting are bounded, errors come from the reader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEVER = ["1e308", "1e999", "-1e308", "NaN", "Infinity", "-Infinity", "9" * 400, 
 
 
 def iperf3(path: Path, change: Any) -> Path:
-    """The measured report after a change, as a file; numbers may be any text."""
+    """The measured report with a change, as a file; numbers may be any text."""
     report = json.loads((MEASURED / "iperf3.json").read_text())
     change(report)
     path.write_text(json.dumps(report).replace('"<', "").replace('>"', ""))
@@ -112,7 +112,7 @@ def test_a_number_that_nothing_has_is_no_series(tmp_path: Path, text: str, numbe
     except SawtoothError as error:
         assert error.code == "not-a-series"
     else:
-        # A CSV's "nan" is a probe that was lost.
+        # "nan" in a CSV is a lost probe.
         assert number == "NaN"
         assert math.isnan(found[0].rtt_s[0])
 
@@ -125,7 +125,7 @@ def test_a_row_with_a_number_that_no_packet_has_is_none_of_tsharks(tmp_path: Pat
     path = tmp_path / "x.csv"
     head = "frame.time_relative,tcp.srcport,tcp.dstport,tcp.seq,tcp.ack,tcp.len"
     path.write_text("\n".join([head, *(",".join(row) for row in rows)]) + "\n")
-    # An acknowledgement that is no number is none: the first SYN has none either.
+    # An acknowledgement that is not a number counts as missing, as in the first SYN.
     assert len(read_csv(path).seq) == (2 if column == 4 else 1)
 
 

@@ -1,4 +1,4 @@
-"""Kernels with patches, controls and names of a user's own, from the stand-in of a source."""
+"""Kernels with a user's own patches, controls and names, built from the stand-in source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Its kernel names reno, cubic, bbr and mine; its make compiles what was built in."""
+    """Its kernel names reno, cubic, bbr and mine; its make compiles what was added."""
     tree = stand_in(tmp_path / "linux", does=BOOTS.replace("cubic", "cubic bbr mine"))
     makefile = (tree / "Makefile").read_text()
     compiles = "for file in net/ipv4/sawtooth/*.c; do gcc -c -o /dev/null $$file || exit 1; done"

@@ -1,7 +1,6 @@
-"""Building a kernel: in stages that can be interrupted, beside others, checked first, published whole.
-
-The source is a stand-in, whose kernel plays a guest's part. The real one is built by the session's fixture, and
-test_kernel_guest.py boots it.
+"""Building a kernel: in stages that can be interrupted, in parallel with others, checked first, published whole. The
+source is a stand-in, whose kernel acts as a guest. The session's fixture builds the real one, and test_kernel_guest.py
+boots it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def code_of(**options: object) -> str:
 
 
 def compiled(cache: Path) -> list[str]:
-    """The steps that were compiled by unfinished builds."""
+    """The steps compiled by unfinished builds."""
     return [line for path in cache.glob("build/*/compiled") for line in path.read_text().split()]
 
 
@@ -144,7 +143,7 @@ def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Pa
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path: Path, cache: Path, how: signal.Signals) -> None:
     tree = stand_in(tmp_path / "linux", steps=12, seconds=0.15)
-    # The fifth step is not over before the interrupt.
+    # The fifth step is not done before the interrupt.
     makefile, on = (tree / "Makefile").read_text(), tmp_path / "on"
     waits = f"\t@test $@ != step5.o || until test -e {on}; do sleep 0.05; done\n"
     (tree / "Makefile").write_text(makefile.replace("\t@sleep 0.15\n", waits + "\t@sleep 0.15\n"))
@@ -163,10 +162,10 @@ def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path: Path, cache: Pa
     on.touch()
     kernel = build(source_path=tree, jobs=1, progress=lambda what, _: seen.append(compiled(cache)))
     whole = max(seen, key=len)
-    # The step that was interrupted is compiled again, no other.
+    # Only the interrupted step is compiled again.
     assert len(set(whole)) == 12
     assert len(whole) <= 13
-    # What the interrupted build took counts, as far as it was noted; the time is told in tenths of a second.
+    # The interrupted build's time counts, as far as it was recorded; times are printed in tenths of a second.
     assert spent > 0
     assert kernel.build_s > spent + (len(whole) - len(before)) * 0.15 - 0.05
 

@@ -1,7 +1,6 @@
-"""The edits of a kernel's source, on stand-ins that have only the lines that an edit needs, and on sources at hand.
-
-What is edited for wide processors is compiled and run against a host that is played, so that neither such a processor
-nor a kernel is needed.
+"""The edits of a kernel's source, on stand-ins with only the lines that an edit needs, and on available sources. The
+edits for wide processors are compiled and run against a simulated host, so that neither such a processor nor a kernel
+is needed.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ static int ptrace(int request, int pid, int kind, struct iovec *iov)
 	return 0;
 }
 """
-"""A host as Linux is: it gives as much of the state as there is room for, and takes all of it or nothing."""
+"""A host like Linux: it returns as much of the state as fits, and accepts all of it or nothing."""
 
 
 def edited(tmp_path: Path, registers: str) -> str:
@@ -115,7 +114,7 @@ int put_fp_registers(int pid, unsigned long *regs)
 	return restore_fp_registers(pid, regs);
 }
 """
-"""The state is read when a program stops, and set when it goes on."""
+"""The state is read when a program stops, and set when it continues."""
 
 STUB = """
 void wait_stub_done(int pid)
@@ -124,12 +123,12 @@ void wait_stub_done(int pid)
 	(void) n;
 }
 """
-"""Where code of the kernel's own has run in a program's place."""
+"""When the kernel's own code has run in place of a program."""
 
 
 @pytest.fixture
 def entries(tmp_path: Path) -> ctypes.CDLL:
-    """Both files, edited and compiled as one; ``sets`` counts how often the host was asked to set the state."""
+    """Both files, edited and compiled as one; ``sets`` counts requests to the host to set the state."""
     tree = stand_in(tmp_path / "linux")
     process = "arch/um/os-Linux/skas/process.c"
     (tree / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have") + WITH_EVERY_ENTRY)

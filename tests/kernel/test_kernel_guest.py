@@ -1,4 +1,4 @@
-"""A guest runs one program on the user-mode kernel, in virtual time, the same way each time, and leaves nothing."""
+"""A guest runs one program on the user-mode kernel, in virtual time, identically each time, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def said(guest: Guest, share: Path, script: str, **options) -> str:
 
 
 class Watched:
-    """A guest that can be told from all others of this machine, by its seed and where its directory lies."""
+    """A guest that its seed and directory distinguish from all others on this machine."""
 
     def __init__(self, kernel: Kernel, directory: Path) -> None:
         self.seed = time.time_ns()
@@ -54,7 +54,7 @@ class Watched:
         return found
 
     def gone(self) -> bool:
-        """Whether all of it is gone, within a minute."""
+        """Whether all of it disappears within a minute."""
         end = time.monotonic() + 60
         while self.left() and time.monotonic() < end:
             time.sleep(0.05)
@@ -226,7 +226,7 @@ def test_a_parent_that_is_killed_leaves_no_process_and_no_directory(
         end = time.monotonic() + 60
         while not (tmp_path / "stdout").exists() and time.monotonic() < end:
             time.sleep(0.05)
-        # The code above, its guest's directory and keeper, the kernel.
+        # The code above, its guest's directory and keeper, and the kernel.
         assert len(watched.left()) >= 4
         parent.send_signal(how)
         parent.wait(60)
@@ -330,5 +330,5 @@ print(Path("share/stdout").read_text(), end="")
     done = as_nobody(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("0\n0\na\n")
-    # By the same Python from the same place: what a guest must be shown of the host's /tmp takes random numbers, too.
+    # With the same Python in the same place, because what a guest sees of the host's /tmp uses random numbers, too.
     assert as_nobody(code, as_root=True).stdout == done.stdout

@@ -1,4 +1,4 @@
-"""What a kernel is built from is what its packager, or who named it, meant: checked, and said."""
+"""The source of a kernel is what its packager, or whoever named it, meant: it is checked and reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tarball(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def packaged(tarball: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """That tarball as if a package manager had installed it; its answers can be changed."""
+    """That tarball as if a package manager had installed it; the package manager's answers can be changed."""
     said = {
         f"dpkg-query --search {tarball}": f"linux-source-6.12: {tarball}\n",
         "dpkg-query --show --showformat=${Version} linux-source-6.12": VERSION,
@@ -58,7 +58,7 @@ def refused(tarball: Path) -> str:
 
 
 def archive(tarball: Path, tmp_path: Path, said: dict[str, str], *, content: bytes | None = None) -> Path:
-    """The package that holds it, in apt's archive and lists."""
+    """The package that contains it, in apt's archive and lists."""
     root = tmp_path / "root"
     held = root / str(tarball)[1:]
     held.parent.mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_a_packaged_file_that_others_may_change_is_refused(
 ) -> None:
     monkeypatch.undo()
     with pytest.raises(SawtoothError, match="others than root"):
-        # Below the directory for temporary files, which everybody may write.
+        # Below the directory for temporary files, where everybody may write.
         provenance._only_roots(tarball)
     provenance._only_roots(Path("/usr/bin/env"))
 

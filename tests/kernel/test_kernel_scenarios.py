@@ -1,4 +1,4 @@
-"""Engine kernel on all that a scenario can say beyond one flow on one path: beside arithmetic, and the simulator."""
+"""Engine kernel on all features of scenarios beyond one flow on one path, against arithmetic and the simulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("kernel")
 FRAME_BYTES, PAYLOAD_BYTES, SYN_BYTES, PROBE_BYTES = 1514, 1448, 74, 98
 """As Linux counts them: a full segment, what it carries, a SYN, an echo request of 64 bytes."""
 CLOCK_S = 10e-6
-"""By so much a guest's clock moves on while programs read it, in the worst case seen."""
+"""The most that a guest's clock advances while programs read it, in the worst case seen."""
 
 
 def run(engine: str, **tables: Any) -> Run:
@@ -96,7 +96,7 @@ def test_links_of_different_delay_on_one_card_share_its_rate_and_keep_their_dela
     assert mbps(made) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.003)
     for number, delay in enumerate(delays_ms.values()):
         rtt_s = made.tables["probes"].query("probe == @number")["rtt_s"].item()
-        # Three probes and three SYNs leave at once, by one transmitter.
+        # Three probes and three SYNs leave at once, through one transmitter.
         sent_before_s = 3 * (PROBE_BYTES + SYN_BYTES) * 8 / 100e6
         assert 2e-3 * delay < rtt_s < 2e-3 * delay + sent_before_s + CLOCK_S
         assert mbps(made, number) > 2
@@ -171,7 +171,7 @@ def test_a_thousand_short_connections_are_replaced_as_in_the_simulator() -> None
     assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.05)
     ends, others = measured.tables["flows"], simulated.tables["flows"]
     assert len(ends) == pytest.approx(len(others), rel=0.05)
-    # At any time there are a thousand.
+    # A thousand are open at any time.
     for at in (1.5, 2.5, 3.5):
         assert ((ends["start_s"] <= at) & (ends["end_s"] > at)).sum() == pytest.approx(1000, abs=2)
     waits_s = [made.tables["probes"]["rtt_s"].dropna().mean() for made in (measured, simulated)]
@@ -309,7 +309,7 @@ def test_readers_ask_for_the_same_as_in_the_simulator_and_wait_as_long() -> None
     for flow in range(len(sources)):
         of_flow = [table[table["flow"] == flow] for table in answers]
         asked = [table["bytes"].tolist()[:40] for table in of_flow]
-        # Over several connections answers may come in another order.
+        # Over several connections, answers may arrive in another order.
         assert asked[0] == asked[1] if flow == 0 else set(asked[0]) == set(asked[1])
         medians_s = [table["response_s"].median() for table in of_flow]
         assert medians_s[0] == pytest.approx(medians_s[1], rel=0.05)

@@ -1,6 +1,5 @@
-"""What a guest's root can do to the host, tried from inside: write the share, and nothing else.
-
-What is tried does no harm where it succeeds: only this test's own files are changed.
+"""What root in a guest can do to the host, tried from inside: it can write the share, and nothing else. If an attempt
+succeeds it does no harm: it changes only this test's own files.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ print(json.dumps(done))
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A directory and a file that everybody may write, where a guest has no directory of its own."""
+    """A directory and a file writable by everybody, at a path where a guest has no directory of its own."""
     directory = Path(tempfile.mkdtemp(prefix="sawtooth-public-", dir="/var/tmp"))
     directory.chmod(0o777)
     (directory / "file").write_text("before")
@@ -78,7 +77,7 @@ def from_inside(kernel: Kernel, share: Path, directories: list[str], files: list
 
 def test_a_guests_root_writes_nothing_of_the_host_but_the_share(kernel: Kernel, tmp_path: Path, public: Path) -> None:
     hosts = [*("", "/etc", "/root", "/home", "/usr", "/var", "/var/tmp"), str(public)]
-    # Those that a guest has of its own are tried where its kernel sees them, by /run/again.
+    # Paths that a guest has as its own directories are tried where its kernel sees them, below /run/again.
     covered = [f"/run/again{path}" for path in ("/tmp", "/run", "/dev/shm", "/proc")]
     done = from_inside(kernel, tmp_path, [*hosts, *covered, "/run/sawtooth"], [str(public / "file"), "/etc/hosts"])
     assert done["written"] == ["/run/sawtooth"]
@@ -111,7 +110,7 @@ def test_a_guests_kernel_has_no_powers_and_sees_no_process_and_no_network_of_the
 mount -n -t hostfs -o /proc none /run/again || mount -n -t hostfs -o hostfs=/proc none /run/again
 ls /run/again | grep -c '^[0-9]'; i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo $i > /dev/null; done"""
     Guest(kernel, seed=seed).run(["sh", "-c", script], share=tmp_path, timeout_s=60, poll=look)
-    # The first process, the kernel, and those that it traces.
+    # The first process, the kernel, and the processes that it traces.
     assert 2 <= int((tmp_path / "stdout").read_text()) < 12
     assert {value.strip("0") for name in ("CapEff", "CapPrm", "CapInh") for value in seen[name]} == {""}
     assert seen["NoNewPrivs"] == {"1"}
@@ -134,11 +133,11 @@ chmod 6755 new/true; ln -s given inside; ln -s /etc/hosts outside; ln -s ../.. a
     owners = {
         str(path.relative_to(tmp_path)): (path.lstat().st_uid, path.lstat().st_gid) for path in tmp_path.rglob("*")
     }
-    # What leads out of the share, or would block who reads it, is gone.
+    # Files that lead out of the share, or would block their reader, are removed.
     names = {"given", "others", "new", "new/true", "inside", "stdout", "stderr"}
     assert owners == {name: (12, 34) if name == "others" else (0, 0) for name in names}
     assert (tmp_path / "given").read_text() == "a filemore\n"
-    # The host's root has no program of a guest's that others run as root.
+    # The host's root directory has no program from a guest that other users run as root.
     assert (tmp_path / "new" / "true").stat().st_mode & 0o7777 == 0o755
     assert tmp_path.stat().st_uid == 0
 
@@ -180,7 +179,7 @@ def test_without_the_right_to_mount_the_guest_is_no_root_either_and_draws_the_sa
     assert usual.stdout.endswith("in\n True\n")
     confined = as_nobody(WITHOUT, as_root=True, before=["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all"])
     assert confined.stdout == usual.stdout, confined.stderr
-    # An ordinary user to whom namespaces are not allowed.
+    # An ordinary user who may not create namespaces.
     forbidden = 'echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_mnt_namespaces; exec "$@"'
     one = as_nobody(WITHOUT, as_root=True, before=["unshare", "--user", "--map-root-user", "sh", "-c", forbidden, "sh"])
     assert one.stdout.split()[4:] == usual.stdout.split()[4:], one.stderr

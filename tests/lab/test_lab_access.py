@@ -1,4 +1,4 @@
-"""The page of the laboratory by keyboard, by screen reader, and on narrow screens; axe-core on it."""
+"""The laboratory's page with a keyboard, with a screen reader, and on narrow screens; checked by axe-core."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen
       return [name.trim(), rim && bottom > 0 && top < innerHeight && !hidden];
     }"""
     reached: list[str] = []
-    # By a click the focus would begin there.
+    # After a click, the focus would start there.
     opened.page.evaluate("document.getElementById('more').open = true")
     while not reached or not reached[-1].startswith("Goodput"):
         opened.page.keyboard.press("Tab")
@@ -104,7 +104,7 @@ def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen
         assert len(reached) < 90
     order = ["Open a capture", "Start from a question", "Rate", "Loss", "Loss, slider", "Kind of queue", "Duration"]
     order += ["Flow 1: congestion control", "Remove flow 1", "Flow 2: congestion control", "Add a flow"]
-    order += ["each flow by itself on the path", "Take it along", "Numbers"]
+    order += ["each flow by itself on the path", "Export", "Numbers"]
     assert [name for name in reached if name in order] == order
     assert reached[reached.index("Numbers") + 1].startswith("Why? Understand")
     opened.context.close()
@@ -113,13 +113,13 @@ def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen
 def test_a_screen_reader_is_told_the_answer(page: Opened) -> None:
     page.finish()
     heard = page.page.locator("#answer").aria_snapshot()
-    assert 'region "What came out"' in heard
+    assert 'region "Result"' in heard
     assert f'paragraph: "{page.sentence}"' in heard
     assert page.page.locator("#sentence").get_attribute("aria-live") == "polite"
     for name in ("Congestion window", "Round-trip time", "Queue at the bottleneck"):
         assert re.search(f"img .*{name}", heard)
-    # Which figure a button saves is heard, too: five figures have the same three.
-    for figure in ("Goodput", "Window", "Round-trip time", "Queue", "Packets gone"):
+    # A screen reader also hears which figure a button saves, because five figures have the same three buttons.
+    for figure in ("Goodput", "Window", "Round-trip time", "Queue", "Packets lost and dropped"):
         assert all(f'button "{kind} of {figure}"' in heard for kind in ("PNG", "SVG", "CSV"))
     page.set("Rate", "fast")
     assert 'path.rate: "fast" is not a rate' in page.page.locator("#sentence").aria_snapshot().replace("\\", "")

@@ -1,4 +1,4 @@
-"""A capture that is dropped on the page of the laboratory: read there, told, drawn, and its path tried."""
+"""A capture dropped on the laboratory's page: read there, described, drawn, and its path tried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONE = "() => document.getElementById('capture-busy').hidden"
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two connections on 20 Mbit/s, 30 ms, 0.5% loss; the first one has the path for itself for 1.5 s."""
+    """Two connections on 20 Mbit/s, 30 ms, 0.5% loss; the first is alone on the path for 1.5 s."""
     directory = tmp_path_factory.mktemp("captures")
     path = {"rate": "20 Mbit/s", "rtt": "30 ms", "loss": "0.5%"}
     flows = [{"cc": "bbr"}, {"cc": "cubic", "start": "1.5 s"}]
@@ -47,7 +47,7 @@ def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
 
 
 def drop(page: Opened, file: Path) -> None:
-    """Gives the file, and waits until all of it is shown or refused."""
+    """Opens the file, and waits until all of it is shown or refused."""
     page.page.set_input_files("#capture-file", file)
     page.page.wait_for_function(
         "() => !document.getElementById('capture-wrong').hidden"
@@ -73,7 +73,7 @@ def records(file: Path) -> list[tuple[bytes, bytes]]:
 
 
 def six(file: Path, out: Path) -> Path:
-    """The same capture as it is with IPv6 and long addresses."""
+    """The same capture with IPv6 and long addresses."""
     written = [file.read_bytes()[:24]]
     for about, frame in records(file):
         seconds, part, kept, long = struct.unpack("<IIII", about)
@@ -97,7 +97,7 @@ def test_a_capture_is_told_in_the_words_of_the_command_line(page: Opened, captur
     for one in facts["connections"]:
         judged = Judgement.of(one)
         assert judged is not None
-        # But for the control, which the page does not tell.
+        # Except for the control, which the page does not identify.
         sayings = verdict(judged, identify_capture(sawtooth.read_capture(capture, one["index"])))[:3]
         button = page.page.locator(f"[data-connection='{one['index']}']")
         button.click()
@@ -144,7 +144,7 @@ def test_every_segment_is_drawn_and_what_is_seen_is_told(page: Opened, capture: 
     assert found is not None
     start, end, count = (float(one.replace(",", "")) for one in found.groups())
     t = data["t_s"] - segments["t_s"].min()
-    # What is told of the ends has six digits after the point.
+    # Times at the ends have six digits after the point.
     assert abs(count - int(t.between(start, end).sum())) <= 2
     assert 0 < end - start < 0.5
     page.page.keyboard.press("Escape")
@@ -206,7 +206,7 @@ def test_the_file_is_read_once_whatever_connection_is_looked_at(page: Opened, ca
     file = tmp_path / "once.pcap"
     file.write_bytes(capture.read_bytes())
     drop(page, file)
-    # A browser reads no file that is another since it was chosen.
+    # A browser does not read a file that has changed since it was chosen.
     file.write_bytes(b"")
     drawn = {}
     for index in (1, 0, 1):
@@ -253,7 +253,7 @@ def test_one_that_is_packed_with_gzip_is_read_and_one_that_breaks_says_where(
     assert page.page.locator("#capture-problems").is_hidden()
     broken.write_bytes(capture.read_bytes()[:100_003])
     drop(page, broken)
-    assert page.page.inner_text("#capture-problems").startswith("The file is not whole")
+    assert page.page.inner_text("#capture-problems").startswith("The file is incomplete")
     (problem,) = sawtooth.read_capture(broken).problems
     assert problem in page.page.inner_text("#capture-problems")
     assert page.page.locator("#capture-time-sequence canvas").count() == 1
@@ -272,7 +272,7 @@ def test_what_it_cannot_read_it_says(page: Opened, tmp_path: Path) -> None:
     section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
     for content, words in (
         (HEADER + struct.pack("<IIII", 0, 0, 2**31 - 1, 2**31 - 1), "the record claims 2147483663 bytes"),
-        # Of 16 bytes more than 32 bits count: in a page, where lengths have 32, too.
+        # The number of 16-byte records exceeds 32 bits, in a page whose lengths have 32 bits, too.
         (HEADER + struct.pack("<IIII", 0, 0, 2**32 - 1, 2**32 - 1) + bytes(50), "the record claims 4294967311 bytes"),
         (section + struct.pack("<II", 6, 2**32 - 4) + bytes(50), "the file ends inside a block of 4294967292 bytes"),
         (section + struct.pack("<II", 6, 0) + bytes(50), "a block claims 0 bytes"),
@@ -306,7 +306,7 @@ def test_reading_a_long_one_tells_how_far_it_is_and_can_be_cancelled(
     content = capture.read_bytes()
     long = tmp_path / "long.pcap"
     long.write_bytes(content[:24] + content[24:] * 60)
-    # Its end is not heard, however fast it is read.
+    # The end is not announced, however fast the file is read.
     page.page.evaluate(
         """() => {
           const Reader = Worker;

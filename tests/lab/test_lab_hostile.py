@@ -1,4 +1,4 @@
-"""Hostile inputs of the laboratory's page: each is answered or refused in words, and the next question is answered."""
+"""Hostile inputs to the laboratory's page: each is answered or refused in words, and the next question is answered."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SCRIPT = "javascript:alert(3)"
 CONTROLS = "a\u202eb\u2066c\u200bd\u2028e\ufefff"
 DEEP = "[" * 4_000 + "]" * 4_000
 NO_TEXT = {"toString": 1, "valueOf": 1}
-"""What has no text of its own."""
+"""A table without text of its own."""
 
 
 def link(asked: Any) -> str:
-    """Ten lines of JSON say more than the same in percent signs."""
+    """Ten lines of JSON are easier to read than the same with percent signs."""
     return quote(asked if isinstance(asked, str) else json.dumps(asked))
 
 
@@ -124,7 +124,7 @@ FILES = {
 }
 
 PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-"""A file's header, of Ethernet."""
+"""A file header, for Ethernet."""
 PCAPNG = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
 
 
@@ -170,7 +170,7 @@ TOLD = """() => ["#link-wrong", "#wrong", "#sentence"].some((one) => {
 
 
 class Watched(Opened):
-    """A page of which is seen what it asks, says and opens."""
+    """A page that records its requests, its console and the pages that it opens."""
 
     def __init__(self, browser: Any, address: str) -> None:
         self.dialogs: list[str] = []
@@ -182,7 +182,7 @@ class Watched(Opened):
         self.title = self.page.title()
 
     def unharmed(self) -> None:
-        """Nothing ran, nothing was asked of others, nothing was said on the console."""
+        """Nothing ran, no other host was contacted, and the console is empty."""
         expected = {"title": self.title, "polluted": False, "elements": 0, "alarming": 0}
         assert self.page.evaluate(STATE) == expected
         assert [one for one in self.asked if not one.startswith((self.host, "data:", "blob:", "about:"))] == []
@@ -203,7 +203,7 @@ SEEDS = itertools.count(1)
 
 
 def again(opened: Watched) -> None:
-    """The next question is answered, and the one before did no harm."""
+    """The next question is answered, and the previous one did no harm."""
     opened.page.evaluate("asked => { location.hash = asked }", link(GOOD | {"seed": next(SEEDS)}))
     opened.finish()
     assert opened.sentence.startswith("10 Mbit/s")
@@ -283,7 +283,7 @@ DESCRIPTIONS = {"half a description": b'{"format": 1,', "a description of anothe
 
 @pytest.fixture(scope="module")
 def foreign(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Results of others, with HTML in their titles, each with one file that is not what it was."""
+    """Results from strangers, with HTML in their titles, each with one file that was changed."""
     out = tmp_path_factory.mktemp("foreign") / "results"
     scenario: dict[str, Any] = {"duration": "1 s", "interval": "100 ms", "path": {"rate": "10 Mbit/s", "loss": "1%"}}
     told = {"name": "study", "title": HTML, "scenario": scenario, "vary": {"path.loss": ["0%", "1%"]}}
@@ -316,7 +316,7 @@ def results(browser: Any, foreign: Server) -> Iterator[Watched]:
 
 
 def opens(opened: Watched, name: str) -> None:
-    """Something is shown of it, or why there is nothing."""
+    """The page shows something of it, or why there is nothing."""
     opened.page.get_by_label("Find").fill(name)
     opened.page.locator("td.result button").first.click()
     opened.page.wait_for_function(SHOWN)
@@ -331,7 +331,7 @@ def test_a_result_of_somebody_else(results: Watched, name: str) -> None:
     opens(results, f"others/{name}")
     told = results.page.inner_text("#wrong") if results.page.locator("#wrong").is_visible() else ""
     assert not re.search("TypeError|undefined|null|not iterable|not a function", told), told
-    # A browser tells of every answer 400.
+    # A browser logs every answer 400.
     results.said[:] = [one for one in results.said if "status of 4" not in one]
     opens(results, "runs/good")
     results.unharmed()

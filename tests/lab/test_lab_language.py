@@ -1,4 +1,4 @@
-"""The page asks the core what a scenario means: what it reads, compiles and refuses is what the package does."""
+"""The page asks the core what a scenario means: it reads, compiles and refuses as the package does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {"rate": Rate, "span": Span, "size": Size, "loss": Loss, "queue": Queue}
 
 
 def ask(built: Path, verb: str, questions: Any) -> Any:
-    """What the page's code says in node."""
+    """The answer of the page's code in node."""
     command = ["node", HARNESS, built, verb]
     answered = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=True)
     return json.loads(answered.stdout)
@@ -33,7 +33,7 @@ def _told(error: InputError) -> dict[str, Any]:
 
 
 def _amount(value: Any) -> dict[str, Any]:
-    """As a page has it: a number of JavaScript."""
+    """As in the page: a JavaScript number."""
     if isinstance(value, Queue):
         return {"amount": float(value.amount * 10**9 if value.unit == "bdp" else value.amount), "unit": value.unit}
     return {"amount": float(next(iter(vars(value).values())))}

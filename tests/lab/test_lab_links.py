@@ -1,4 +1,4 @@
-"""Links to the page of the laboratory, and its history: what they hold, and what damaged ones do."""
+"""Links to the laboratory's page, and its history: what they hold, and what damaged ones do."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_name_of_somebody_else_s_link_is_one_word_of_the_command_line(browser:
 
 
 def test_back_and_forward_in_a_hurry_end_where_the_address_is(page: Opened) -> None:
-    # A browser may lose a step of several taken at once: three steps back never leave the page.
+    # A browser may lose one of several steps taken at once; three steps back never leave the page.
     for name in ("sawtooth", "late-comer", "fq-codel", "ecn", "reverse"):
         page.page.get_by_label("Start from a question").select_option(name)
         page.finish()
@@ -127,7 +127,7 @@ def test_back_and_forward_in_a_hurry_end_where_the_address_is(page: Opened) -> N
         "for (const step of [-1, -1, 1, -1]) history.go(step)"
     )
     page.page.wait_for_selector("body[data-moved]")
-    # Of the steps that the browser takes the last one may come later than others are answered.
+    # The browser's last step may arrive after other questions are answered.
     page.page.wait_for_timeout(300)
     page.page.wait_for_function(
         """() => {

@@ -1,4 +1,4 @@
-"""The page of the laboratory in a browser: fields, figures, files, what is heavy."""
+"""The laboratory's page in a browser: fields, figures, files, heavy simulations."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_lines_that_share_an_entry_of_the_legend_are_told_apart(page: Opened) ->
 def test_panels_of_a_row_stand_at_one_height(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("shallow-buffer")
     page.finish()
-    # At one instant: what comes above them moves them.
+    # Read at one instant, because content above moves them.
     places = page.page.eval_on_selector_all(
         "#figures .plot", "all => all.map((one) => one.getBoundingClientRect().top)"
     )
@@ -158,7 +158,7 @@ def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     page.finish()
     assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
     assert page.rows[0][7] == "loss on the path, taken for congestion"
-    # 1 MB in the time that it took.
+    # 1 MB in the time that the flow took.
     for row in page.rows:
         assert float(row[1].split()[0]) == pytest.approx(8 / float(row[6].split()[0]), rel=0.02)
     assert "is done after" in page.sentence
@@ -168,7 +168,7 @@ def test_a_flow_that_comes_late_is_told_by_the_time_that_it_was_there(page: Open
     page.page.get_by_label("Start from a question").select_option("late-comer")
     page.finish()
     means = [float(row[1].split()[0]) for row in page.rows]
-    # The first one had the path for itself for a sixth of the time.
+    # The first flow was alone on the path for a sixth of the time.
     assert 46.5 < means[0] + means[1] * 25 / 30 < 48
 
 
@@ -227,7 +227,7 @@ def test_a_flow_s_wrong_field_is_marked_and_what_stands_below_is_of_the_last_val
     assert start.get_attribute("aria-invalid") == "true"
     assert page.page.locator("input[name=start]").nth(0).get_attribute("aria-invalid") is None
     assert "soon" in told.inner_text()
-    assert "What is below is of the last valid input." in page.sentence
+    assert "The results below are from the last valid input." in page.sentence
     assert page.page.locator("#answer.stale").count() == 1
     start.fill("0 s")
     assert start.get_attribute("aria-invalid") is None
@@ -302,8 +302,8 @@ def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_s
     assert "about 17 million packets, which take about" in page.sentence
     assert page.page.locator("#answer.stale").count() == 1
     assert "sawtooth run scenario.toml" in offer.inner_text()
-    assert offer.get_by_role("button").all_inner_texts() == ["8 s of it", "Run it all the same"]
-    offer.get_by_role("button", name="Run it all the same").click()
+    assert offer.get_by_role("button").all_inner_texts() == ["8 s of it", "Run it anyway"]
+    offer.get_by_role("button", name="Run it anyway").click()
     assert offer.is_hidden()
     page.set("Loss", "2%")
     assert offer.is_visible()
@@ -315,7 +315,7 @@ def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_s
 
 
 HEAVY = ("Duration", "90000 s")
-"""Of the first question: minutes of simulation on any machine, which the tests end."""
+"""For the first question: minutes of simulation on any machine, which the tests cancel."""
 
 
 def test_what_takes_long_tells_how_far_it_is_and_is_cancelled_by_button_or_escape(page: Opened) -> None:
@@ -323,7 +323,7 @@ def test_what_takes_long_tells_how_far_it_is_and_is_cancelled_by_button_or_escap
     line, bar = page.page.locator("#running"), page.page.locator("#run-progress")
     assert line.is_hidden()
     page.set(*HEAVY)
-    page.page.get_by_role("button", name="Run it all the same").click()
+    page.page.get_by_role("button", name="Run it anyway").click()
     line.wait_for()
     early = float(bar.get_attribute("value") or 0)
     assert 0 < early < 1
@@ -349,14 +349,14 @@ def test_what_takes_long_tells_how_far_it_is_and_is_cancelled_by_button_or_escap
 def test_another_input_does_not_wait_for_what_runs(page: Opened) -> None:
     page.finish()
     page.set(*HEAVY)
-    page.page.get_by_role("button", name="Run it all the same").click()
+    page.page.get_by_role("button", name="Run it anyway").click()
     page.page.locator("#running").wait_for()
     before = float(page.page.locator("#run-progress").get_attribute("value") or 0)
     assert before < 0.5
     page.set("Duration", "2 s")
     page.finish()
     assert page.page.locator("#running").is_hidden()
-    # The response to loss waits until the question is answered.
+    # The response to loss starts after the question is answered.
     page.page.wait_for_function("() => document.querySelector('#response canvas') !== null")
 
 
@@ -453,7 +453,7 @@ def test_a_long_legend_leaves_figures_of_a_row_beside_each_other(browser: Any, a
     assert rows == (2 if width == 1400 else 5)
     legends = opened.page.eval_on_selector_all("#figures .legend", places)
     assert all(height <= 120 for *_, height in legends)
-    # What is clipped can be scrolled to.
+    # Clipped content can be scrolled to.
     last = opened.page.locator("#figures .legend").last.get_by_role("button").last
     last.click()
     assert last.get_attribute("aria-pressed") == "false"

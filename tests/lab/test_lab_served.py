@@ -1,4 +1,4 @@
-"""What `sawtooth lab` adds to its page, in a browser: results listed, opened and compared, and the native core."""
+"""What `sawtooth lab` adds to its page, in a browser: results to list, open and compare, and the native core."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def results(browser: Any, server: Server) -> Iterator[Opened]:
 
 
 def shown(opened: Opened) -> Any:
-    """What was opened last."""
+    """The result opened last."""
     opened.page.wait_for_function("() => document.body.dataset.shown === location.hash")
     return opened.page.locator("#shown")
 
@@ -101,7 +101,7 @@ def test_a_study_is_opened_with_figures_tables_and_its_report(results: Opened) -
         told.get_by_role("link", name="Open its report").click()
     report = opening.value
     report.wait_for_selector("canvas")
-    # It cannot reach the page that it was opened from, nor what that keeps.
+    # It cannot reach the page that opened it, nor that page's storage.
     assert report.evaluate("() => { try { return sessionStorage.length } catch { return 'refused' } }") == "refused"
     assert report.evaluate("() => fetch('api/hello').then(() => 'answered', () => 'refused')") == "refused"
 
@@ -120,7 +120,7 @@ def test_runs_are_compared_and_back_leads_back(results: Opened) -> None:
     results.page.get_by_role("button", name="Compare the chosen").click()
     results.page.wait_for_selector("#wrong:not([hidden])")
     assert 'within: 3 has no unit. Write "3%".' in results.page.inner_text("#wrong")
-    results.said.clear()  # A browser tells of every answer 400.
+    results.said.clear()  # A browser logs every answer 400.
     results.page.go_back()
     assert shown(results).locator("h2").inner_text() == "other against one"
 
@@ -173,7 +173,7 @@ def test_what_is_heavy_runs_on_the_native_core_with_the_same_answer(browser: Any
     assert re.match(
         r"This ran on the native core(, [\d.]+× faster than the page)?\.", opened.page.inner_text("#native-said")
     )
-    # It is remembered, and light questions stay in the page.
+    # The setting is remembered, and light questions stay in the page.
     opened.page.reload()
     opened.page.wait_for_selector("body[data-ready]")
     assert opened.page.get_by_label(re.compile("native core")).is_checked()

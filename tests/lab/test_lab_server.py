@@ -1,4 +1,4 @@
-"""What the laboratory's server does beyond the page's files: results by their ids, simulations on the native core."""
+"""The laboratory's server beyond the page's files: results by id, simulations on the native core."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STUDY = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of every state."""
+    """Results in every state."""
     out = tmp_path_factory.mktemp("made") / "results"
     write_report(run_study(Study.from_dict(STUDY), out=out, jobs=1, quiet=True))
     for name, cc in (("one", "cubic"), ("other", "bbr")):
@@ -79,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(made: Path, tmp_path: Path) -> Path:
-    """A copy of them, for one test."""
+    """A copy of the results, for one test."""
     return Path(shutil.copytree(made, tmp_path / "results", symlinks=True))
 
 
@@ -118,7 +118,7 @@ def known(server: Server, path: str, **more: str) -> Any:
 
 
 def rows(server: Server) -> dict[str, dict[str, Any]]:
-    """By their names."""
+    """Ids by name."""
     status, _, body = asked(server, "/api/results")
     assert status == 200
     *found, last = map(json.loads, body.splitlines())
@@ -144,7 +144,7 @@ def refused(answer: tuple[int, dict[str, str], bytes]) -> tuple[int, str, str | 
     return status, error["code"], error["field"]
 
 
-# Who is answered.
+# Which requests are answered.
 
 
 @pytest.mark.parametrize("path", ["/api/hello", "/api/results", "/api/compare?ids=a,b", "/api/result/x"])
@@ -195,7 +195,7 @@ def test_links_are_neither_listed_nor_followed(server: Server, results: Path) ->
     assert "link" not in found
     assert not [place for place in found if place.endswith("latest")]
     assert refused(asked(server, f"/api/result/{found['inner']['id']}"))[:2] == (400, "not-a-result")
-    # A directory that becomes one after it was listed.
+    # A directory that becomes a result after it was listed.
     one = found["runs/one"]["id"]
     shutil.rmtree(results / "runs")
     (results.parent / "runs" / "one").mkdir(parents=True)
@@ -265,7 +265,7 @@ def test_a_study_is_opened_and_has_its_report(server: Server) -> None:
     assert told["tables"][0]["all"] == 2
     status, headers, page = asked(server, f"/{small['report']}", key=None)
     assert (status, page[:15].lower()) == (200, b"<!doctype html>")
-    # A page of its own origin, without network: it may be anybody's.
+    # The report has its own origin, without network: anybody may have written it.
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none';")
     assert "allow-same-origin" not in policy
@@ -359,7 +359,7 @@ def test_comparing_what_cannot_be_compared_says_why(server: Server) -> None:
 
 
 def columns(body: bytes) -> list[dict[str, tuple[str, bytes]]]:
-    """Of each run, by table and column: the type and all bytes."""
+    """For each run, by table and column: the type and all bytes."""
     found: list[dict[str, tuple[str, bytes]]] = []
     told = frames(body)
     for head, data in told:
@@ -469,7 +469,7 @@ LONG = {"duration": "3000 s", "interval": "10 s", "path": {"rate": "1 Gbit/s"}}
 
 
 def begun(server_port: int, key: str, page: str, told: Any = LONG) -> socket.socket:
-    """A run that has told its first rows."""
+    """A run that has sent its first rows."""
     body = json.dumps(told)
     client = socket.create_connection(("127.0.0.1", server_port), timeout=60)
     head = (
@@ -482,7 +482,7 @@ def begun(server_port: int, key: str, page: str, told: Any = LONG) -> socket.soc
 
 
 def children(parent: int) -> list[int]:
-    """Processes of it that work for a page."""
+    """The server's processes that work for a page."""
     found = []
     for one in Path("/proc").glob("[0-9]*"):
         try:

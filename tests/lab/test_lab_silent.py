@@ -1,4 +1,4 @@
-"""Connections to the laboratory's server that ask nothing, or too much: who asks is answered all the same."""
+"""Connections to the laboratory's server that send nothing, or too much: real requests are still answered."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def answer(server: Server, path: str) -> tuple[int, bytes]:
 def test_half_open_connections_shut_nobody_out(
     server: Server, said: bytes, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sawtooth.lab.server._HEAD_S", 1000.0)  # whoever is answered did not wait for their end
+    # An answer shows that the server did not wait for the half-open connections to end.
+    monkeypatch.setattr("sawtooth.lab.server._HEAD_S", 1000.0)
     monkeypatch.setattr("sawtooth.lab.server._Handler.timeout", 1000.0)
     with contextlib.ExitStack() as ending:
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""The page's sliders: each place has a text of its own, and the keyboard moves a slider from place to place."""
+"""The page's sliders: each position has its own text, and the keyboard moves a slider from position to position."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SLIDERS = {
     "Rate": r"[\d.]+ [kMG]bit/s",
     "Round-trip time": r"[\d.]+ (us|ms|s)",
     "Loss": r"[\d.]+%",
-    "Loss on the way back": r"[\d.]+%",
+    "Loss on the return path": r"[\d.]+%",
     "Queue": r"[\d.]+ bdp",
-    "Rate on the way back": r"([\d.]+ [kMG]bit/s)?",
+    "Rate of the return path": r"([\d.]+ [kMG]bit/s)?",
     "Duration": r"[\d.]+ s",
 }
-"""By the label of its field, the texts that a slider writes."""
+"""By the label of its field: the texts that a slider writes."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_by_keyboard_a_slider_goes_through_its_places_and_its_field_says_each(pa
         page.page.keyboard.press(key)
         place, text = int(slider.input_value()), field.input_value()
         assert re.fullmatch(SLIDERS[label], text), (key, text)
-        # What is heard has the unit, too; of an empty field it is what that stands for.
+        # A screen reader hears the unit, too; for an empty field, it hears the default.
         assert slider.get_attribute("aria-valuetext") == (text or field.get_attribute("placeholder"))
         assert slider.is_enabled()
         assert field.get_attribute("aria-invalid") is None
@@ -92,7 +92,7 @@ def test_by_keyboard_a_slider_goes_through_its_places_and_its_field_says_each(pa
 def test_answers_come_while_a_slider_moves(page: Opened) -> None:
     page.set("Duration", "5 s")
     page.finish()
-    # An event every few ms, each before the answer to the one before could come.
+    # An event every few ms, each before the previous one can be answered.
     moved = page.page.evaluate(
         """async () => {
           const slider = document.querySelector("input[aria-label='Loss, slider']");

@@ -1,4 +1,4 @@
-"""What Understand cites: of each thing that happens to a sender, the section that it is written in."""
+"""What Understand cites: for each event of a sender, the section that specifies it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ BBRS = {
     "bbr-refill": (f'{BBR3}"ProbeBW_REFILL"', f'{BBR3}"ProbeBW_REFILL"'),
     "bbr-probe-rtt": (f"{BBR}4.3.5", f'{BBR3}"ProbeRTT"'),
 }
-"""Of the first version and of the third."""
+"""Version 1 and version 3."""
 
 
 def test_each_thing_that_happens_is_told_with_its_section(lab: Path) -> None:

@@ -1,4 +1,4 @@
-"""The first screen of the laboratory: what each control keeps of the same line, a guess, three steps, and sharing."""
+"""The laboratory's first screen: what each control keeps of the same line, a guess, three steps, and sharing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEP = "#cc=cubic,bbr&rate=100Mbit/s&rtt=20ms&loss={}%25&step={}"
 
 
 def told(cc: str, loss: str = "1%") -> Any:
-    """What the command line's simulator has of one of the story's flows."""
+    """The command line's result for one of the story's flows."""
     path = {"rate": "100 Mbit/s", "rtt": "20 ms", "loss": loss}
     return get("sim").run(Scenario.from_dict({"duration": "10 s", "path": path, "flows": [{"cc": cc}]})).tables
 
@@ -66,7 +66,7 @@ def test_each_step_is_a_link_and_its_numbers_are_the_simulation_s(
         assert f"the full queue dropped {dropped:,} packets" in sentences
     if loss:
         assert f": {lost:,} of {cc.upper()}'s in 10 s." in sentences
-    # From one step to the next by its link, and back.
+    # Goes from one step to the next by its link, and back.
     other = step % 3 + 1
     opened.page.locator("#story-steps a").nth(other - 1).click()
     opened.page.locator(f"#story-steps[data-step='{other}']").wait_for()

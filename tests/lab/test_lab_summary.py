@@ -1,4 +1,4 @@
-"""What the laboratory's page says beside its figures: of each flow by itself, in its own time."""
+"""The table beside the figures of the laboratory's page: each flow by itself, over its own time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ LIMITS: dict[str, tuple[Question, list[str]]] = {
     ),
     "acknowledgements": (
         question(CUBIC, reverse_rate="1 Mbit/s", queue="100 packets"),
-        ["the way back, full of acknowledgements"],
+        ["the return path, full of acknowledgements"],
     ),
     "a shaper below the line's rate": (question(CUBIC, queue=TBF), ["the path's rate"]),
     "marks": (question({"cc": "dctcp"}, rtt="50 ms", queue=STEP, host={"ecn": 1}), ["marks of the queue"]),

@@ -1,4 +1,4 @@
-"""Understand: what the laboratory tells of a simulation, step by step, and the path that it draws."""
+"""Understand: how the laboratory explains a simulation step by step, and the path that it draws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opened_lab import Opened, by_keyboard, serious
 from sawtooth import Scenario, _core
 
 STEP = "section [0-9.]+|draft-"
-"""Where a rule is written."""
+"""The section that specifies a rule."""
 
 
 def _open(opened: Opened) -> Opened:
@@ -120,7 +120,7 @@ ANSWERS = """async (count) => {
     }
   }
 }"""
-"""So many other losses, each answered, told and drawn."""
+"""Asks with several other losses, each answered, described and drawn."""
 
 
 def test_open_over_many_answers_it_keeps_nothing_of_those_before(browser: Any, address: str) -> None:
@@ -139,7 +139,7 @@ def test_open_over_many_answers_it_keeps_nothing_of_those_before(browser: Any, a
     before = held()
     opened.page.evaluate(ANSWERS, 60)
     after = held()
-    # Before answers were given back it was 27 MB, 720 nodes and 120 listeners.
+    # Before answers were released, it was 27 MB, 720 nodes and 120 listeners.
     assert after["JSHeapUsedSize"] - before["JSHeapUsedSize"] < 2e6
     assert after["Nodes"] <= before["Nodes"] + 60
     assert after["JSEventListeners"] <= before["JSEventListeners"] + 5
@@ -150,11 +150,11 @@ def test_open_over_many_answers_it_keeps_nothing_of_those_before(browser: Any, a
 LINES = """() => [...document.querySelectorAll("#figures .at, #understand .at")].map(
   (one) => one.hidden ? null : new DOMMatrix(getComputedStyle(one).transform).m41
 )"""
-"""Where the line of each figure stands, in pixels."""
+"""The position of the line in each figure, in pixels."""
 
 
 def test_while_it_plays_a_line_goes_along_in_every_figure(page: Opened) -> None:
-    # Two hundredths of a second to two seconds: a pixel of a figure is a few milliseconds.
+    # A pixel of a figure is a few milliseconds.
     page.page.get_by_label("Speed").select_option("0.1")
     before = page.page.evaluate(LINES)
     first = time(page)
@@ -189,13 +189,13 @@ def test_a_figure_that_is_pointed_at_keeps_its_own_line_while_it_plays(page: Ope
 def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None:
     cubic, bbr = page.page.locator("#understand .stories p").all_inner_texts()
     assert re.search(
-        r"cubic: \d+ segments were found lost. It takes losses for congestion: \d+ times its window", cubic
+        r"cubic: \d+ segments were found lost. It treats losses as congestion: \d+ times its window", cubic
     )
     assert "to 70% (RFC 9438 section 4.6)" in cubic
     left, fills = map(int, re.search(r"left with (\d+); (\d+) fill", cubic).groups())
     assert fills == round(100e6 * 0.02 / 8 / 1514)
     assert left < fills / 5
-    assert "does not take them for congestion" in bbr
+    assert "does not treat them as congestion" in bbr
     assert "bandwidth × round trip" in bbr
     assert re.search(r"pacing at 9\d\.\d Mbit/s", bbr)
 
@@ -229,7 +229,7 @@ def test_the_sentence_of_the_reason_is_of_losses_on_the_path_only(page: Opened) 
     page.finish()
     page.page.wait_for_selector("#understand[data-watched]")
     story = page.page.locator("#understand .stories").inner_text()
-    assert "It takes losses for congestion" in story
+    assert "It treats losses as congestion" in story
     assert "grown back" not in story
 
 
@@ -312,7 +312,7 @@ def test_the_path_is_drawn_of_the_packets_that_are_there(page: Opened) -> None:
     simulation.advance(8_000_000_000, 2**62)
     tables = simulation.take()
     sent, hops = tables["packets"], tables["hops"]
-    # Half of the round trip before: who left the loss then, and which acknowledgements their receiver.
+    # Half of the previous round trip: packets that left the loss then, and acknowledgements that left the receiver.
     data = set(sent["packet"][sent["kind"] == 0])
     left = (hops["host"] == 3) & (hops["fate"] == 0) & (hops["t_s"] > 7.99)
     assert there == sum(number in data for number in hops["packet"][left])
@@ -342,7 +342,7 @@ def test_it_is_played_and_paused_by_keyboard(page: Opened) -> None:
 def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> None:
     opened = _open(Opened(browser, address, reduced_motion="reduce"))
     before = time(opened)
-    # The page notes by itself when its time moves, and where to.
+    # The page itself records when its time changes, and to what.
     opened.page.evaluate(
         """() => {
           const clock = document.querySelector("#understand output");
@@ -355,7 +355,7 @@ def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> Non
     opened.page.get_by_role("button", name="Play", exact=True).click()
     opened.page.wait_for_function("() => seen.length > 3")
     seen = opened.page.evaluate("seen.slice(0, 4)")
-    # Each stands for nine tenths of a second at least, and the next one is a quarter of a round trip later.
+    # Each picture stays for at least nine tenths of a second, and the next is a quarter of a round trip later.
     assert all(later - earlier > 850 for (earlier, _), (later, _) in pairwise(seen))
     assert [t for _, t in seen] == [pytest.approx(before + 0.005 * still, abs=1e-4) for still in range(4)]
     opened.context.close()

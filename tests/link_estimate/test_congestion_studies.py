@@ -1,4 +1,4 @@
-"""The controlled experiments are studies; figures of probes set what RTTs say beside what flows got."""
+"""The controlled experiments are studies; figures of probes compare RTTs with what flows got."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PROBE = {"from": "a", "to": "b", "interval": "100 ms", "count": 1000, "start": "
 
 
 class Probed:
-    """A queue that wanders the more, the fewer flows there are. A connection gets 12 or 3 Mbit/s."""
+    """A queue that varies more with fewer flows. A connection gets 12 or 3 Mbit/s."""
 
     name = "probed"
 
     def check(self, scenario):
-        """It takes all."""
+        """It takes the whole rate."""
 
     def run(self, scenario, *, progress=None, stop=None):
         compiled = scenario.compile()
@@ -130,7 +130,8 @@ def test_the_headline_of_a_study_of_probes_is_what_a_flow_gets_and_how_the_estim
     assert lines[1].startswith("goodput of one flow in Mbit/s")
     header = next(line for line in lines if "a flow gets" in line)
     assert header.split("  ")[-1].strip() == "estimate / truth"
-    # 10 flows of 12 Mbit/s, and for half of the time 30 of 3 Mbit/s: 6.6; their sum of 165 is no headline.
+    # 10 flows of 12 Mbit/s, and for half of the time 30 of 3 Mbit/s: 6.6 on average; the headline does not use their
+    # sum of 165.
     first = lines[lines.index(header) + 1]
     assert first.split()[:4] == ["cubic", "10", "near", "6.6"]
     assert "165" not in told
@@ -204,7 +205,7 @@ def test_estimates_of_the_simulator_s_series_are_near_what_flows_got(tmp_path):
     assert ((found["low_mbps"] < found["estimate_mbps"]) & (found["estimate_mbps"] < found["high_mbps"])).all()
     assert found["true_mbps"].to_numpy() == pytest.approx(95.5 / np.array([10, 30, 100]), rel=0.02)
     assert (np.abs(np.log(found["estimate_mbps"] / found["true_mbps"])) < np.log(2)).all()
-    # Of 90% intervals one may miss.
+    # One of the 90% intervals may miss.
     assert ((found["low_mbps"] < found["true_mbps"]) & (found["true_mbps"] < found["high_mbps"])).sum() >= 2
 
 

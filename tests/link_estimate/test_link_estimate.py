@@ -1,4 +1,4 @@
-"""What is said of a link: features of a series, estimates from the shipped model, the command line."""
+"""Estimates for a link: features of a series, estimates from the bundled model, the command line."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from sawtooth.link_estimate.model import COLUMNS, CongestionModel
 CONGESTED = Measurement(100_000_000, 396, 0.02, 12, 0, seed=4711)
 BUSY = Measurement(100_000_000, 396, 0.04, 10, 0, seed=4711, load=0.5)
 LOSING = Measurement(100_000_000, 396, 0.02, 30, 0, seed=4711)
-"""Loses one probe in sixteen; with twelve flows it is one in thirty, and half of such links can do without."""
+"""Loses one probe in sixteen; with twelve flows it is one in thirty, and half of such links lose none."""
 SLOWER = Measurement(100_000_000, 396, 0.02, 400, 0, seed=4711)
 FASTER = Measurement(100_000_000, 396, 0.02, 1, 0, seed=4711)
-"""0.24 and 95 Mbit/s a flow: less and more than the model was trained on at that rate."""
+"""0.24 and 95 Mbit/s per flow: below and above the model's training range at that rate."""
 
 
 def series(rtt_s: object, pace_s: float = 0.1, **more: object) -> RttSeries:
@@ -56,7 +56,7 @@ def congested(made: Path) -> tuple[RttSeries, float]:
 
 def test_percent_increasing_is_the_sources_example() -> None:
     ten = [0.044, 0.046, 0.048, 0.043, 0.045, 0.044, 0.047, 0.042, 0.045, 0.048]
-    # The source counts six of ten; the first probe has none before it, so that six of nine differences rise.
+    # The source counts six of ten; the first probe has no predecessor, so six of nine differences are positive.
     assert features(series(ten))["increasing"] == pytest.approx(6 / 9)
 
 
@@ -94,7 +94,7 @@ def test_the_vector_is_finite_where_there_is_no_loss_and_no_fall() -> None:
 def test_a_measurement_says_how_each_flow_did(congested: tuple[RttSeries, float]) -> None:
     probes, throughput_bps = congested
     assert len(probes) == PROBES
-    # 12 flows share what the frames' headers leave of 100 Mbit/s.
+    # 12 flows share 100 Mbit/s less the frames' headers.
     assert 0.9 * 1448 / 1514 * 100e6 / 12 < throughput_bps < 1448 / 1514 * 100e6 / 12
 
 
@@ -365,7 +365,7 @@ def test_the_command_takes_the_near_end_off(
     assert status_of(command) == 0
     (told,) = json.loads(capsys.readouterr().out)["estimates"]
     assert told["low_bps"] < truth < told["high_bps"]
-    # What "probe link" writes holds both ends.
+    # The file that "probe link" writes holds both ends.
     save_series(tmp_path / "link.csv", [replace(near, label="near"), replace(far, label="far")])
     assert status_of(["congestion", "estimate", str(tmp_path / "link.csv"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["estimates"][0]["throughput_bps"] == told["throughput_bps"]
@@ -417,7 +417,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What the file of the shipped model holds."""
+    """The contents of the bundled model's file."""
     kept: dict[str, object] = json.loads(
         CongestionModel.default().save(tmp_path_factory.mktemp("model") / "model.json").read_text()
     )

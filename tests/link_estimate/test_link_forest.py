@@ -1,4 +1,4 @@
-"""Trees that vote on a state: what they learn, how sure they are, and what they refuse to read."""
+"""Trees that vote on a state: what they learn, how certain they are, and what they refuse to read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRONG = 0.01
 
 
 def rings(count: int, seed: int, noise: float = 0.02) -> tuple[np.ndarray, np.ndarray]:
-    """Three states, by how far a point is from the middle: no line parts them."""
+    """Three states, by distance from the center: no line separates them."""
     random = np.random.default_rng(seed)
     rows = random.uniform(-1, 1, (count, 4))
     away = np.hypot(rows[:, 0], rows[:, 1]) + random.normal(0, noise, count)

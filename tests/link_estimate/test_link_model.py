@@ -1,4 +1,4 @@
-"""CongestionModel learns: from made-up series whose throughput is known by construction. Needs scikit-learn."""
+"""CongestionModel learns from synthetic series whose goodput is known by construction. Needs scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("patience")
 
 
 def toy(count: int, seed: int) -> pd.DataFrame:
-    """Queues that wander the further, and lose the less, the more each flow gets."""
+    """Queues that vary more and lose less the more each flow gets."""
     random = np.random.default_rng(seed)
     rows = []
     for throughput_bps in np.geomspace(1e6, 1e8, count):
@@ -103,7 +103,7 @@ def test_losses_that_are_not_known_are_allowed_and_cost_accuracy(model: Congesti
 
 def test_a_saved_model_answers_the_same(model: CongestionModel, unseen: pd.DataFrame, tmp_path: Path) -> None:
     again = CongestionModel.load(model.save(tmp_path / "model.json"))
-    # Its file has nine digits of each number.
+    # The model's file stores nine digits of each number.
     assert again.predict(unseen) == pytest.approx(model.predict(unseen), rel=1e-3)
     assert again.predict_state(unseen) == model.predict_state(unseen)
     assert again.distance(unseen) == pytest.approx(model.distance(unseen), rel=1e-4)

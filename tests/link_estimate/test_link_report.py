@@ -1,4 +1,4 @@
-"""The report of links that were probed: the page, its figures, and the table beside each."""
+"""The report on probed links: the page, its figures, and the table beside each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def idle(count: int, pace_s: float = 0.1) -> RttSeries:
 
 
 def mixed(congested: RttSeries) -> RttSeries:
-    """Congested, idle, a route that changes, nothing answered: a window each, and 50 probes more."""
+    """Congested, idle, a route that changes, nothing answered: one window each, and 50 more probes."""
     rtt_s = np.concatenate([congested.rtt_s, idle(3050).rtt_s + 0.01])
     rtt_s[2500:] += 0.03
     rtt_s[3000:4000] = np.nan
@@ -64,7 +64,7 @@ def table(directory: Path, name: str) -> pd.DataFrame:
 
 
 class Page(HTMLParser):
-    """Its words, and what it would fetch."""
+    """The page's words, and what it would fetch."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -259,7 +259,8 @@ def test_the_distribution_counts_every_answered_probe(whole: Path, congested: Rt
 def test_a_day_is_decimated_and_has_its_hours_and_a_small_page(
     tmp_path: Path, congested: RttSeries, model: CongestionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A day of 100 ms probes, congested from noon on; windows are judged for a minute in all, so one stands for all.
+    # A day of probes every 100 ms, congested from noon on. Judging all windows would take a minute, so one stands in
+    # for all.
     night, evening = idle(432_000), np.tile(congested.rtt_s, 432)
     series = replace(night, sent_s=START + np.arange(864_000) * 0.1, rtt_s=np.concatenate([night.rtt_s, evening]))
     kinds = estimate(congested, model, rate_bps=1e8) + estimate(idle(1000), model, rate_bps=1e8)

@@ -1,4 +1,4 @@
-"""Links drawn at random, what is made of them, and series that no queue made."""
+"""Randomly drawn links, what is estimated for them, and series without a queue."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_flows_get_is_that_of_flows_as_fast_as_they_can(made: Path) -> None
     found = {one.one.name: one for one in read(made)}
     full = found["full"]
     assert full.one.flows == 12
-    # The held ones get their windows; the others share what they leave.
+    # Flows with fixed windows get their windows; the others share the rest.
     assert full.throughput_bps * 12 < 0.93 * full.link_bps
     assert full.rtt_s == pytest.approx((0.02 * 0.04) ** 0.5)
     assert full.control == "mixed"

@@ -1,4 +1,4 @@
-"""RTT series: what they hold, how they are kept, what they cannot be used for, and the difference of two."""
+"""RTT series: their contents, their files, when they are unusable, and the difference of two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sawtooth.link_estimate.series_checks import rate_limited
 
 
 def series(rtt_s: Any = None, **given: Any) -> RttSeries:
-    """A thousand probes through a queue, unless told otherwise."""
+    """A thousand probes through a queue, unless specified otherwise."""
     values = np.random.default_rng(1).gamma(2, 0.003, 1000) + 0.02 if rtt_s is None else np.asarray(rtt_s, dtype=float)
     sent_s = 1.7e9 + 0.1 * np.arange(len(values))
     return RttSeries(**{"sent_s": sent_s, "rtt_s": values, "pace_s": 0.1, "source": "a test", **given})
@@ -222,7 +222,7 @@ def test_late_probes_and_duplicates_are_remarked_on() -> None:
         np.arange(1000) % 10 == 0,
         np.arange(1000) % 10 < 5,
         np.arange(1000) % 5 != 0,
-        # One a second after a burst, seen now a probe sooner, now later: Linux' net.ipv4.icmp_ratelimit.
+        # One answer per second after a burst, a probe earlier or later: Linux' net.ipv4.icmp_ratelimit.
         np.isin(np.arange(1000), np.arange(0, 1000, 10) + np.random.default_rng(1).integers(0, 2, 100)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Series out of foreign files: ping, scamper, RIPE Atlas, CSV, saved runs; and files that are cut, odd or hostile."""
+"""Series from other programs' files: ping, scamper, RIPE Atlas, CSV, saved runs; and truncated or hostile files."""
 
 from __future__ import annotations
 

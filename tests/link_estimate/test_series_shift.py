@@ -1,4 +1,4 @@
-"""Level shifts are found where a route changed, and not where a queue comes, goes, fills or drains."""
+"""Level shifts are found if a route changed, and not if a queue appears, disappears, fills or drains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def series(rtt_s: np.ndarray) -> RttSeries:
 
 
 def sawtooth_queue(probes: int, period: int, seed: int, low: float = 0.3) -> np.ndarray:
-    """Queueing delay, in s, of flows that fill 48 ms and back off together, each time to another share of it."""
+    """Queueing delay, in s, of flows that fill 48 ms and back off together, each time to a different share of it."""
     random = np.random.default_rng(seed)
     found: list[float] = []
     while len(found) < probes:

@@ -1,4 +1,4 @@
-"""Sources that leave lost probes out: what is missing between the answers is taken for lost, where that can be seen."""
+"""Sources that omit lost probes: gaps between the answers count as lost, if they can be recognized."""
 
 from __future__ import annotations
 

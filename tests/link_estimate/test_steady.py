@@ -1,4 +1,4 @@
-"""Changes within a window: found where the queue becomes another, and only there."""
+"""Changes within a window: found when the queue changes, and only then."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sawtooth.link_estimate.steady import BLOCK, change
 
 
 def queue(count: int, size_s: float, seed: int, keep: float = 0.7) -> np.ndarray:
-    """A delay that wanders, and comes back."""
+    """A delay that varies, and returns."""
     random = np.random.default_rng(seed)
     found = np.zeros(count)
     for at, push in enumerate(random.normal(0, size_s, count - 1), 1):

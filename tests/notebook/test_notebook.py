@@ -1,4 +1,4 @@
-"""What a shell and a notebook show of results: few lines, one figure, tables of this machine only."""
+"""How a shell and a notebook display results: few lines, one figure, tables without anything from other machines."""
 
 from __future__ import annotations
 

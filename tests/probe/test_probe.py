@@ -1,4 +1,4 @@
-"""The prober: a schedule without drift, answers matched whatever their order, a file that is whole or not there."""
+"""The prober: a schedule without drift, answers matched in any order, a file that is complete or absent."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TARGET = Target("somewhere", "192.0.2.7", 4, ("192.0.2.7", 0))
 UNIX_NS = 1_700_000_000 * 10**9
 
 Network = Callable[[int, int, int], list[tuple[int, Any]]]
-"""What a network makes of a probe (its count, sequence number, TTL): delays in ns, and answers (dicts of fields)."""
+"""What a network does with a probe (its count, sequence number, TTL): delays in ns, and answers (dicts of fields)."""
 
 
 class Simulated:
-    """A transport and both clocks: time passes only while the prober waits, or the machine is ``busy``."""
+    """A transport and both clocks: time passes only while the prober waits, or while the machine is ``busy``."""
 
     kind = "simulated"
 
@@ -111,7 +111,7 @@ def test_the_pace_does_not_drift_over_two_hours_nor_do_sequence_numbers_of_16_bi
     assert late_ns.max() <= 3 * MS
     np.testing.assert_allclose(series.late_s, late_ns / 1e9, atol=1e-6)
     np.testing.assert_allclose(np.diff(series.sent_s), np.diff(sent_ns) / 1e9, atol=2e-6)
-    # A busy machine reads an answer up to 3 ms after it came.
+    # A busy machine reads an answer up to 3 ms after it arrived.
     waited_ms = series.rtt_s * 1e3 - (np.arange(count) % 977 + 1)
     assert waited_ms.min() > -1e-6
     assert waited_ms.max() <= 3.001
@@ -132,7 +132,7 @@ def test_after_a_standstill_no_burst_makes_up_for_what_was_missed(tmp_path: Path
     apart_ns = np.diff([at for at, _, _ in simulated.sent])
     assert apart_ns.min() >= 50 * MS
     assert (measured.skipped, len(series)) == (100, 100)
-    # The kernel says when the answer came that the program read ten seconds later.
+    # The kernel records the arrival of an answer that the program reads ten seconds later.
     assert set(np.round(series.rtt_s, 6)) == {0.02}
     assert codes(measured) == ["skipped"]
 
@@ -252,7 +252,7 @@ def test_the_kernels_time_of_arrival_counts_unless_the_clock_was_set_meanwhile(t
     simulated = Simulated(lambda *_: [after(20)])
 
     def network(count: int, *_: int) -> list[Any]:
-        # The program reads 20 ms after sending what arrived after 15.
+        # The program reads 20 ms after sending an answer that arrived after 15.
         arrived_ns = simulated.unix_ns() + 15 * MS
         if count == 50:
             simulated.set_by_ns += 300 * MS

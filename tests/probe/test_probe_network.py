@@ -1,4 +1,4 @@
-"""The prober against real kernels: loopback, routers in namespaces of this host, and in a guest's virtual time."""
+"""The prober on real kernels: loopback, routers in this host's namespaces, and in a guest's virtual time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ done
 
 @dataclass(frozen=True)
 class Chain:
-    """Namespaces of this host. ``node`` 0 is the source, 1 to 3 are routers, 4 is the target."""
+    """Namespaces of this host: ``node`` 0 is the source, 1 to 3 are routers, 4 is the target."""
 
     prefix: str
 
@@ -184,7 +184,7 @@ def test_a_router_that_limits_its_answers_is_detected(chain: Chain, tmp_path: Pa
 def test_a_path_that_changes_is_seen_in_who_answers(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     options = ("--pace", "20 ms", "--count", "250", "--timeout", "200 ms", "--out", str(path))
-    # A router answers from the address that its route back prefers.
+    # A router answers from the address that its route back uses.
     chain.run(2, "ip", "addr", "add", "10.9.9.9/32", "dev", "lo")
     try:
         with chain.start("near", target(4), "--hops", "2", *options) as process:
@@ -211,7 +211,7 @@ def wait_for_rows(directory: Path, rows: int) -> Path:
 
 def test_a_silent_router_is_all_lost_its_file_is_whole_and_the_status_says_so(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
-    # What is sent to an address of a link that nobody has gets no answer before the resolution of addresses fails.
+    # Probes to an unassigned address on a link get no answer before address resolution fails.
     options = ("--pace", "10 ms", "--count", "110", "--timeout", "100 ms", "--out", str(path), "--json")
     done = chain.probe("near", "10.0.1.99", "--hops", "1", *options, check=False)
     assert done.returncode == 2
@@ -324,7 +324,7 @@ def test_five_minutes_in_virtual_time_keep_the_pace_and_find_the_delay_of_each_l
     assert done.exit_code == 0, (tmp_path / "stderr").read_text() + done.console
     near, far = read_series(tmp_path / "link.csv")
     assert (len(near), len(far), near.loss, far.loss) == (3000, 3000, 0, 0)
-    # Out and back over links of 1, 2 and 3 ms.
+    # Forward and back over links of 1, 2 and 3 ms.
     assert np.median(near.rtt_s) == pytest.approx(0.006, abs=5e-4)
     assert np.median(far.rtt_s) == pytest.approx(0.012, abs=5e-4)
     assert np.median(difference(far, near).rtt_s) == pytest.approx(0.006, abs=5e-4)

@@ -1,4 +1,4 @@
-"""Examples name addresses that are nobody's: those that RFC 5737 and RFC 3849 keep for documentation, and loopback."""
+"""Examples use addresses that belong to nobody: those of RFC 5737 and RFC 3849 for documentation, and loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ KEPT = [
     for one in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "127.0.0.0/8", "2001:db8::/32", "::1/128")
 ]
 GUESTS = ipaddress.ip_network("10.0.0.0/24")
-"""Hosts of a scenario on the engine kernel: behind no card, and what its captures show. On the pages that show some."""
+"""Addresses of a scenario's hosts on the engine kernel, which no card reaches and which its captures show. Allowed on
+the pages that show some.
+"""
 OF_GUESTS = {"reference/kernel.md", "tutorial-capture.md"}
 _SECTION = re.compile(r"\b[Ss]ections?(?:,?\s(?:(?:and|to)\s)?[0-9]+(?:\.[0-9]+)*)+")
 _IPV4 = re.compile(r"(?<![\w.-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w.-]*[0-9]\.|\w)")
@@ -30,7 +32,7 @@ _IPV6 = re.compile(
 
 
 def addresses(text: str) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """All in a text; numbers of sections and times of day are none."""
+    """All addresses in a text; section numbers and times of day do not count."""
     for found in (*_IPV4.findall(_SECTION.sub("", text)), *_IPV6.findall(text)):
         try:
             yield ipaddress.ip_address(found)
@@ -39,7 +41,7 @@ def addresses(text: str) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Addre
 
 
 def foreign(text: str, *more: ipaddress.IPv4Network) -> list[str]:
-    """Addresses that somebody may have."""
+    """Addresses that may belong to somebody."""
     return [
         str(one)
         for one in addresses(text)
@@ -67,14 +69,14 @@ def test_help_names_addresses_kept_for_documentation_only() -> None:
 
 
 def test_messages_and_fixes_name_addresses_kept_for_documentation_only() -> None:
-    """IPv4 alone: slices and types of Python look like IPv6."""
+    """Only IPv4, because Python's slices and types look like IPv6."""
     found = {}
     for path in (ROOT / "src" / "sawtooth").rglob("*.py"):
         named = [str(one) for one in addresses(path.read_text(encoding="utf-8")) if one.version == 4]
         wrong = [one for one in named if foreign(one) and one not in ("0.0.0.0", "255.255.255.255")]
         if wrong:
             found[path.name] = wrong
-    # The survey gives it to a device in a namespace of its own.
+    # The survey assigns it to a device in a separate namespace.
     assert found == {"kernel_features.py": ["100.64.0.0"]}
 
 

@@ -1,4 +1,4 @@
-"""What the pages show works: their Python is executed, their files are read, their commands and options exist."""
+"""The examples on the pages work: their Python runs, their files are valid, their commands and options exist."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    """Lines of a terminal that call sawtooth, joined where they go on."""
+    """Terminal lines that call sawtooth, with continuation lines joined."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     fenced = "\n".join(body for kind, body in BLOCK.findall(text) if kind in ("", "sh", "console"))
     indented = "\n".join(re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE))
@@ -40,7 +40,7 @@ def commands(page: Path) -> list[str]:
 
 
 def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
-    """The command that the words name, and those that follow its name."""
+    """The command that the words name, and the words after its name."""
     found: click.Command = sawtooth
     context = click.Context(found)
     while isinstance(found, click.Group) and words and not words[0].startswith("-"):
@@ -82,10 +82,10 @@ def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkey
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
 def test_what_the_python_of_a_page_imports_is_there(page: Path) -> None:
     if page.name == "api.md":
-        # Signatures: tests/project/test_public_api.py holds them to the package.
+        # Signatures: tests/project/test_public_api.py compares them with the package.
         return
     if page.parent.name == "contributing":
-        # What a guide adds is not there yet.
+        # The guide adds it, so it does not exist yet.
         return
     for text in blocks(page, "python"):
         tree = ast.parse(text)
@@ -96,11 +96,11 @@ def test_what_the_python_of_a_page_imports_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "toml")], ids=name)
 def test_the_files_of_a_page_are_read(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # What pages call a distribution of sizes.
+    # How pages name a distribution of sizes.
     (tmp_path / "transfers.cdf").write_text("1000 0.5\n100000 1\n", encoding="utf-8")
     for text in blocks(page, "toml"):
         tables = tomllib.loads(text)
-        # Other blocks are parts of a file, or all there is of fields.
+        # Other blocks are parts of a file, or lists of all fields.
         if (
             "flows" in tables
             and not {"path", "links"} <= set(tables)

@@ -123,7 +123,7 @@ def test_what_wants_memory_is_no_defect(error: Exception, code: str) -> None:
 
 @pytest.mark.usefixtures("patience")
 def test_under_a_limit_of_memory_the_fix_works(tmp_path: Path) -> None:
-    """Less than the least ended in the libraries' own words, or never: OpenBLAS tries for ever."""
+    """Values below the minimum ended in the libraries' own words, or never: OpenBLAS tries forever."""
     (tmp_path / "a.toml").write_text('duration = "5 s"\n[path]\nrate = "5 Mbit/s"\nrtt = "10 ms"\n')
     answers = {}
     for kib in (100_000, 600_000, 4_194_304):

@@ -49,7 +49,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class Case:
-    """What is wrong, the words of its fix, and for a command line the line after them."""
+    """What is wrong, the words of its fix, and for a command line the next line of the table."""
 
     wrong: str
     typed: tuple[str, ...]
@@ -73,7 +73,7 @@ def _cases() -> Iterator[Case]:
 
 CASES = list(_cases())
 SEEN: set[tuple[str, int]] = set()
-"""Files and lines of the package that made an error in these tests."""
+"""Files and lines of the package that raised an error in these tests."""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def watched(monkeypatch: pytest.MonkeyPatch, office: Path) -> None:
-    """Notes where errors come from."""
+    """Records where errors come from."""
     monkeypatch.chdir(office)
     plain = SawtoothError.__init__
 
@@ -107,7 +107,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, office: Path) -> None:
 
 
 def _told(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
-    """What the command line says is wrong: code, where it is, and the fix; empty where nothing is."""
+    """The command line's error: code, place, and fix; empty if there is none."""
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(shlex.split(line))
@@ -117,7 +117,7 @@ def _told(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]
 
 
 def _is_in(typed: str, fix: str) -> bool:
-    """Whether the fix says to type it; of ``remove X or Y`` each may be typed."""
+    """Whether the fix says to type it; for ``remove X or Y``, either may be typed."""
     words = typed.split()
     return typed in fix or (words[0] in ("remove", "swap") and all(word in fix for word in words))
 
@@ -269,13 +269,13 @@ ELSEWHERE = {
         scenario/expressions/parser:__init__
     """,
 }
-"""Functions with an error whose fix can be typed but is not tried here, by what trying it would take."""
+"""Functions with an error whose fix can be typed but is not tried here, by what a trial would need."""
 TYPED = re.compile(r'"[^"]+"| = |--\w|sawtooth \w|\bremove |did you mean|\bswap |pip install|modprobe|apt |ulimit')
-"""In a fix: something to type."""
+"""Something to type, in a fix."""
 
 
 def _sites() -> Iterator[tuple[str, ast.Call, str]]:
-    """Every error of the package: "module:function", the call, and what the source says of its fix."""
+    """Every error of the package: "module:function", the call, and its fix in the source."""
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"), str(path))
         name = path.relative_to(PACKAGE).with_suffix("").as_posix()
@@ -292,14 +292,14 @@ def _sites() -> Iterator[tuple[str, ast.Call, str]]:
 
 
 def _set(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
-    """Names, and what they are set to."""
+    """Names, and their values."""
     for one in nodes:
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
             yield one.targets[0].id, one.value
 
 
 def _words(expression: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> str:
-    """The text in it, and in what its names are set to."""
+    """The text in it, and in the values of its names."""
     said = []
     for one in ast.walk(expression):
         if isinstance(one, ast.Constant) and isinstance(one.value, str):

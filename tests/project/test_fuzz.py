@@ -1,4 +1,6 @@
-"""Mutated inputs for every reader of text, the same everywhere: documented errors only, in bounded time and memory."""
+"""Mutated inputs for every reader of text, the same on every machine: documented errors only, in bounded time and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ TARGETS = {
     "result": 700,
     "model": 150,
 }
-"""Inputs for each: some four seconds."""
+"""Inputs for each reader: about four seconds."""
 
 
 def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:

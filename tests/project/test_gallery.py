@@ -1,4 +1,4 @@
-"""docs/gallery.md: each study with its picture, its distance from the kernel, and numbers that are of its table."""
+"""docs/gallery.md: each study has its picture, its distance from the kernel, and numbers from its table."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_study_made_anew_has_the_numbers_and_the_picture_of_the_page(
     gallery.picture(name, result)
     with Image.open(tmp_path / "images" / f"{name}.png") as new, Image.open(docs / "images" / f"{name}.png") as old:
         assert new.size == old.size
-        # Another processor may round a line's edge otherwise, and no more.
+        # Another processor may round the edge of a line differently, but nothing else.
         apart = ImageChops.difference(new.convert("L"), old.convert("L")).histogram()
         assert sum(apart[32:]) < 0.001 * sum(apart)
 

@@ -1,4 +1,4 @@
-"""Installed, not checked out: the built wheel in an environment of its own does what the README promises."""
+"""Installed, not checked out: the built wheel in a separate environment does what the README promises."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Installed = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("wheel")
-    # The same profile as `make setup`: what that compiled is taken.
+    # The same profile as `make setup`, so that its compiled files are reused.
     build = [MATURIN, "build", "--release", "--locked", "--compatibility", "linux", "--out", place]
     done = subprocess.run([*build, "--interpreter", sys.executable], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -42,8 +42,8 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = place / "env" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel]
     subprocess.run(pip, check=True)
-    # Other packages are the tests' own, so that no network is needed. Their directory is a plain one on the path: what
-    # links the checkout into it, a .pth file, is not read there.
+    # Other packages come from the tests' environment, so that no network is needed. Their directory is a plain entry
+    # of the path: the .pth file that links the checkout into it is not read there.
     (site,) = (place / "env").glob("lib/python*/site-packages")
     (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     (place / "work").mkdir()
@@ -52,12 +52,12 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installed(place: Path) -> Installed:
-    """Runs a program of the environment, with no setting of the tests' own."""
+    """Runs a program of the environment, without the tests' settings."""
 
     def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         command = [place / "env" / "bin" / program, *arguments]
         environment = {"PATH": os.environ["PATH"], "HOME": str(place / "home")}
-        # matplotlib's list of the fonts, which takes it many seconds to make.
+        # matplotlib's font list, which takes many seconds to make.
         environment["MPLCONFIGDIR"] = matplotlib.get_cachedir()
         return subprocess.run(command, cwd=place / "work", env=environment, capture_output=True, text=True, timeout=120)
 
@@ -120,7 +120,7 @@ def test_the_source_distribution_has_all_that_the_wheel_is_built_from(tmp_path: 
     with tarfile.open(file) as packed:
         packed.extractall(tmp_path, filter="data")
     (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
-    # Every crate of the build is there, and the lock fits.
+    # The source distribution has every crate of the build, and the lock file matches.
     tree = ["cargo", "tree", "--locked", "--offline", "--package", "sawtooth-python", "--edges", "normal"]
     crates = subprocess.run(tree, cwd=unpacked, capture_output=True, text=True)
     assert crates.returncode == 0, crates.stderr
@@ -132,7 +132,7 @@ def test_the_source_distribution_has_all_that_the_wheel_is_built_from(tmp_path: 
 
 
 def tracked(directory: str) -> list[Path]:
-    """Files of the package in the checkout, without what was built or cached there."""
+    """Files of the package in the checkout, without build products and caches."""
     left_out = (".so", ".pyc")
     return [path for path in (ROOT / directory).rglob("*") if path.is_file() and path.suffix not in left_out]
 

@@ -33,7 +33,7 @@ def test_the_package_imports_nothing_from_outside() -> None:
 
 
 def test_no_module_leads_back_to_itself() -> None:
-    """Imports within functions count. Those for types do not: what is told of a type may be told on both sides."""
+    """Imports within functions count. Imports for types do not, because both sides may name a type."""
     known: dict[str, set[str]] = {module: set() for module in MODULES}
     for one in IMPORTS:
         if not one.typing:

@@ -1,4 +1,4 @@
-"""Links that another user has laid where a command writes: nothing is written through them."""
+"""Symbolic links that another user has placed where a command writes: nothing is written through them."""
 
 from __future__ import annotations
 

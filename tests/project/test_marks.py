@@ -1,4 +1,4 @@
-"""How tests are chosen, and when one counts as failed: marks follow from fixtures, and in CI nothing is left out."""
+"""How tests are selected, and when one counts as failed: marks follow from fixtures, and CI omits nothing."""
 
 from __future__ import annotations
 

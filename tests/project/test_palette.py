@@ -1,4 +1,4 @@
-"""Colours: told apart on a light and on a dark page, with any colour vision, and seen before what is behind them."""
+"""Colours: distinguishable on light and dark pages, with any colour vision, and visible against their background."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_lines_and_words_are_seen_before_their_page() -> None:
 
 
 def test_the_laboratory_has_these_colours() -> None:
-    """It adds the colour of what is wrong."""
+    """It adds the colour for errors."""
     light, dark = roles((ROOT / "web" / "lab" / "style.css").read_text("utf-8"))
     for name, colour in palette.ROLES.items():
         assert dark[name] == palette.DARK[colour]
@@ -99,19 +99,19 @@ LABORATORY = [ROOT / "web" / "lab" / "style.css", ROOT / "web" / "lab" / "unders
 
 
 def roles(text: str) -> list[dict[str, str]]:
-    """The colours of a page by their role, light and dark."""
+    """A page's colours by role, light and dark."""
     blocks = re.findall(r":root \{[^}]*--paper[^}]*\}", text)
     return [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in blocks]
 
 
 def over(one: str, share: float, below: str) -> str:
-    """A colour of which so much is seen over another."""
+    """A partly transparent colour over another."""
     mixed = (share * int(one[at : at + 2], 16) + (1 - share) * int(below[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{round(part):02x}" for part in mixed)
 
 
 def value(text: str, known: dict[str, str]) -> str | None:
-    """``var(--ink)``, ``#e69f00``, or a mix of two, as #rrggbb; none of what has no colour of its own."""
+    """``var(--ink)``, ``#e69f00``, or a mix of two, as #rrggbb; None without a colour of its own."""
     mixed = re.fullmatch(r"color-mix\(in srgb, (\S+) (\d+)%, (\S+)\)", text)
     if mixed is not None:
         one, below = value(mixed[1], known), value(mixed[3], known)
@@ -121,8 +121,9 @@ def value(text: str, known: dict[str, str]) -> str | None:
 
 
 def pairs(files: list[Path], known: dict[str, str]) -> list[tuple[str, str, str]]:
-    """What sets the colour of a text, that colour, and each background that the text may stand on: its own, or else any
-    that these files have. A text that is partly seen through is as pale as that makes it."""
+    """For each rule that sets a text's colour: that colour, and each background that the text may have: its own, or
+    else any in these files. Transparent text is blended with the background.
+    """
     rules = []
     for file in files:
         for selector, body in re.findall(

@@ -17,13 +17,13 @@ from sawtooth.cli.program import SECTIONS, sawtooth
 ROOT = Path(__file__).parents[2]
 PROSE = ROOT / "tools" / "prose"
 OUTSIDE = {"start.md", "changelog.md", "contributing/index.md", "field.md", "gallery.in.md", "validation.in.md"}
-"""Stand-ins for pages outside docs/, and what other pages are made from."""
+"""Stand-ins for pages outside docs/, and templates of other pages."""
 DOCS = {page.relative_to(ROOT / "docs").as_posix(): page for page in sorted((ROOT / "docs").rglob("*.md"))}
 PAGES = [ROOT / "README.md", *(page for name, page in DOCS.items() if name not in OUTSIDE)]
 WIDEST = 100
 """Columns of a line of prose."""
 LONGEST_MEAN = 15.0
-"""Words of a page's mean sentence."""
+"""Words in a page's mean sentence."""
 FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 NOT_PROSE = re.compile(r"^(?: {4,}|\||!\[|#|:::|<!--|%).*$", re.MULTILINE)
 
@@ -79,7 +79,7 @@ def test_what_the_vocabulary_bans_is_found(textlint: Path, tmp_path: Path) -> No
 
 
 def commands(command: click.Command = sawtooth, *names: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command by its words, groups before what is in them."""
+    """Every command by its words; groups come before their commands."""
     yield " ".join(("sawtooth", *names)), command
     if isinstance(command, click.Group):
         for name, below in command.commands.items():

@@ -1,4 +1,4 @@
-"""The package offers few verbs and imports nothing heavy until one is used."""
+"""The package has few verbs, and imports nothing heavy until one is used."""
 
 from __future__ import annotations
 

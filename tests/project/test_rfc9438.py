@@ -1,4 +1,4 @@
-"""The RFC's average windows under deterministic loss: section 5.2, tables 1 and 2. Longer: tools/rfc9438.py."""
+"""The RFC's average windows under deterministic loss: section 5.2, tables 1 and 2. tools/rfc9438.py runs longer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_the_simulators_average_window_is_the_rfcs_within_10_percent(cc: str, rt
 @pytest.mark.parametrize(
     ("rtt_ms", "power", "first_loss", "ratio"),
     [
-        # Linux's curve is in whole segments: it reaches its plateau early, and the window of the first loss stays.
+        # Linux's curve is in whole segments: it reaches its plateau early, and stays at the window of the first loss.
         (100, 3, None, 1.23),
         (100, 4, 120, 0.84),
-        # A window of ten: whole segments and the round trip of each recovery.
+        # A window of ten: whole segments and the round trip of each recovery matter.
         (10, 2, None, 0.86),
     ],
 )

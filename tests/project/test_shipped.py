@@ -1,4 +1,4 @@
-"""Shipped studies are found by name, from anywhere, on the command line and in Python alike."""
+"""Bundled studies are found by name, from anywhere, on the command line and in Python alike."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The comparison with ns-3: what it asks and how it counts. ns-3 itself is not needed: `make bench-ns3` runs it."""
+"""The comparison with ns-3: its questions and counts. It does not need ns-3: `make bench-ns3` runs that."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_difference_is_of_the_means_in_percent_of_the_kernels(
 
 def test_throughput_is_of_all_flows_together(bench: ModuleType) -> None:
     question = bench.Question("path", "reno", 0, 4, rate=10, rtt=10, queue=20, flows=3)
-    # 10 Mbit/s less 66 bytes of headers in 1514, and what slow start leaves in the first second.
+    # 10 Mbit/s less 66 bytes of headers in 1514, and less the first second of slow start.
     assert 9.3 < bench.throughput(question, "sim", 1) < 10 * 1448 / 1514
 
 

@@ -1,6 +1,5 @@
-"""The worked case of docs/tutorial-watch.md: its commands run in a guest, and print what the page shows.
-
-What only reads the capture runs on this host: there Python begins ten times as fast.
+"""The worked case of docs/tutorial-watch.md: its commands run in a guest, and print what the page shows. Commands that
+only read the capture run on this host, because Python starts ten times as fast there.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import pytest
 from sawtooth.kernel import Guest, Kernel
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial-watch.md"
-# Locks between processes need /dev/shm; tcpdump gives its file to a user of its own: in the guest's own memory it may.
+# Locks between processes need /dev/shm. tcpdump hands its file to another user, which works in the guest's own memory.
 BEFORE = "mkdir -p /dev/shm; mkdir /tmp/case; cd /tmp/case"
 AFTER = "cp slow.pcap /run/sawtooth/"
 READERS = ("sawtooth capture ", "sawtooth whatif ")
 
 
 def shown() -> list[tuple[str, list[str]]]:
-    """Each command of the page, and the lines that it prints."""
+    """Each command of the page, with its output."""
     found: list[tuple[str, list[str]]] = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("    $ "):
@@ -33,24 +32,24 @@ def shown() -> list[tuple[str, list[str]]]:
     return found
 
 
-# Whether a window allows both ends of an answer or one hangs on its chance.
+# Chance decides whether a window allows both ends of an answer or only one.
 ANSWER = re.compile(r"at least # [kMG]?bit/s: .*|# [kMG]?bit/s \(# [kMG]?bit/s … # [kMG]?bit/s\)")
 
 
 def skeleton(line: str) -> str:
-    """Without its numbers, and how wide they are."""
+    """A line without its numbers and their widths."""
     return ANSWER.sub("answer", " ".join(re.sub(r"\d[\d.,:T+-]*", "#", line).split()))
 
 
 @pytest.fixture(scope="module")
 def printed(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
-    """What each command prints, in a guest."""
+    """The output of each command, in a guest."""
     share = tmp_path_factory.mktemp("case")
     script = [BEFORE]
     for at, (command, _) in enumerate(shown()):
         if command.startswith(READERS):
             continue
-        # Braces keep what runs in the background with this shell, which waits for it.
+        # Braces keep the background jobs in this shell, which waits for them.
         script.append(f"{{ {command.removesuffix('&')} ;}} > /run/sawtooth/{at} 2>&1 {'&' * command.endswith('&')}")
         script.append(f"[ $? = 0 ] || echo '{at}' >> /run/sawtooth/failed")
     script.append(AFTER)
@@ -58,7 +57,7 @@ def printed(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> list[li
     (share / "script").write_text("\n".join(script), encoding="utf-8")
     done = Guest(kernel).run(["bash", "/run/sawtooth/script"], share=share, timeout_s=900, env=environment)
     failed = (share / "failed").read_text().split() if (share / "failed").exists() else []
-    # timeout ends tcpdump, and says so.
+    # timeout ends tcpdump, which is reported.
     assert [shown()[int(at)][0] for at in failed if "timeout" not in shown()[int(at)][0]] == [], done.console
     for at, (command, _) in enumerate(shown()):
         if command.startswith(READERS):
@@ -84,10 +83,10 @@ def test_the_loss_is_found_explained_and_answered(printed: list[list[str]]) -> N
         return float(found[1])
 
     assert 0.3 < number("sawtooth watch", r"cubic .*?([\d.]+)%  congestion window") < 2.5
-    # Either form of an answer tells a low end: without the loss that of the same control is higher.
+    # Either form of an answer gives a lower end; the same control gets more without the loss.
     low = r"^  %s: (?:at least |[\d.]+ Mbit/s \()([\d.]+) Mbit/s"
     assert number("sawtooth watch", low % "without the loss") > number("sawtooth watch", low % "with cubic")
-    # 1% of 4300 segments, each by itself: four standard deviations are 0.6%.
+    # 1% of 4300 segments, lost independently: four standard deviations are 0.6%.
     assert number("sawtooth capture", r"lost .*? ([\d.]+)%") == pytest.approx(1, abs=0.6)
     bbr, cubic = (number("sawtooth whatif", rf"^  {cc} +([\d.]+) Mbit/s") for cc in ("bbr", "cubic"))
     assert bbr > 4 * cubic

@@ -1,4 +1,4 @@
-"""Replications: a folder with cells is read, run and judged; what is wrong with it is one clear error."""
+"""Replications: a folder with cells is read, run and judged; each mistake in it is one clear error."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_only_some_cells_can_be_chosen(folder: Path) -> None:
 @pytest.mark.usefixtures("patience")
 def test_every_figure_is_judged_by_its_own_spread(folder: Path, result: StudyResult) -> None:
     found = judged(Replication.load(folder), result)
-    # Four cells, and of the column one_kbps three figures were published.
+    # Four cells; three published figures for the column one_kbps.
     assert len(found.rows) == 4 + 3
     first = found.rows[0]
     assert first.published == 4.5

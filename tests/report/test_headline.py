@@ -1,4 +1,4 @@
-"""The headline of a study: what its report's first sentence and cards compare, and which figure stands first."""
+"""The headline of a study: what its report's first sentence and cards compare, and which figure comes first."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path):
     made = run(tmp_path, vary=vary, report={"x": "cc", "series": "path"}, published=None)
     found = {figure.name: static.canvas(drawn(figure)) for figure in figures(made)}
     assert list(found) == NAMES
-    # What is within runs has a scale for each of its quantities.
+    # Each quantity within runs has its own scale.
     del found["window-over-time"]
     for canvas in found.values():
         lowest, *_, highest = canvas.axes
@@ -246,7 +246,7 @@ def test_any_study_has_a_report(tmp_path, changes):
     outline = Outline()
     outline.feed(page)
     assert outline.open == []
-    # One box alone is five numbers, which stand in a table.
+    # A single box is five numbers, which are in a table.
     assert ("distribution" in shapes(page)) == bool(changes["vary"])
 
 
@@ -320,7 +320,7 @@ def test_the_shares_are_a_table_of_the_page(shared):
 def test_several_flows_are_shown_one_by_one_over_time(shared):
     page = (shared.directory / "report.html").read_text(encoding="utf-8")
     window = shapes(page)["window-over-time"]
-    # Of six points those at the last value have a column each, rows are quantities.
+    # The points at the last value, of six, have a column each; rows are quantities.
     assert [panel["title"] for panel in window["panels"]] == ["chain", "chain-asymmetric"] * 2
     assert [panel["y"]["label"] for panel in window["panels"]] == ["goodput"] * 2 + ["round-trip time"] * 2
     assert [one["name"] for one in window["panels"][0]["series"]] == ["all together", "old", "new"]
@@ -335,7 +335,7 @@ def test_single_flows_have_no_figure_and_no_table_of_shares(result, page):
 
 
 def test_characters_that_no_font_has_are_told_in_the_page_and_nowhere_else(tmp_path):
-    unknown = "\U00020000"  # of a plane that few fonts reach
+    unknown = "\U00020000"  # from a Unicode plane that few fonts cover
     made = run(
         tmp_path,
         vary={"chain.loss": ["0%", "1%"]},

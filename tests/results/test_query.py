@@ -1,4 +1,4 @@
-"""SQL over all results: what is a view, what its columns are, and that nothing is written."""
+"""SQL over all results: which views exist, which columns they have, and that nothing is written."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from sawtooth.results.query import query, views
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two studies with other axes, in a place whose name has what a pattern has, and a saved run beside them."""
+    """Two studies with different axes, in a directory whose name contains pattern characters, and a saved run beside
+    them.
+    """
     out = tmp_path_factory.mktemp("it's [a] place") / "results"
     quick(out=out)
-    # Its column is called as one that every view has.
+    # Its column has the name of a column in every view.
     vary = {"flows.cc": ["bbr", "reno"]}
     quick(study(name="other", vary=vary, columns={"point": {"field": "flows.cc"}}), out=out)
     scenario = study().points()[0].scenario
@@ -63,7 +65,7 @@ def test_fields_of_a_scenario_are_numbers_by_their_own_names(tmp_path: Path) -> 
         {"loss": loss, "rate": 1e8, "rtt": 0.02, "queue": "1 bdp", "text": text}
         for loss, text in ((0.02, "2%"), (0.01, "1%"))
     ]
-    # What has more than one kind of unit is text.
+    # A column with more than one kind of unit is text.
     assert rows(tmp_path, "SELECT DISTINCT path.queue FROM points WHERE path.loss < 0.007") == [{"queue": "64 KiB"}]
 
 
@@ -206,7 +208,7 @@ def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys)
 def test_a_table_that_is_too_wide_goes_on_below_by_the_numbers_of_its_rows(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Columns that are empty take no room there."""
+    """Empty columns are omitted there."""
     wide = ", ".join(f"'{letter * 12}' AS {letter}, NULL AS no_{letter}" for letter in "abcde")
     asked = ["query", f"SELECT {wide} FROM range(2)", "--in", str(home)]
     monkeypatch.setenv("COLUMNS", "50")
@@ -241,8 +243,8 @@ def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.Monke
 def test_a_signal_ends_a_question_that_would_take_years(home: Path, number: int) -> None:
     sql = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range"
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "query", sql, "--in", str(home)]
-    # Where the tests are a job in the background, SIGINT is ignored by what they start.
-    # Well within the question: a whole one takes less.
+    # If the tests are a background job, child processes ignore SIGINT. Sent well within the question, since a whole
+    # one takes less.
     short = [*command[:4], "SELECT 1", *command[5:]]
     before = os.times().children_user
     subprocess.run(short, check=True, stdout=subprocess.DEVNULL)

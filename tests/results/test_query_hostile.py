@@ -1,4 +1,4 @@
-"""Hostile SQL: nothing is written, nothing but results is read, whatever a query says."""
+"""Hostile SQL: whatever a query says, it writes nothing and reads nothing but results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ HOSTILE = [
     "DROP VIEW summary",
     "VACUUM",
     "CHECKPOINT",
-    # Settings that write, or that open what is shut.
+    # Settings that write, or that unlock what is locked.
     "SET enable_external_access = true",
     "RESET lock_configuration",
     "EXPLAIN ANALYZE SET disabled_filesystems = ''",
@@ -111,7 +111,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A result, and beside it what no query may touch."""
+    """A result, and beside it a file that no query may touch."""
     out = tmp_path_factory.mktemp("hostile")
     quick(out=out / "results")
     (out / "outside").mkdir()

@@ -1,4 +1,4 @@
-"""What there is below a directory of results: named, counted, and said of each how whole it is."""
+"""The contents of a directory of results: named, counted, and each with its state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EARLIER = Path(__file__).parents[1] / "earlier"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two results of one study, which tests read and none changes."""
+    """Two results of one study, shared read-only by tests."""
     out = tmp_path_factory.mktemp("results")
     for _ in range(2):
         quick(out=out)
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(made: Path, tmp_path: Path) -> Path:
-    """The same, to be damaged."""
+    """A copy of them, to damage."""
     return Path(shutil.copytree(made, tmp_path / "results", symlinks=True))
 
 
@@ -147,7 +147,7 @@ def test_a_saved_run_is_listed_by_its_directory(home: Path) -> None:
 
 @pytest.mark.parametrize("form", ["without-checksums", "without-seals"])
 def test_results_of_earlier_formats_are_listed_verified_and_read(form: str) -> None:
-    """Both were written by the versions of their days: runs without SHA-256 of tables, descriptions without one."""
+    """Both were written by earlier versions: runs without SHA-256 of tables, descriptions without one."""
     found = only(EARLIER / form, verify=True)
     assert (found.state, found.older, found.points) == ("whole", True, 4)
     read = StudyResult.load(found.directory)

@@ -1,4 +1,4 @@
-"""What limits a flow has one answer: of Python, of the command line and of the page."""
+"""What limits a flow has one answer, in Python, on the command line and on the page."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ NAMES = {
     "timers that do not wait for a round trip": ["start"],
     "a path that nothing passes": ["path loss"],
 }
-"""Of each case of the page in which flows run together: the limits' names."""
+"""For each case of the page in which flows run together: the names of the limits."""
 
 
 def scenario(asked: Question) -> dict[str, Any]:
-    """As the page runs it: with an interval of 1, 2 or 5 times a power of ten, and about 400 of them."""
+    """Runs it like the page: about 400 intervals of 1, 2 or 5 times a power of ten."""
     seconds = float(asked["scenario"]["duration"].removesuffix(" s"))
     power = 10 ** math.floor(math.log10(seconds / 400))
     length = next(times * power for times in (1, 2, 5, 10) if times * power >= seconds / 400 * 0.999)

@@ -1,4 +1,4 @@
-"""A run is saved whole, read back as it was, and a damaged one is never taken for a result."""
+"""A run is saved completely and read back unchanged, and a damaged one is never accepted as a result."""
 
 import errno
 import json
@@ -114,7 +114,7 @@ def test_a_table_that_was_not_asked_for_may_be_damaged(run, tmp_path):
 
 
 def of_format_1(path):
-    """The description as it was written before there were checksums."""
+    """The description in its format before checksums."""
     described = json.loads((path / "run.json").read_text())
     del described["sha256"]
     described |= {"format": 1, "tables": sorted(described["tables"])}

@@ -1,4 +1,4 @@
-"""Transfers that come by themselves: what a scenario says of them, and what the engines make of it."""
+"""Random arrivals of transfers: their fields in a scenario, and how the engines run them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_means_of_distributions_are_those_of_what_is_drawn(tmp_path: Path) -> No
         ({"kind": "cdf", "file": points}, 0.5 * 500 + 0.5 * 5_500),
     ):
         drawn = transfers(of({"every": "100 us", "sizes": sizes}, duration="20 s").compile(), 0)[:, 1]
-        # One that offers a load comes as often as its mean size fits that.
+        # With an offered load, transfers arrive as often as their mean size requires.
         asked = of({"load": "1 Mbit/s", "sizes": sizes}).compile().flows[0].arrivals
         assert asked is not None
         found = asked.times[1] / 8000
@@ -118,7 +118,7 @@ def test_means_of_distributions_are_those_of_what_is_drawn(tmp_path: Path) -> No
 
 
 def refusal(read: Callable[[str], object], tmp_path: Path, text: str, words: str) -> str:
-    """The code with which `read` refuses a file of this text, in these words."""
+    """The code with which `read` refuses a file with this text, with these words in its message."""
     with pytest.raises(SawtoothError, match=re.escape(words)) as caught:
         read(written(tmp_path, text))
     return caught.value.code
@@ -237,7 +237,7 @@ def test_completion_times_are_the_kernels() -> None:
 
 @pytest.mark.usefixtures("kernel")
 def test_as_many_are_open_on_the_kernel_as_the_scenario_allows() -> None:
-    # A process usually may have 4096 files, and such a guest 8000 threads.
+    # A process usually may open 4096 files, and such a guest 8000 threads.
     source = {"every": "0.2 ms", "sizes": "100 kB"}
     path = {"rate": "10 Mbit/s", "rtt": "2 ms", "queue": "1000 packets"}
     made = engines.get("kernel").run(of(source, path=path, duration="1.9 s", traffic="native"))

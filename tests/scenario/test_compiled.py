@@ -1,4 +1,4 @@
-"""The compiled scenario: the contract with the core, made once, in one place."""
+"""The compiled scenario: the contract with the core, defined once, in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datagrams: what a scenario says of them, what engines make of it, and how a call sounds."""
+"""Datagrams: their fields in a scenario, how engines run them, and a call's quality."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_call_beside_a_bulk_transfer_waits_in_its_queue() -> None:
 
 
 def test_a_rating_is_what_the_recommendation_says() -> None:
-    """No loss, no delay: the default R of 93.2; beyond 177.3 ms delay counts more; MOS by annex B."""
+    """Without loss and delay, the default R of 93.2; beyond 177.3 ms delay counts more; MOS by annex B."""
     assert rating(0, 0) == pytest.approx(93.2)
     assert rating(0.1, 0) == pytest.approx(93.2 - 2.4)
     assert rating(0.2773, 0) == pytest.approx(93.2 - 0.024 * 277.3 - 11)

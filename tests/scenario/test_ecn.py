@@ -1,4 +1,4 @@
-"""ECN: in scenario files, in the testbed's plan, in captures, and beside the real kernel."""
+"""ECN: in scenario files, in the testbed's plan, in captures, and against the real kernel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_capture_shows_who_agreed_what_was_marked_echoed_and_answered(tmp_path
     assert seen["sender"]["ce_marks"] == 0
     assert seen["receiver"]["ce_marks"] in (marks, marks - 1), "one may be on its way still"
     assert seen["receiver"]["ecn_echoes"] > marks
-    # In the state that a mark begins each answer is told once.
+    # In the state that a mark begins, each answer is reported once.
     assert 0 < seen["receiver"]["window_reductions"] <= marks
     capture = read_capture(tmp_path / "capture-sender.pcap", 0)
     echoes, reductions = seen["sender"]["ecn_echoes"], seen["sender"]["window_reductions"]
@@ -123,11 +123,11 @@ def test_the_kernel_and_the_simulator_agree_on_marks(cc: str, queue: dict[str, A
 
 @pytest.mark.parametrize(("name", "beta"), [("reno", 0.8), ("cubic", 0.85)])
 def test_alternative_backoff_takes_less_for_a_mark_and_as_much_for_a_loss(name: str, beta: float) -> None:
-    """RFC 8511, section 3.1: a mark leaves ``beta`` of the window, a loss what it always did."""
+    """RFC 8511, section 3.1: a mark leaves ``beta`` of the window, a loss as much as ever."""
     abe = {"name": name, "variant": "abe"}
 
     def left(cc: Any, **changes: Any) -> float:
-        """Of the window, as it is looked at, in the median."""
+        """As shares of the sampled window, in the median."""
         run = Sim().run(Scenario(**MARKING | {"interval": "10 ms", "flows": [{"cc": cc}]} | changes))
         seen = run.tables["tcp_info"].iloc[200:]
         came_down = seen["ssthresh_segments"].diff().fillna(0) != 0

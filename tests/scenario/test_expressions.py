@@ -1,4 +1,4 @@
-"""Wants: what can be written, what it means, and what is said of what cannot."""
+"""Expressions: what can be written, what it means, and the errors for what cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loss that depends on the losses before: every n-th packet, and bursts; in scenario files and on the engines."""
+"""Loss that depends on previous losses: every n-th packet, and bursts; in scenario files and on the engines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CUSTOM: dict[str, Any] = {
 
 
 def patterns(**tables: Any) -> dict[str, Any]:
-    """The patterns of a compiled scenario's links, by name."""
+    """The loss patterns of a compiled scenario's links, by name."""
     links = Scenario(**tables).compile().to_dict()["links"]
     return {link["name"]: link["loss_pattern"] for link in links if link["loss_pattern"]}
 
@@ -174,7 +174,7 @@ def test_the_json_schema_takes_text_and_tables_and_refuses_others() -> None:
 
 
 def run(engine: str, loss: Any, **tables: Any) -> Run:
-    # BBR sends at the line rate whatever is lost, so that a few seconds have many packets.
+    # BBR sends at the line rate despite losses, so a few seconds have many packets.
     path = {"rate": "100 Mbit/s", "rtt": "10 ms", "queue": "200 packets", "loss": loss}
     return engines.get(engine).run(
         Scenario(**{"path": path, "traffic": "native", "duration": "10 s", "flows": [{"cc": "bbr"}], **tables})
@@ -187,7 +187,7 @@ def lost(found: Run, link: str = "loss>delay") -> int:
 
 
 def entered(found: Run) -> int:
-    """Packets that left the bottleneck, and met the loss."""
+    """Packets that left the bottleneck and reached the loss."""
     return int(found.tables["queues"]["sent_packets"].sum())
 
 

@@ -1,4 +1,4 @@
-"""Policers: in scenario files, on the simulator, in the testbed's plan, and beside the kernel."""
+"""Policers: in scenario files, on the simulator, in the testbed's plan, and against the kernel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_no_more_passes_than_its_rate_and_nothing_waits() -> None:
     assert run.tables["links"]["policed"].sum() > 50
     assert run.tables["links"]["lost"].sum() == 0
     assert run.tables["queues"]["drops"].sum() == 0
-    # Delayed acknowledgements of small windows aside, the round trip is the path's.
+    # Except for delayed acknowledgements of small windows, the round trip is the path's.
     assert run.tables["tcp_info"].query("t_s > 2")["srtt_s"].median() < 0.045
     assert run.tables["queues"]["delay_mean_s"].max() < 0.001
 
@@ -125,7 +125,7 @@ def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, kernel: Any) -
     goodput = [one["intervals"]["goodput_bps"].mean() for one in (ours, theirs)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.03)
     policed = [int(one["links"]["policed"].sum()) for one in (ours, theirs)]
-    # BBR draws phases of its own, and drops with them.
+    # BBR draws its own phases, and its drops follow them.
     assert policed[0] == pytest.approx(policed[1], rel=0.3 if cc == "bbr" else 0.1)
 
 

@@ -52,7 +52,7 @@ def cake_of(*values: Any) -> compiled.Discipline:
 
 
 def example(kind: str) -> dict[str, Any]:
-    """With all that it needs."""
+    """With all fields that it needs."""
     needed = {"red": {"limit": "100 ms"}, "pfifo": {"limit": "2 bdp"}, "tbf": TBF}
     return {"kind": kind, **needed.get(kind, {})}
 
@@ -114,7 +114,7 @@ def test_what_red_does_not_say_follows_from_its_limit() -> None:
         return queues(path={"rate": "20 Mbit/s", "queue": {"kind": "red", **given}})["router>loss"]
 
     assert red(limit="240 kB") == red_of(20_000, 60_000, 4, 20_000_000, False)
-    # A time is of the transmitter's rate.
+    # A time, at the transmitter's rate.
     assert red(limit="96 ms", max="24 ms", adaptive=True) == red_of(20_000, 60_000, 4, 20_000_000, True)
     # Floyd and Jacobson: a burst of 50 packets below a threshold of five needs a weight below 0.0042; tc takes 1/512.
     assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).get("weight_log") == 9
@@ -126,7 +126,7 @@ def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() 
 
     slow = cake(bandwidth="10 Mbit/s", rtt="metro", isolation="flows")
     assert slow == cake_of(10_000_000, 10_000_000, 500_000, "flows", 4 << 20)
-    # Four times what comes in a round trip.
+    # Four times what arrives in a round trip.
     assert cake(bandwidth="100 Mbit/s").get("memory_bytes") == 5_000_000
     assert cake(bandwidth="100 Mbit/s", rtt="10 s").get("memory_bytes") == 10240 * 1514
     assert cake(rtt="interplanetary", memlimit="1 MiB") == cake_of(None, 10**12, 5 * 10**10, "triple-isolate", 1 << 20)
@@ -216,7 +216,7 @@ def test_a_table_from_the_command_line_sets_a_queue_whole_or_one_field_of_it() -
 def test_show_names_the_kind_its_parameters_and_its_limit() -> None:
     shown = describe(Scenario(path={"queue": CODEL}))
     assert "queue of codel target 4 ms interval 100 ms, limit 1000 packets" in shown
-    # What is off or left to the card's frame is not told.
+    # Fields that are off, or that follow from the card's frame, are not passed.
     shown = describe(Scenario(path={"queue": {"kind": "fq_codel"}}))
     assert "queue of fq_codel target 5 ms interval 100 ms flows 1024 ecn, limit 10240 packets" in shown
     shown = describe(Scenario(path={"queue": {"kind": "red", "limit": "100 kB", "adaptive": True}}))
@@ -262,7 +262,7 @@ def test_who_asks_gets_delays_of_tail_drop_and_the_same_run() -> None:
 
 
 def options_of(queue: dict[str, Any], place: Place | None = None) -> tuple[str, bytes]:
-    """What is below the token bucket of a path."""
+    """The queue below the token bucket of a path."""
     made = build(Scenario(path={"queue": queue}).compile(), place or Place(), "st-1-0-1-").ports
     bucket = next(one for one in made.qdiscs if one.kind == "tbf")
     (child,) = [one for one in made.qdiscs if one.parent == bucket.handle | 1 and one.device == bucket.device]
@@ -286,7 +286,7 @@ def test_on_a_kernel_the_queue_is_below_a_token_bucket() -> None:
     kind, options = options_of(CODEL)
     # TCA_CODEL_TARGET, LIMIT, INTERVAL, ECN (linux/pkt_sched.h), in microseconds.
     assert (kind, numbers(options)) == ("codel", {1: 4000, 2: 1000, 3: 100_000, 4: 0})
-    # TCA_FQ_CODEL_…: the same in another order, FLOWS, QUANTUM, and memory without end.
+    # TCA_FQ_CODEL_…: the same in another order, FLOWS, QUANTUM, and unlimited memory.
     kind, options = options_of({"kind": "fq_codel", "quantum": "300 bytes"})
     told = {1: 5000, 2: 10240, 3: 100_000, 4: 1, 5: 1024, 6: 300, 9: 2**31 - 1}
     assert (kind, numbers(options)) == ("fq_codel", told)
@@ -387,7 +387,7 @@ def test_the_limit_of_a_token_bucket_is_what_waits_for_its_latency_and_a_burst()
 
     assert limit(latency="50 ms") == 50_000 + 20_000
     assert limit(limit="30 kB") == 30_000
-    # The peak's bucket lets less wait.
+    # The peak's bucket leaves less room.
     assert limit(latency="50 ms", peakrate="10 Mbit/s", minburst="2 kB") == 62_500 + 2_000
     assert limit(latency="50 ms", peakrate="80 Mbit/s") == 70_000
 
@@ -443,5 +443,5 @@ def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -
         assert overlimits["sim"] == pytest.approx(overlimits["kernel"], rel=0.02)
     assert goodput == pytest.approx(real_goodput, rel=0.05)
     assert delay == pytest.approx(real_delay, rel=0.3, abs=0.001)
-    # Where chance drops, one run's first seconds decide over a few dozen.
+    # With random drops, the first seconds of one run can decide a few dozen.
     assert drops == pytest.approx(real_drops, rel=0.35, abs=25 if kind in ("red", "pie", "fq_pie") else 8)

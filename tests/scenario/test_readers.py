@@ -1,4 +1,4 @@
-"""Sources that ask for what they get: `requests`, `pages` and `video`, from the file to the tables of `sim`."""
+"""Sources that request their data: `requests`, `pages` and `video`, from the file to the tables of `sim`."""
 
 from __future__ import annotations
 

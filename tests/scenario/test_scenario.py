@@ -262,7 +262,7 @@ def test_the_dictionary_of_a_scenario_makes_the_same_scenario(tables: dict[str, 
     try:
         scenario = Scenario.from_dict(tables)
     except InputError as error:
-        # The one thing that these tables can have wrong: a bdp of absurdly many packets.
+        # The only possible error in these tables: a bdp of absurdly many packets.
         assert (error.code, error.field) == ("out-of-range", "path.queue")
         return
     again = Scenario.from_dict(json.loads(json.dumps(scenario.to_dict())))
@@ -272,7 +272,7 @@ def test_the_dictionary_of_a_scenario_makes_the_same_scenario(tables: dict[str, 
 
 
 SCHEMA = Scenario.json_schema()
-# Checked once: jsonschema.validate checks the schema itself each time, which takes most of it.
+# Checked once, because jsonschema.validate checks the schema itself each time, which takes most of the time.
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
@@ -318,7 +318,7 @@ def test_each_example_of_the_reference_page_is_a_scenario(tmp_path: Path) -> Non
 def test_each_field_of_the_reference_page_has_an_example_that_fits() -> None:
     import reference
 
-    # Errors about other fields or about files: the value itself was read.
+    # Errors about other fields or about files: the value itself was accepted.
     about_others = ("conflict", "missing-field", "file-not-found")
     checked = 0
     for title, name, _ in reference.TABLES:

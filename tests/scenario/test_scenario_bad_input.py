@@ -1,4 +1,4 @@
-"""What is wrong with a scenario file is one error with code, file, field and fix; and nothing else is raised."""
+"""Each mistake in a scenario file is one error with code, file, field and fix; nothing else is raised."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ BAD = [
         "path.loss.gilbert_elliott.h",
         "bad",
     ),
-    # Unknown names, with the nearest.
+    # Unknown names, with the nearest known one.
     ("[[flows]]\ncc = 'cubik'", "unknown-name", "flows.0.cc", '"cubic"'),
     ("[[flows]]\ncc = 'bbr2'", "unknown-name", "flows.0.cc", '"bbr"'),
     ("topology = 'dumbel'", "unknown-name", "topology", '"dumbbell"'),
@@ -84,7 +84,7 @@ BAD = [
     ("[[flows]]\nname = 'a.b'", "bad-name", "flows.0.name", "letters"),
     ("[[flows]]\nname = '12'", "bad-name", "flows.0.name", "letter"),
     ("[[flows]]\nname = 'x'\n[[flows]]\nname = 'x'", "duplicate-name", "flows.0.name", '"x-2"'),
-    # Things that exclude each other, or would be ignored.
+    # Fields that exclude each other, or would be ignored.
     ("[chain]\nloss = '1%'", "conflict", "chain", "topology"),
     ("topology = 'chain'\n[path]\nloss = '1%'", "conflict", "path", "topology"),
     ("[[links]]\nfrom = 'a'\nto = 'b'", "conflict", "links", "custom"),
@@ -117,7 +117,7 @@ BAD = [
     ("[path.loss]\nmean = '90%'\nburst = '5 packets'", "out-of-range", "path.loss", '"83.3333333%" or less'),
     ("[path.loss]\nmean = '60%'\nburst = '1 packet'", "out-of-range", "path.loss", '"50%" or less'),
     ("[path.loss]\nmean = '1e-6%'\nburst = '5 packets'", "out-of-range", "path.loss", "or more"),
-    # Other kinds of values.
+    # Values of other types.
     ("seed = '1'", "wrong-type", "seed", "without quotes"),
     ("seed = true", "wrong-type", "seed", "without quotes"),
     ("seed = 1.0", "wrong-type", "seed", "without"),

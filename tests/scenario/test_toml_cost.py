@@ -1,4 +1,4 @@
-"""What a TOML file may cost: in proportion to its size, whatever it holds."""
+"""The cost of reading a TOML file: in proportion to its size, whatever it holds."""
 
 from __future__ import annotations
 

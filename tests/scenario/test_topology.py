@@ -1,4 +1,6 @@
-"""Ready topologies: hosts, cards, loss and base RTT are where the design says; custom networks with their routes."""
+"""Ready topologies: hosts, cards, loss and base RTT are where the design places them; custom networks with their
+routes.
+"""
 
 from __future__ import annotations
 

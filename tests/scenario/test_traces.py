@@ -1,4 +1,4 @@
-"""Traces of links: read strictly, repeated as Mahimahi repeats them, the same on every engine."""
+"""Traces of links: read strictly, repeated as by Mahimahi, the same on every engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantities: what is read, what is refused, and that printing and reading are inverse."""
+"""Quantities: what is accepted, what is refused, and that printing and reading are inverse."""
 
 from fractions import Fraction
 

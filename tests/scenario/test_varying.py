@@ -289,7 +289,7 @@ def test_on_linux_a_varying_rate_is_a_line_and_the_rest_netem_s() -> None:
 
 
 def qdiscs(given: Compiled) -> dict[str, list[str]]:
-    """Kinds by device of what is below a line, or before it."""
+    """Kinds of the queues below a line, or before it, by device."""
     plan = build(given, Place(), "st-")
     near = {valve.device for line in plan.ports.lines if (valve := line.valve)}
     return {device: [one.kind for one in plan.ports.qdiscs if one.device == device] for device in near}

@@ -1,4 +1,4 @@
-"""Find with several unknowns: the frontier of made-up noisy surfaces, what may be asked, and what is answered."""
+"""Find with several unknowns: the frontier of synthetic noisy surfaces, valid questions, and answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRONTIERS: dict[str, Any] = {
     "kink": lambda queue: min(1, queue) ** 1.2,
     "wavy": lambda queue: math.exp(0.5 * math.sin(6 * math.log(queue / 0.1) / math.log(40))),
 }
-"""By the queue, what the loss must be, as a multiple."""
+"""For a queue, the loss on the frontier, as a multiple."""
 
 
 def root(times: float) -> float:
@@ -60,7 +60,7 @@ def bent(times: float) -> float:
 )
 @pytest.mark.usefixtures("patience")
 def test_the_intervals_hold_the_truth(frontier: str, margin: Any, noise: str, runs: int) -> None:
-    """Of 6 frontiers by no more than so many runs on average: 95 in 100 less what chance takes, by rows."""
+    """Of 6 frontiers with at most this many runs on average, 95% less statistical error hold, by rows."""
     held, asked, errors = [], 0, []
     for number in range(6):
         rng = random.Random(number)
@@ -176,7 +176,9 @@ WANT = "goodput >= 80% of chain.rate"
 
 
 def loss(rate: float) -> float:
-    """In percent, at which the made-up engine, of 905 - 7200 times the loss, has so much of a rate in Mbit/s."""
+    """The loss in percent at which the synthetic engine, 905 - 7200 times the loss, has this share of a rate in
+    Mbit/s.
+    """
     return (905 - 0.8 * rate) / 72
 
 
@@ -197,7 +199,7 @@ def test_a_question_with_two_unknowns() -> None:
 
 
 def test_the_least_of_a_cost_along_the_frontier() -> None:
-    """4 (1 - loss in tenths) + the rate in 100 Mbit/s, on the frontier a straight line: least at the smallest rate."""
+    """4 (1 - loss in tenths) + the rate in 100 Mbit/s, a straight line on the frontier: least at the smallest rate."""
     found: Any = find(CHAIN, vary=VARY, want=WANT, engine=Fake(), minimize="chain.rate / 100 Mbit/s - chain.loss / 1%")
     least = found.minimum
     assert least.values[0] == 600

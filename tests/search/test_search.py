@@ -1,4 +1,4 @@
-"""Find: the search by a made-up noisy margin, what may be asked, what is answered, and how it ends."""
+"""Find: the search with a synthetic noisy margin, valid questions, answers, and how it ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def searched(margin: Any, *, noise: float = 0.0, seed: int = 1, unknown: Unknown
 
 
 def poisson(mean: float, rng: random.Random) -> int:
-    """How many packets of very many are lost."""
+    """The number of packets lost out of very many."""
     if mean > 200:
         return max(0, round(rng.gauss(mean, math.sqrt(mean))))
     count, left = 0, rng.expovariate(1)
@@ -70,7 +70,7 @@ MARGINS: dict[str, Any] = {
     "knee": lambda value: min(0.955, 0.9 / math.sqrt(value)) - 0.9,
     "jump": lambda value: 0.05 if value < 1 else -0.1,
 }
-"""By how often the loss is the one that is looked for."""
+"""By the ratio of the loss to the crossing."""
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ MARGINS: dict[str, Any] = {
     ],
 )
 def test_the_interval_holds_the_truth(shape: str, noise: Any, size: float, runs: int) -> None:
-    """Of 100 searches by no more than so many runs each, for a loss that is known, 95 less what chance takes."""
+    """Of 100 searches with at most this many runs each, for a known loss, 95 less statistical error succeed."""
     margin, held, enough, asked, errors = MARGINS[shape], 0, 0, 0, []
     for number in range(100):
         rng = random.Random(number)
@@ -109,8 +109,9 @@ def test_the_interval_holds_the_truth(shape: str, noise: Any, size: float, runs:
 
 
 def test_few_losses_a_run_are_steadied_by_their_number() -> None:
-    """Two losses a run at the crossing, each of which costs the same share, and noise of another kind: a skewed margin.
-    Without their number it would take some 770 runs."""
+    """Two losses per run at the crossing, each costing the same share, and noise of another kind: a skewed margin.
+    Without counting losses it would take about 770 runs.
+    """
     share = -math.log(1 - math.log(0.955 / 0.9) / 2)
     held, asked = 0, 0
     for number in range(60):
@@ -140,7 +141,7 @@ def test_luck_is_of_the_packets_that_come_to_a_loss_and_0_on_average() -> None:
     assert {len(one) for one in lucks} == {PARTS}
     sums = [math.fsum(one) for one in lucks]
     spread = math.sqrt(math.fsum(one**2 for one in sums) / len(sums))
-    # Some 12 losses a run: their standard deviation is the root of that.
+    # About 12 losses per run: their standard deviation is the root of that.
     assert 2.2 < spread < 4.8
     assert abs(math.fsum(sums)) / len(sums) < 3 * spread / math.sqrt(len(sums))
 
@@ -195,7 +196,7 @@ def test_what_holds_again_is_not_monotone_and_the_first_change_is_the_answer() -
 def test_between_one_flow_and_the_next_there_is_nothing() -> None:
     flows = Unknown.parse("flows.0.count=1..64")
     _, found = searched(lambda count: 6.5 - count, unknown=flows)
-    # Six hold and seven do not: six is the last that holds, whatever is between.
+    # Six holds and seven does not: six is the last that holds, whatever is between.
     assert (found.value, found.low, found.high) == (6, 6, 6)
     _, found = searched(lambda count: count - 6.5, unknown=flows)
     assert (found.value, found.low, found.high) == (7, 7, 7)
@@ -204,7 +205,7 @@ def test_between_one_flow_and_the_next_there_is_nothing() -> None:
 @pytest.mark.parametrize("text", ["path.rtt=1ms..500ms", "path.loss=0.0001%..5%", "flows.0.count=1..640"])
 @pytest.mark.parametrize("noise", [0.0, 0.002])
 def test_each_end_of_the_interval_is_as_near_to_the_answer_as_was_asked_for(text: str, noise: float) -> None:
-    """Also where the crossing is just beside one of the two clear places."""
+    """Even if the crossing is next to one of the two clear values."""
     unknown = Unknown.parse(text)
     low, high = unknown.place(unknown.low), unknown.place(unknown.high)
     for number in range(40):
@@ -223,7 +224,7 @@ def test_each_end_of_the_interval_is_as_near_to_the_answer_as_was_asked_for(text
 
 @pytest.mark.parametrize(("holds_low", "told"), [(True, (12, 12, 13)), (False, (13, 13, 14))])
 def test_an_interval_of_whole_numbers_ends_with_one_that_may_be_the_answer(holds_low: bool, told: Any) -> None:
-    """Between 12 and 14, which are told from each other, 12 or 13 is the last that holds, or 13 or 14 the first."""
+    """12 and 14 can be distinguished. Between them, 12 or 13 is the last that holds, or 13 or 14 the first."""
     flows = Unknown.parse("flows.0.count=1..64")
     assert flows.ends(12.4, 12.0, 14.0, holds_low) == told
     packets = Unknown.parse("path.queue=10 packets..5000 packets")
@@ -274,7 +275,7 @@ VARY = "chain.loss=0.1%..10%"
 
 
 def test_a_question_of_a_scenario() -> None:
-    """The made-up engine gives 905 - 7200 times the loss."""
+    """The synthetic engine gives 905 - 7200 times the loss."""
     found: Any = find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Fake(), within="2%")
     assert found.verdict == "found"
     assert found.interval[0] <= 100 * 105 / 7200 <= found.interval[1]
@@ -328,7 +329,7 @@ def test_another_engine_is_asked_at_the_answer() -> None:
 
 
 class Lossier(Fixed):
-    """As if twice as much were lost."""
+    """As if twice as many packets were lost."""
 
     def run(self, scenario: Any, **options: Any) -> Any:
         return super().run(
@@ -337,7 +338,7 @@ class Lossier(Fixed):
 
 
 class Whole(Fixed):
-    """Loses as many hundredths as there are flows."""
+    """Its loss in percent is the number of flows."""
 
     def run(self, scenario: Any, **options: Any) -> Any:
         return super().run(scenario.set({"flows.0.count": 1, "chain.loss": f"{scenario.flows[0].count}%"}), **options)

@@ -1,4 +1,4 @@
-"""Find: ranges that begin at 0 are answered as well as others, and an interval that is too wide says so."""
+"""Find: ranges from 0 are answered as well as others, and an interval that is too wide is reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parse(text: str, scale: str | None = None) -> Unknown:
     ],
 )
 def test_the_smallest_value_is_that_of_the_scenario(text: str, low: float, least: float, scale: str) -> None:
-    """Where the field cannot be 0 the range begins at it."""
+    """If the field cannot be 0, the range begins at its minimum."""
     found = parse(text)
     assert found.scale == scale
     assert [found.low, found.least] == pytest.approx([low, least], rel=0.03)
@@ -64,7 +64,7 @@ def test_a_place_and_its_value_are_one(text: str) -> None:
     assert places == sorted(places)
     for place in places:
         assert unknown.place(unknown.value(place)) == pytest.approx(place, rel=1e-3, abs=1e-3)
-        # How far is as far in values.
+        # Converts the relative distance to values.
         further = unknown.ends(place + unknown.reach(place, 0.1), 0, 0, True)[0]
         value = unknown.ends(place, 0, 0, True)[0]
         assert further - value == pytest.approx(0.1 * max(value, unknown.least))
@@ -96,7 +96,7 @@ def test_the_scale_says_where_it_turns() -> None:
 def test_the_interval_holds_the_truth_and_is_as_short_as_from_above_0(
     text: str, least: float, noise: float, runs: int
 ) -> None:
-    """Of 60 searches for a crossing anywhere, evenly by factors, 95% less what chance takes."""
+    """Of 60 searches for a crossing anywhere, evenly by factors, 95% less statistical error succeed."""
     unknown = parse(text)
     held, asked = 0, 0
     for number in range(60):
@@ -170,7 +170,7 @@ def office(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("patience")
 def test_an_interval_that_is_too_wide_is_said_everywhere(office: Path, tmp_path: Path, capsys: Any) -> None:
-    """The text, the page, JSON and the exit status say it, why, and what to do."""
+    """The text, the page, JSON and the exit status report it, the reason, and what to do."""
     asked = ["find", str(office), "--vary", "path.loss=0%..5%", "--want", "goodput >= 90% of path.rate"]
     asked += ["--within", "1%", "--runs", "60"]
     assert status_of([*asked, "--out", str(tmp_path / "out")]) == 4
@@ -196,7 +196,7 @@ def test_an_interval_as_short_as_was_asked_for_says_nothing(office: Path, capsys
 
 @pytest.mark.usefixtures("patience")
 def test_what_is_followed_literally_makes_it_enough(office: Path, capsys: Any) -> None:
-    """The advised --within is kept by the same runs."""
+    """The same runs satisfy the advised --within."""
     asked = ["find", str(office), "--vary", "path.loss=0%..5%", "--want", "goodput >= 80% of path.rate", "--runs", "90"]
     assert status_of([*asked, "--within", "3%"]) == 4
     told = " ".join(capsys.readouterr().out.split())
@@ -205,7 +205,7 @@ def test_what_is_followed_literally_makes_it_enough(office: Path, capsys: Any) -
 
 
 def test_an_answer_below_what_is_told_from_0_is_said() -> None:
-    """The made-up engine loses 72 Mbit/s a percent: 0.03 Mbit/s is half of one packet of 83,000."""
+    """The synthetic engine loses 72 Mbit/s per percent: 0.03 Mbit/s is half of one packet of 83,000."""
     small = Scenario(topology="chain", duration="1 s", name="small")
     asked: dict[str, Any] = {"vary": "chain.loss=0%..10%", "engine": Fixed()}
     first: Any = find(small, want="goodput >= 800 Mbit/s", **asked)

@@ -1,4 +1,4 @@
-"""Intervals over seeds: skewness, what is possible, outliers, and seeds that change nothing."""
+"""Intervals over seeds: skewness, possible values, outliers, and seeds that change nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_bounds_are_possible_and_hold_the_mean() -> None:
     assert free.high > 191.3
     assert cut.high == 191.3
     assert cut.low >= 0
-    # A mean above the ceiling, of data that waited for a hole to be filled, stays inside.
+    # A mean above the ceiling, from data that waited for a hole to be filled, stays inside.
     assert of_runs(seeds, most=100.0).high == pytest.approx(free.mean)
 
 

@@ -1,5 +1,6 @@
-"""Measures beside throughput: latency under load, responsiveness, the bottleneck's queue, completion times, time to
-converge, harm."""
+"""Measures besides goodput: latency under load, responsiveness, the bottleneck's queue, completion times, time to
+converge, harm.
+"""
 
 import itertools
 import math
@@ -90,7 +91,7 @@ def interval(p50, p95, p99, packets, **more):
 
 
 def of_packets(*intervals):
-    """What a run tells of packets that left with these delays."""
+    """The tables of a run whose packets left with these delays."""
     rows = [interval(*np.quantile(one, (0.5, 0.95, 0.99)), len(one), delay_mean_s=np.mean(one)) for one in intervals]
     return [Queueing("a>b", pd.DataFrame(rows))]
 
@@ -191,7 +192,7 @@ def test_a_percentile_that_the_samples_are_too_few_for_is_none():
 
 
 def shared(rates, *, interval="1 s", **flow):
-    """Two flows, the second from 2 s on, with so many bit/s in each interval."""
+    """Two flows, the second from 2 s on, with these rates in bit/s in each interval."""
     flows = [{"name": "a"}, {"name": "b", "start": "2 s", **flow}]
     scenario = {"topology": "path", "interval": interval, "duration": "60 s", "flows": flows}
     step = Scenario.from_dict(scenario).interval.seconds

@@ -1,4 +1,4 @@
-"""The statistics are those of the published tables, and the intervals respect that seconds resemble each other."""
+"""The statistics match published tables, and the intervals allow for correlation between seconds."""
 
 import math
 
@@ -166,7 +166,7 @@ def test_seeds_that_all_gave_the_same_are_one_sample_and_have_no_interval(series
 
 
 def test_slow_start_counts_in_the_mean_of_a_run_and_not_in_its_spread():
-    # As office.toml without loss: 3 s of slow start, then the same every second.
+    # Like office.toml without loss: 3 s of slow start, then the same every second.
     series = [20.0, 150.0, 270.0, *[286.9] * 57]
     found = of_runs([series])
     assert found.mean == pytest.approx(np.mean(series))
@@ -182,7 +182,7 @@ def test_the_interval_within_a_run_covers_the_mean_as_often_as_batch_means_do():
         series = 5 + np.convolve(rng.normal(size=63), [0.4, 0.3, 0.2, 0.1], "valid")
         found = of_runs([series])
         covered += found.low <= 5 <= found.high
-    assert covered >= 267  # 89%: short batches still resemble each other a little
+    assert covered >= 267  # 89%: short batches are still slightly correlated
 
 
 def test_a_beginning_that_changes_the_mean_is_told_with_its_length_and_both_means():

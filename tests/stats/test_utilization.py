@@ -1,4 +1,4 @@
-"""Utilization and the ceiling: how much of a rate headers take, and how much of it is in use on the wire."""
+"""Utilization and the ceiling: the share of a rate that headers take, and the share in use on the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study tells of applications: answers, pages, videos, datagrams and calls."""
+"""A study's measures of applications: answers, pages, videos, datagrams and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Datasets: a study's rows under an address, in an object store on loopback or a directory; they grow, and go on."""
+"""Datasets: a study's rows under an address, in an object store on loopback or a directory; they grow, and can be
+resumed.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def test_it_goes_on_by_what_is_there_and_counts_each_point_once(bucket: str, mar
     before = len(list(marks.iterdir()))
     kept = run(url, engine=Fake(str(marks))).read()
     assert len(kept) == 8
-    # Of those that ran before, the one that failed ran again.
+    # Of the earlier points, only the failed one ran again.
     assert len(list(marks.iterdir())) - before == 8 - 4
     run(url, engine=Fake(str(marks)))
     assert len(list(marks.iterdir())) - before == 8 - 4

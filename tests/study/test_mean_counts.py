@@ -1,4 +1,4 @@
-"""A row of several seeds says what one run has: counts are means per run, in every column of every table."""
+"""A row of several seeds has the scale of one run: counts are means per run, in every column of every table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCENARIO = {
 
 
 class Alike:
-    """Every seed gives what seed 1 does: what is said of three runs must be what is said of one."""
+    """Every seed gives what seed 1 does, so three runs must have the numbers of one."""
 
     name = "alike"
 
@@ -67,7 +67,8 @@ def test_three_runs_that_are_alike_say_in_every_column_what_one_says(result: Stu
             if column in TOTALS or column.startswith("ci_"):
                 continue
             if isinstance(single, str) or not math.isnan(single):
-                # A sum would be three times as much. Deviations divide by n - 1, and quantiles fall between samples.
+                # A sum would be three times as large. Deviations divide by n - 1, and quantiles interpolate between
+                # samples.
                 apart = 1e-9 if column in COUNTS or "mean" in column else 0.2
                 same = single == every if isinstance(single, str) else every == pytest.approx(single, rel=apart)
                 assert same, (column, single, every)

@@ -1,4 +1,4 @@
-"""Records of measures: what figures, goals, expectations and the documentation know of a column."""
+"""Records of measures: what figures, goals, expectations and the documentation use of a column."""
 
 from __future__ import annotations
 

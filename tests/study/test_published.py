@@ -1,4 +1,4 @@
-"""Published figures: what is shipped is as printed, misprints are never compared with, and bad files are refused."""
+"""Published figures: bundled as printed, misprints excluded from comparisons, and invalid files refused."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Where every seed gives the same: how much the result depends on when flows start."""
+"""When every seed gives the same: how much the result depends on when flows start."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_two_flows_that_seeds_do_not_change_are_run_with_other_starts_once_a_see
     assert moved is not None
     own = two.shares[two.shares["seed"] == "all"].set_index("flow")["mean_mbps"]
     assert moved.means["a"][0] == pytest.approx(own["a"])
-    # It hangs on the start: this is what the sentence is for.
+    # The result depends on the start, which the sentence must say.
     assert max(moved.means["a"]) > 1.05 * min(moved.means["a"])
 
 

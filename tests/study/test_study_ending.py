@@ -1,4 +1,4 @@
-"""A study that is stopped after its last point: the same command writes the report, and computes nothing again."""
+"""A study stopped after its last point: the same command writes the report, and computes nothing again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sawtooth.study import StudyResult
 
 pytestmark = pytest.mark.usefixtures("patience")
 
-# As the command line, but it waits where it would draw the report.
+# Like the command line, but it waits before drawing the report.
 WAITING = """
 import importlib, sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results of studies: the published columns, loaded as they were made, and nothing damaged believed."""
+"""Results of studies: the published columns, loaded as they were written, and nothing damaged accepted."""
 
 import json
 import shutil
@@ -21,13 +21,13 @@ COLUMNS = (
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
-    """A finished study, which tests read and none changes."""
+    """A finished study, shared read-only by tests."""
     return quick(out=tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture
 def copied(result: StudyResult, tmp_path: Path) -> Path:
-    """The directory of a finished study, to be damaged."""
+    """The directory of a finished study, to damage."""
     return Path(shutil.copytree(result.directory, tmp_path / result.directory.name))
 
 

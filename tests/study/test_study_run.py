@@ -1,4 +1,6 @@
-"""Running studies: all is checked first, nothing overwritten, nothing half-written believed, and a failure resumes."""
+"""Running studies: all is checked first, nothing overwritten, nothing half-written accepted, and a failure can be
+resumed.
+"""
 
 import errno
 from concurrent.futures import ThreadPoolExecutor
@@ -120,7 +122,7 @@ def test_half_written_points_are_not_taken_for_results(tmp_path, marks):
     left = points / ".5-cubic-chain-2pct-seed2.123.part"
     left.mkdir()
     (left / "run.json").write_text("{")
-    # A directory without a description, as no version of ours leaves it, is no result either.
+    # A directory without a description, which no version of ours leaves, is not a result either.
     done = points / "0-cubic-chain-0pct-seed1"
     (done / "run.json").unlink()
     for table in done.iterdir():

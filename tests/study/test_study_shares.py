@@ -96,7 +96,7 @@ def test_no_axis_can_take_the_name_of_a_column_of_any_table(tmp_path):
 
 
 def test_harm_is_what_a_flow_loses_against_the_point_where_it_is_alone(tmp_path):
-    """The fake engine gives the n-th flow n times what one has that is alone."""
+    """The fake engine gives the n-th flow n times what a single flow has."""
     cubic, reno = {"name": "cubic", "cc": "cubic"}, {"name": "reno", "cc": "reno"}
     given = study(
         scenario={"topology": "chain", "duration": "20 s"},

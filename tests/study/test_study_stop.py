@@ -1,4 +1,4 @@
-"""Stopping studies: by Ctrl-C, a signal or a kill; what is finished is kept, and no process is left."""
+"""Stopping studies by Ctrl-C, a signal or a kill: finished points are kept, and no process remains."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_what_another_worker_saves_while_the_pool_breaks_is_counted(tmp_path):
 
 
 def script(tmp_path, engine, out, *, given=None, around="contextlib.nullcontext()"):
-    """A program of its own, as the command line is, that runs the study in two workers; it has no guard."""
+    """A separate program, like the command line, that runs the study in two workers; it has no guard."""
     path = tmp_path / "program.py"
     path.write_text(
         textwrap.dedent(
@@ -101,7 +101,7 @@ def wait_for_points(out, count):
 
 
 def stopped(program, out, *, by, after):
-    """What the program says when all its processes get a signal after so many points; none of them is left then."""
+    """The program's output if all its processes get a signal after this many points; then none of them is left."""
     try:
         wait_for_points(out, after)
         os.killpg(program.pid, by)

@@ -1,4 +1,4 @@
-"""A page load in headless Chromium: what it measures, and what it says when it can't."""
+"""A page load in headless Chromium: what it measures, and what it reports when it cannot."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_pages_own_measures(chromium: str, address: str) -> None:
     assert times == sorted(times)
     assert told["first_contentful_paint_s"] > 0
     assert told["largest_contentful_paint_s"] >= told["first_contentful_paint_s"]
-    # A script that is not there did not load.
+    # A missing script did not load.
     assert (told["resources"], told["failed"]) == (2, 1)
     assert told["bytes"] >= len(PAGE)
 
@@ -91,5 +91,5 @@ def test_in_virtual_time(kernel: object, chromium: str, tmp_path: Path) -> None:
     done = execute(scenario, [server, client])
     told = json.loads(done.programs[-1].stdout)
     assert told["resources"] == 2
-    # A handshake and a request for the page, and again one round trip at least for what it loads.
+    # A handshake and a request for the page, and at least one more round trip for what it loads.
     assert 0.08 <= round(told["ttfb_s"], 3) < 0.12 < told["load_s"] < 1

@@ -1,6 +1,5 @@
-"""Well-known servers and clients, unmodified, on the real kernel: the scenarios of studies/programs.
-
-How often each gives the same is counted by tools/programs.py, because that takes longer.
+"""Well-known servers and clients, unmodified, on the real kernel: the scenarios of studies/programs. tools/programs.py
+counts how often each gives the same, because that takes longer.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tools import programs
 
 FILES = programs.files()
 LARGER = {"caddy", "hls", "pgbench", "postgresql-replication", "quic-aioquic", "quic-go", "redis"}
-"""Tested where their programs are. Those of all others are installed for the tests (tools/laboratory)."""
+"""Tested only if their programs are installed. All others are installed for the tests (tools/laboratory)."""
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "programs.md"
 
 

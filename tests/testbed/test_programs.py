@@ -1,4 +1,4 @@
-"""Programs on a scenario's hosts: what they see, when they run, what is kept of them; on the real kernel."""
+"""Programs on a scenario's hosts: what they see, when they run, what is kept from them; on the real kernel."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def test_datagrams_are_counted_by_host(kernel: object) -> None:
 
 
 def test_a_host_has_its_address_on_its_devices_too(kernel: object) -> None:
-    # dnsmasq answers over TCP only where the device that a packet came by has an address.
+    # dnsmasq answers over TCP only if the device that received a packet has an address.
     found = re.findall(r"^\d+: (\S+) +inet (10\.\S+)", told(on_client("ip -4 -o address")), re.MULTILINE)
     devices = [device for device, _ in found]
     assert "lo" in devices

@@ -1,6 +1,5 @@
-"""Programs that are root of a guest and mean harm: to the host's files, secrets, processes, network, disk and memory.
-
-What is tried does no harm where it succeeds: only this test's own files, port and process are aimed at.
+"""Hostile programs with root in a guest: against the host's files, secrets, processes, network, disk and memory. If an
+attempt succeeds it does no harm: it targets only this test's own files, port and process.
 """
 
 from __future__ import annotations
@@ -157,7 +156,7 @@ def on_client(command: str | list[str], *, output: Output | None = None, **more:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """What everybody may write, and a secret below that only its owner may read."""
+    """A directory writable by everybody, and in it a secret that only its owner may read."""
     directory = Path(tempfile.mkdtemp(prefix="sawtooth-public-", dir="/var/tmp"))
     directory.chmod(0o777)
     for name in ("up", "work"):
@@ -230,7 +229,7 @@ def test_what_is_laid_in_the_place_of_output_is_not_read(kernel: object, tmp_pat
     secret.chmod(0o600)
     told: list[list[Any]] = [[0, b""] for _ in IN_PLACE]
     laid = [f"N={n}; rm -f $S/program-$N.*; {what}; " for n, what in enumerate(IN_PLACE.values())]
-    # Time enough for some looks.
+    # Enough time for several checks.
     busy = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); /bin/true; done"
     command = f"{SHARE} SECRET={secret}; {''.join(laid)} {busy}"
     programs = [program("client", "true") for _ in list(IN_PLACE)[1:]]

@@ -1,4 +1,4 @@
-"""The testbed's plan: what a scenario becomes on Linux, decided without privileges."""
+"""The testbed's plan: what a scenario becomes on Linux, determined without privileges."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def test_before_a_short_queue_each_packet_has_its_time_whatever_its_size() -> No
     wire, shaper, queue = stack(plan(path={"rate": "100 Mbit/s", "queue": "2 packets"}), "router")
     assert netem(wire.options)["rate"] == 12_500_000
     assert (shaper.kind, shaper.handle, queue.parent) == ("htb", RATE << 16, RATE << 16 | 1)
-    # What is of no class goes to 1; that one's rate, its ceiling, and 1 us of each ahead, in ticks of 64 ns.
+    # Unclassified traffic goes to class 1: that class's rate, its ceiling, and a burst of 1 us for each, in ticks of
+    # 64 ns.
     assert struct.unpack("=5I", shaper.options[4:]) == (3, 10, 1, 0, 0)
     parameters = struct.unpack("=BBHhHIBBHhHI5I", shaper.leaf[4:])
     assert (parameters[5], parameters[11], parameters[12:14]) == (12_500_000, 12_500_000, (15, 15))
@@ -152,7 +153,7 @@ def test_links_that_leave_by_one_card_are_vlan_sub_interfaces_of_it() -> None:
 
 def test_frames_with_more_than_one_tag_are_as_long_as_without() -> None:
     made = plan(topology="chain", chain={"queue": {"kind": "fq_codel"}})
-    # A tag beside the frame is not in its length. h1's card has one sub-interface above the wire, h2's two.
+    # A tag outside the frame does not count in its length. h1's card has one sub-interface above the wire, h2's two.
     assert {one.tags for one in stack(made, "h1")} == {0}
     assert {one.device: one.tags for one in stack(made, "h2") if one.parent == ROOT} == {"x1": 4, "x1q": 0}
     lossy = {"from": "a", "to": "c", "delay": "5 ms", "loss": "1%"}
@@ -166,7 +167,7 @@ def test_frames_with_more_than_one_tag_are_as_long_as_without() -> None:
 
 
 def test_a_root_that_counts_frames_shorter_is_told_so_by_a_size_table() -> None:
-    # struct tc_sizespec in the attribute TCA_STAB_BASE: only the overhead, and that of Ethernet.
+    # struct tc_sizespec in the attribute TCA_STAB_BASE: only the overhead of Ethernet.
     assert struct.unpack("=HHBBhi4I", qdisc.shorter(8)) == (28, 1, 0, 0, 0, -8, 1, 0, 0, 0)
 
 
@@ -288,7 +289,7 @@ def test_a_loss_that_a_kernel_cannot_do_is_refused_by_name() -> None:
     assert "bursts" in refusal(HOST_WITHOUT_NETEM, **chain).message
     ends: dict[str, Any] = {"topology": "custom", "hosts": {"a": {}, "b": {}}, "flows": [{"from": "a", "to": "b"}]}
     for way in ("forward", "backward"):
-        # Data, and acknowledgements, that start on the link itself.
+        # Data and acknowledgements that start on the link itself.
         found = refusal(**ends, links=[{"from": "a", "to": "b", way: {"loss": every}}])
         assert (found.field, "forwards" in (found.fix or "")) == ("loss", True)
     check(Scenario(**ends, links=[{"from": "a", "to": "b", "loss": bursts}]).compile(), "native", Place(), where="here")
@@ -393,7 +394,7 @@ def test_captures_are_taken_at_both_ends_or_at_the_hosts_asked_for() -> None:
 
 
 def captured_devices(host: str, **scenario: Any) -> list[str]:
-    """Those that tcpdump is told to look at on a host."""
+    """The devices that tcpdump captures on a host."""
     compiled, ports = Scenario(**scenario).compile(), plan(**scenario).ports
     devices = {one: 100 + index for index, one in enumerate(ports.devices())}
     names = {f"ifindex {index}": name for (_, name), index in devices.items()}

@@ -1,4 +1,4 @@
-"""Watch: sock_diag's bytes, changes between looks, what limits a connection, filters; and this host's own sockets."""
+"""Watch: sock_diag's bytes, changes between samples, what limits a connection, filters; and this host's own sockets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def message(
     queued: int = 0,
     extra: bytes = b"",
 ) -> bytes:
-    """A socket as the kernel tells it."""
+    """A socket as the kernel reports it."""
     about = np.zeros((), layout.SOCKET)
     about["family"], about["state"], about["cookie"] = family, 1, cookie
     about["sport"], about["dport"] = sport, dport
@@ -84,7 +84,7 @@ def look(*messages: bytes, at_s: float = 0.0) -> Look:
 
 
 def changed(first: Fields, second: Fields, *, between_s: float = 1.0, **about: Any) -> Changes:
-    """Of one connection, between two looks."""
+    """The change of one connection between two samples."""
     window = Window()
     window.add(look(message(first, **about)))
     return window.add(look(message(second, **about), at_s=between_s))
@@ -138,7 +138,7 @@ def test_both_ends_of_ipv6_are_written_in_brackets() -> None:
 
 
 def test_a_path_of_an_mptcp_connection_is_marked() -> None:
-    # Linux has more behind the name: tokens and numbers of the path.
+    # Linux appends more to the name: tokens and numbers of the path.
     within = attribute(layout.ULP, attribute(1, b"mptcp\0") + attribute(3, attribute(1, bytes([5, 0, 0, 0]))))
     (one,) = connections(Window().add(look(message(extra=within))), np.array([0]), {})
     assert one.mptcp
@@ -244,7 +244,7 @@ BBR = (1_250_000, 0, 20_000, 256, 512)
     ],
 )
 def test_what_limits_a_connection(expected: str, now: Fields, about: dict[str, Any]) -> None:
-    """Two looks at which it does the same."""
+    """Two samples of a connection that does the same in both."""
     counters = dict.fromkeys(("data_segs_out", "bytes_acked", "busy_time", "total_retrans"), 0)
     counters |= dict.fromkeys(("rwnd_limited", "sndbuf_limited"), 0)
     changes = changed(now | counters, now, **about)
@@ -258,7 +258,7 @@ def test_what_limits_a_connection(expected: str, now: Fields, about: dict[str, A
     [("path", "95% of the bottleneck's rate", 118_750), ("congestion window", "sometimes has a queue", 80_000)],
 )
 def test_behind_a_short_queue_the_path_limits_what_uses_its_rate(limit: str, said: str, acked: int) -> None:
-    """A queue at three of ten looks, whose packets leave at 1 Mbit/s; of that ``acked`` bytes a second."""
+    """A queue in three of ten samples, whose packets leave at 1 Mbit/s; ``acked`` bytes per second of that."""
     window = Window()
     for at in range(10):
         rtt = 60_000 if at % 4 == 1 else 20_000
@@ -369,7 +369,7 @@ def test_any_filter_is_understood_or_refused(text: str) -> None:
 
 @pytest.fixture
 def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Two ends of a connection over loopback; what comes to the second one is read."""
+    """Two ends of a connection over loopback; data that reaches the second is read."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         near = socket.create_connection(server.getsockname())
         far, _ = server.accept()
@@ -382,7 +382,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def acked(near: socket.socket) -> int:
-    """Bytes, by the socket itself."""
+    """Bytes, as counted by the socket itself."""
     place = layout.offset(layout.TCP_INFO, "bytes_acked")
     return int.from_bytes(near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 248)[place : place + 8], "little")
 
@@ -472,7 +472,7 @@ def test_json_is_a_line_a_look_with_the_fields_of_the_schema(pair: tuple[socket.
 def test_lines_keep_to_the_width(pair: tuple[socket.socket, socket.socket], width: str) -> None:
     asked = ["watch", "--once", "--interval", "0.1", "sport", str(pair[0].getsockname()[1])]
     told = CliRunner().invoke(sawtooth, asked, env={"COLUMNS": width}, catch_exceptions=False).output.splitlines()
-    # Others on this machine open and close connections, and the heading that counts them is folded.
+    # Other programs on this machine open and close connections, and the heading that counts them is wrapped.
     (headings,) = [at for at, line in enumerate(told) if line.startswith("peer")]
     assert headings <= 2
     assert all(len(line) <= int(width) for line in told)

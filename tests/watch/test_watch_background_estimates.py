@@ -1,4 +1,4 @@
-"""``watch --once --expect``: connections are told as they were looked at, whatever becomes of them meanwhile."""
+"""``watch --once --expect``: connections are reported as sampled, whatever happens to them meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.watch.test_watch import SENT, Fields, look, message
 
 
 class Ends:
-    """Stands in for the kernel: two connections that send, the first of which is gone after ``last`` looks."""
+    """Stands in for the kernel: two sending connections, the first of which disappears after ``last`` samples."""
 
     tells_ends = False
 
@@ -33,7 +33,7 @@ class Ends:
 
 
 class Answering(Expectations):
-    """An answer after three more questions, in which no process simulates."""
+    """An answer after three more requests, without a simulating process."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def looked(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
 def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> None:
     seen, told, expectations, looks = looked(last)
     assert (seen.matching, set(told)) == (2, {80, 443})
-    # As long as it was there, and no longer than an answer takes.
+    # As long as the connection existed, and no longer than an answer takes.
     assert told[443].window_s == min(last - 1, 5)
     assert told[443].segments is not None
     assert expectations.of(told[80]).test == "fitted"
@@ -79,7 +79,7 @@ def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> N
         assert expectations.of(told[443]).test == "fitted"
     else:
         assert "5 s of samples" in (expectations.of(told[443]).reason or "")
-    # Nothing is looked at any more while answers are made.
+    # No more samples are taken while answers are computed.
     assert looks == 6
 
 

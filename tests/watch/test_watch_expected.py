@@ -1,4 +1,4 @@
-"""What a watched connection would get: when there is a number, when there is a reason instead, and whose turn it is."""
+"""What a watched connection should get: when there is a number, when a reason instead, and the order of answers."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_the_window_becomes_an_observation() -> None:
 def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck_where_none_were_faster() -> None:
     path = left_open(observed(seen(standing_bps=8e6), fastest_bps=8.4e6))
     assert 7.6e6 < path.rate.low < path.rate.high < 10.5e6
-    # Twice as fast is no haste: the queue was not the bottleneck's.
+    # Twice as fast is no contradiction: the queue was not the bottleneck's.
     faster = left_open(observed(seen(standing_bps=8e6), fastest_bps=16e6))
     assert faster.rate.low == pytest.approx(16e6 * 1514 / 1448)
     assert faster.rate.high == pytest.approx(5 * faster.rate.low)
-    # BBR has told its own.
+    # BBR reports its own bandwidth.
     assert left_open(observed(seen(limit="path", bbr_bps=8.1e6), fastest_bps=16e6)).rate.high < 10.5e6
 
 
@@ -84,7 +84,7 @@ def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_told_where_it_d
     assert told.lossless is not None
     of = {one.cc: one for one in told.controls}
     assert list(of) == ["reno", "cubic", "bbr", "bbr3"]
-    # Losses hold them: they have both ends.
+    # Losses limit them, so they have both ends.
     for name in ("reno", "cubic"):
         assert of[name].high_bps is not None
         assert of[name].low_bps < (of[name].goodput_bps or 0) < of[name].high_bps

@@ -1,4 +1,6 @@
-"""Watch on a host as it is: as an ordinary user, MPTCP, more ends than the kernel tells, two looks at one moment."""
+"""Watch on an unmodified host: as an ordinary user, MPTCP, more ends than the kernel reports, two samples at one
+moment.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ def listening() -> Iterator[socket.socket]:
 
 
 def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
-    """A look, described, by a process that has become an ordinary user; or the error."""
-    # What is imported late may lie where only root reads.
+    """A sample, described, from a process that has become an ordinary user; or the error."""
+    # Late imports may be in a place where only root can read.
     watcher = Watcher(Played())
     watcher.look()
     watcher.look().first()
@@ -87,7 +89,7 @@ def test_the_paths_of_an_mptcp_connection_are_marked() -> None:
 
 
 class Ending(Played):
-    """Two ended, of which one had been seen; more than the kernel could tell."""
+    """Two connections ended, one of which had been seen; there are more than the kernel can report."""
 
     tells_ends = True
 
@@ -100,13 +102,13 @@ def test_short_connections_are_counted_and_those_that_were_not_told_are_said() -
     watcher = Watcher(Ending())
     assert watcher.look().short == 0
     seen = watcher.look()
-    # The tenth carried nothing.
+    # The tenth connection carried nothing.
     assert (seen.short, seen.short_bytes) == (1, SENT["bytes_acked"])
     assert any("the kernel could not report them all" in one for one in seen.unseen)
 
 
 class Standing(Played):
-    """A clock that stands still, as between two looks of a guest that was stopped."""
+    """A clock that does not move, as between two samples of a stopped guest."""
 
     def look(self) -> Look:
         found = super().look()

@@ -1,4 +1,4 @@
-"""What `watch` gives others: a Parquet file of all looks, and sums for Prometheus with bounded labels."""
+"""Output of `watch` for other programs: a Parquet file of all samples, and sums for Prometheus with bounded labels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
         Recorder(path)
     assert refused.value.code == "unwritable-output"
     path.rename(tmp_path / "other")
-    # Nor what takes the name meanwhile; then the parts stay.
+    # It does not overwrite a file that takes the name meanwhile; then the parts remain.
     recorder = Recorder(path)
     recorder.add(Watcher(Played()).look())
     path.write_text("another evening")
@@ -76,7 +76,7 @@ def test_looks_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path:
             on_disk.append(len(list(parts.looks())))
     assert on_disk == [1] * 10 + [11] * 10 + [21] * 3
     recorder.close()
-    # Of one file the parts are large.
+    # The parts of a single file are large.
     assert pq.ParquetFile(tmp_path / "looks.parquet").num_row_groups == 1
 
 
@@ -141,7 +141,7 @@ def test_a_port_that_the_system_chose_is_told(tmp_path: Path) -> None:
 
 
 def scraped(source: Played) -> str:
-    """What Prometheus reads after the second look."""
+    """What Prometheus reads after the second sample."""
     watcher = Watcher(source)
     watcher.look()
     with Metrics(0) as metrics:

@@ -1,4 +1,4 @@
-"""A recording shown again: the same looks in the same views, at any speed; what is no recording is refused."""
+"""Replaying a recording: the same samples in the same views, at any speed; anything but a recording is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOKS = 5
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Moment]]:
-    """A file, and what was seen."""
+    """A recording, and its samples."""
     path = tmp_path_factory.mktemp("recorded") / "looks.parquet"
     watcher = Watcher(Played())
     seen = [watcher.look() for _ in range(LOOKS)]
@@ -211,7 +211,7 @@ def test_a_player_keeps_the_time_of_the_recording_at_its_speed(recorded: tuple[P
 
     assert times(6) == [1.0, None, 2.0, None, 3.0, None]
     player.change(8.0)
-    # What is due in between is left out.
+    # Samples due in between are skipped.
     assert times(2) == [5.0, None]
     assert player.ended
 

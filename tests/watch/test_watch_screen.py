@@ -23,7 +23,7 @@ from tests.watch.test_watch import SENT, Fields, look, message
 
 
 class Played:
-    """Stands in for the kernel: two connections that send, one of them with losses."""
+    """Stands in for the kernel: two sending connections, one of them with losses."""
 
     tells_ends = False
 
@@ -40,7 +40,7 @@ class Played:
 
 
 def driven(steps: Callable[[Screen, Pilot[None]], Awaitable[None]], *, width: int = 120) -> Screen:
-    """The view, looked at by hand: its own clock stands still."""
+    """The view, refreshed by hand: its own clock does not move."""
     watcher = Watcher(Played())
     screen = Screen(watcher.look, interval_s=3600, sort="goodput", narrow=watcher.narrow, expectations=None)
 
@@ -173,7 +173,7 @@ def test_ctrl_c_on_a_terminal_ends_with_130_and_a_whole_recording(tmp_path: Path
         os.write(terminal, b"\x03")
         said = b""
         with contextlib.suppress(OSError):
-            # Ends where the other end is closed.
+            # Ends when the other end is closed.
             while more := os.read(terminal, 65536):
                 said += more
         assert b"error" not in said

@@ -1,4 +1,4 @@
-"""What if: one measurement in, the path behind it and the throughput of other congestion controls out."""
+"""What if: from one measurement to the path behind it and the goodput of other congestion controls."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ bbr:(bw:50Mbps,mrtt:40.1,pacing_gain:1,cwnd_gain:2) delivery_rate 49Mbps minrtt:
 
 
 def iperf3(mbps: list[float], *, retransmits: int = 10, target: float = 0, sender: bool = True) -> dict[str, object]:
-    """A report of one stream with these throughputs a second."""
+    """A report of one stream with these rates per second."""
     total = sum(mbps) * 1e6 / 8
     intervals = []
     for at, rate in enumerate(mbps):
@@ -168,8 +168,8 @@ def test_what_a_send_buffer_took_in_at_once_did_not_get_through_as_fast() -> Non
 
 @pytest.mark.parametrize("file", ["iperf3.json", "ss-cubic.txt", "ss-bbr.txt", "ss-one-line.txt"])
 def test_the_intervals_of_a_measured_path_hold_what_it_was(file: str) -> None:
-    # 20 Mbit/s of frames, 40 ms, 0.1% lost at random, a queue of 66 packets: iperf3 3.12 and ss of iproute2 6.1 over a
-    # path emulated between two network namespaces, Linux 6.18; iperf3 sent by CUBIC.
+    # 20 Mbit/s of frames, 40 ms, 0.1% random loss, a queue of 66 packets: iperf3 3.12 with CUBIC and ss of iproute2
+    # 6.1 over a path emulated between two network namespaces, Linux 6.18.
     seen = observe(MEASURED / file)
     assert seen.cc == ("bbr" if "bbr" in file else "cubic")
     found = estimate(seen)
@@ -398,12 +398,12 @@ LOOK: dict[str, float] = {
 
 
 def look(**given: float) -> Observed:
-    """5 Mbit/s for 10 s, as ss prints it; what is not given is as in ``LOOK``."""
+    """5 Mbit/s for 10 s, as ss prints it; other fields are as in ``LOOK``."""
     return from_ss(FAST.format(**LOOK | given))
 
 
 def steps(field: str, low: float, high: float) -> list[dict[str, float]]:
-    """One field in steps of 1%."""
+    """One field, varied in steps of 1%."""
     count = math.ceil(math.log(high / low) / math.log(1.01))
     return [{field: low * (high / low) ** (at / count)} for at in range(count + 1)]
 
@@ -422,10 +422,10 @@ def steps(field: str, low: float, high: float) -> list[dict[str, float]]:
     ],
 )
 def test_no_threshold_of_ss_flips_an_estimate(field: str, low: float, high: float) -> None:
-    # Around each other threshold, too: a queue that hardly stands, a bottleneck that is hardly the fastest.
+    # Around each other threshold, too: a queue that barely persists, a bottleneck that is barely the fastest.
     for others in ({}, {"rtt": 23.7}, {"delivery": 4.3e6}, {"share": 20.0}):
         asked = [LOOK | others | one for one in steps(field, low, high)]
-        # No smoothed round trip is below the least.
+        # No smoothed round trip is below the minimum.
         seen = [look(**one) for one in asked if one["least"] <= one["rtt"]]
         found = [estimate(one) for one in seen]
         for one, next_ in itertools.pairwise(found):
@@ -464,7 +464,7 @@ def test_a_delivery_rate_half_a_percent_apart_gives_the_same_answers() -> None:
 
 
 def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() -> None:
-    # No queue stands, and it may be five times as fast.
+    # There is no standing queue, and it may be five times as fast.
     seen = look(rtt=20.5, delivery=4e6, again=0)
     found = estimate(seen)
     test, answers = replay(seen, found, draws=6)

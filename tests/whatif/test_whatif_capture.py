@@ -1,4 +1,4 @@
-"""What if, end to end: a capture of the real kernel's CUBIC tells the path, and what CUBIC and BBR get there."""
+"""What if, end to end: from a capture of the real kernel's CUBIC to the path, and to what CUBIC and BBR get there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_command_tells_what_cubic_got_and_bbr_would(captures: Path) -> None:
     answers = {one["cc"]: one for one in told["answers"]}
     assert told["self_test"]["verdict"] in ("agrees", "roughly")
     assert answers["cubic"]["low_bps"] * 0.8 < told["observed"]["goodput_bps"] < answers["cubic"]["high_bps"] * 1.25
-    # 20 Mbit/s of frames are 19.1 of payload; BBR loses little of it to 0.2%.
+    # 20 Mbit/s of frames are 19.1 of payload; 0.2% loss costs BBR little of it.
     assert 17e6 < answers["bbr"]["goodput_bps"] < 19.1e6
 
 

@@ -1,4 +1,4 @@
-"""Fitting: paths whose replays look like what was observed, and the interval of what one transfer more gets."""
+"""Fitting: paths whose replays resemble the observation, and the interval for the next transfer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPEN = Estimate(
 
 
 def window(path: Drawn) -> Observed:
-    """What cubic did on a path, as a window tells it."""
+    """What cubic did on a path, as a window reports it."""
     asked = Observed("watch", "", duration_s=SECONDS, from_start=False, cc="cubic", segments=3000, retransmits=0)
     (got,) = Runs(asked, OPEN).of([path], "cubic")
     segments = round(got.goodput_bps * SECONDS / 8 / 1448)
@@ -56,7 +56,7 @@ def test_what_is_kept_is_near_the_path_that_was_observed_and_within_the_estimate
 
     assert len(fitted) == 12
     assert np.median([one.rate_bps for one in fitted]) == pytest.approx(TRUE.rate_bps, rel=0.1)
-    # An even spread over all that was left open has a deviation of the width over the root of twelve.
+    # A uniform distribution over everything left open has a deviation of the width over the root of twelve.
     assert spread("rate_bps") < 0.5 * math.log(9 / 4) / math.sqrt(12)
     assert spread("queue") < math.log(80 / 5) / math.sqrt(12)
     for name in ("rate", "rtt", "queue", "loss"):

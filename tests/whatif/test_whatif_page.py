@@ -1,4 +1,4 @@
-"""The page and the command line have one estimator: the same path from a capture, and that is the simulated one's."""
+"""The page and the command line share one estimator: the same path from a capture, equal to the simulated one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.lab.test_lab_language import ask
 
 
 def case(cc: str, rate: str, rtt: str, side: str, **more: Any) -> dict[str, Any]:
-    """A path with the queue of a bandwidth-delay product, where nothing else is given."""
+    """A path whose queue is one bandwidth-delay product, unless given."""
     path = {"rate": rate, "rtt": rtt} | {name: more.pop(name) for name in ("queue", "loss") if name in more}
     flow = {"cc": cc} | {name: more.pop(name) for name in ("bytes",) if name in more}
     return {"side": side, "given": {"duration": "12 s", "seed": 3, "path": path, "flows": [flow]} | more}
@@ -77,7 +77,7 @@ def test_each_quantity_is_within_its_interval_of_the_truth(captures: dict[str, P
         (found.queue, compiled.queue_packets),
         (found.loss, path.loss.probability),
     ):
-        # The interval has 90%; a loss of which some ten were seen is off by more now and then.
+        # It is a 90% interval; with only about ten losses, the estimate is sometimes further off.
         slack = 0.5 if quantity is found.loss else 0.05
         assert quantity.low * (1 - slack) <= value <= quantity.high * (1 + slack), (quantity, value)
 
@@ -98,7 +98,7 @@ def test_the_page_says_the_same_path_and_puts_it_into_its_fields(lab: Path, capt
             assert shown[quantity] == value.describe()
             assert quantity == "burst" or value.how in page["told"]["how"]
         assert shown["cannot_tell"] == list(found.cannot_tell)
-        # As the command line's scenario has it: what it answers is what the page answers.
+        # As in the command line's scenario: its answer is the page's answer.
         asked = scenario(seen, found, middle(found), "cubic")
         fields = page["told"]["path"]
         ours = Scenario(path=fields["path"])

@@ -1,4 +1,5 @@
-// The page of captures: what is in it is drawn at once, every segment as soon as it is unpacked. Its figures over time draw themselves.
+// The page of captures. Its summary is drawn at once, and every segment as soon as it is unpacked. Figures over time
+// draw themselves.
 
 import type * as Draw from "../draw/index";
 import { answered, LIMITS, timeSequence, told, type Segments } from "./sequence";
@@ -11,9 +12,9 @@ const TABLES = ["data", "acks", "sacks"] as const;
 type Tables<A> = Record<(typeof TABLES)[number], Table<A>>;
 type View = Tables<Packed> & { name: string; ends: string; end: number; limits: [number, number, number][]; first: Tables<number[]> };
 
-/** Seconds that may fill a graph, at least. */
+/** The shortest stretch that fills a graph, in seconds. */
 const SMALLEST = 1e-6;
-/** The group of all graphs of the page, as Python calls it. */
+/** The group of all graphs on the page, under the name that Python gives it. */
 const GROUP = "time";
 
 const at = (id: string): HTMLElement => document.getElementById(id)!;
@@ -21,7 +22,7 @@ const at = (id: string): HTMLElement => document.getElementById(id)!;
 function start(): void {
   const content = JSON.parse(at("content").textContent!) as { zoom: [number, number | null]; views: View[] };
   const { views } = content;
-  // A little more than the last segment's time, which is to be seen.
+  // A little more than the last segment's time, so that this segment is visible.
   const end = Math.max(...views.map((view) => view.end)) + SMALLEST;
   let segments = views.map(({ first }) => segmentsOf(first.data, first.acks, first.sacks, (given) => Float64Array.from(given)));
   const spans = views.map(({ limits }) =>

@@ -1,5 +1,6 @@
-// The time-sequence graph, after Ostermann's tcptrace, as a figure: each segment a bar from its first to its last byte, the line of
-// acknowledgements below, the edge of the receiver's window above. Colours and words are Python's, which writes look.json.
+// The time-sequence graph, after Ostermann's tcptrace, as a figure. Each segment is a bar from its first to its last
+// byte. Below runs the line of acknowledgements, above it the edge of the receiver's window. Colours and words come
+// from look.json, which Python writes.
 
 import type { Figure, Panel, Series, Span } from "../draw/form";
 import look from "./look.json";
@@ -18,13 +19,13 @@ export const LIMITS: Record<number, { name: string; colour: string; fact: string
 const MARKS: Record<number, { name: string; colour: string; symbol: string }> = look.marks;
 const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]] as const;
 
-/** What to divide by so that `largest` is easy to read, and the unit then. */
+/** The divisor that makes `largest` easy to read, and the unit that goes with it. */
 export function scale(largest: number, unit: string): [number, string] {
   const [factor, prefix] = PREFIXES.find(([factor]) => largest >= factor && !(unit === "B" && factor < 1)) ?? [1, ""];
   return [factor, prefix + unit];
 }
 
-/** A number with its unit, to so many digits. */
+/** A number with its unit, to `digits` digits. */
 export function quantity(value: number, unit: string, digits = 3): string {
   const [factor, scaled] = scale(value, unit);
   const number = value / factor;
@@ -35,7 +36,7 @@ export function whole(number: number): string {
   return number.toLocaleString("en-US");
 }
 
-/** A panel for each connection, on the same axes. */
+/** One panel per connection, all on the same axes. */
 export function timeSequence(name: string, shown: readonly { name: string; segments: Segments; spans: readonly Span[] }[], endS: number, group: string): Figure {
   return {
     name,
@@ -83,12 +84,12 @@ function series({ data, acks, sacks }: Segments): Series[] {
     line("acknowledged", look.ack, acks.ack),
     { ...line("receive window ends", look.window, acks.edge), loose: true },
     bars(data, kinds.get(0) ?? new Uint32Array(0), "data", look.data),
-    // Retransmissions over what came in another order.
+    // Draws retransmissions above segments out of order.
     ...marks.reverse(),
   ];
 }
 
-/** The picture from … to in words. */
+/** Describes the graph between `from` and `to` in words. */
 export function told({ data, acks }: Segments, from: number, to: number): string {
   const [first, last] = [lowest(data.t, from), lowest(data.t, to, true)];
   const counts = new Map<number, number>();
@@ -103,14 +104,14 @@ export function told({ data, acks }: Segments, from: number, to: number): string
   return [`${Number(from.toFixed(6))} to ${Number(to.toFixed(6))} s: ${whole(last - first)} captured segments with data`, rate, ...others].join(", ");
 }
 
-/** Acknowledgements only rise; a window ends above its acknowledgement. */
+/** Acknowledgements only rise, and a window ends above its acknowledgement. */
 export function answered(t: Numbers, ack: Numbers, window: Numbers): Segments["acks"] {
   let most = 0;
   const edge = ack.map((one, at) => one + window[at]!);
   return { t, ack: ack.map((one) => (most = Math.max(most, one))), edge };
 }
 
-/** The rows of each value. */
+/** The rows that have each value. */
 function rows(column: Numbers): Map<number, Uint32Array> {
   const counts = new Map<number, number>();
   for (const value of column) counts.set(value, (counts.get(value) ?? 0) + 1);
@@ -130,7 +131,7 @@ function taken(column: Numbers, at: Uint32Array): Numbers {
   return found;
 }
 
-/** The first row that is not below `value`, or with `above` the first above it. */
+/** The first row at or above `value`; with `above`, the first row above it. */
 function lowest(t: Numbers, value: number, above = false): number {
   let [low, high] = [0, t.length];
   while (low < high) {

@@ -1,4 +1,4 @@
-// Columns of numbers as src/sawtooth/capture/packed.py packs them.
+// Unpacks the columns of numbers that src/sawtooth/capture/packed.py packs.
 
 export interface Packed {
   length: number;
@@ -6,7 +6,7 @@ export interface Packed {
   data: string;
 }
 
-/** With `seconds`, of ns in seconds; -1 is unknown. */
+/** With `seconds`, converts ns to seconds; -1 means unknown. */
 export async function unpacked({ length, planes, data }: Packed, seconds: boolean): Promise<Float64Array> {
   const packed = await fetch(`data:application/octet-stream;base64,${data}`);
   const stream = packed.body!.pipeThrough(new DecompressionStream("deflate"));

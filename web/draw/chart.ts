@@ -1,5 +1,5 @@
 /** Chart: a figure on a page, with its panels, legend, and buttons that save it. */
-import { onTurn } from "./colours";
+import { onThemeChange } from "./colours";
 import type { Figure } from "./form";
 import { group } from "./group";
 import { Legend } from "./legend";
@@ -8,7 +8,7 @@ import { KINDS, save } from "./saving";
 import { ends, Extent, measure, type Ends } from "./scales";
 
 const HEIGHT = 300;
-/** Of panels in several rows. */
+/** Height of panels in several rows. */
 const LOWER = 230;
 
 export class Chart implements Owner {
@@ -24,7 +24,10 @@ export class Chart implements Owner {
   private given: Figure;
   private readonly ended: () => void;
 
-  /** Draws `figure` as the last child of `host`, as wide as that is. `removed` is called when it is taken off the page. */
+  /**
+   * Draws `figure` as the last child of `host`, at its full width. Calls `removed` when the figure is removed from the
+   * page.
+   */
   constructor(readonly host: HTMLElement, public figure: Figure, private readonly removed = () => {}) {
     this.given = figure;
     const root = element(host, "div", "chart");
@@ -47,7 +50,7 @@ export class Chart implements Owner {
     this.live.setAttribute("aria-live", "polite");
     this.entries = new Legend(this.legend, this.hiddenNames, () => this.fresh());
     this.build();
-    this.ended = onTurn(() => {
+    this.ended = onThemeChange(() => {
       this.entries.again(this.figure);
       this.fresh();
     });
@@ -66,14 +69,14 @@ export class Chart implements Owner {
     });
   }
 
-  /** As it was asked for, but for the scale that was switched. */
+  /** The figure as given, except for a scale that the reader switched. */
   private switched(figure: Figure): Figure {
     if (!this.logarithmic) return figure;
     const panels = figure.panels.map((one) => (one.y.switch ? { ...one, y: { ...one.y, scale: "log" as const } } : one));
     return { ...figure, panels };
   }
 
-  /** Other data. What is zoomed into and what is hidden stays so; drawn with the next frame, once. */
+  /** Replaces the data. Zoom and hidden series stay. Drawn once, with the next frame. */
   set(given: Figure): void {
     const before = this.figure;
     this.given = given;
@@ -83,7 +86,7 @@ export class Chart implements Owner {
       figure.panels.length === before.panels.length &&
       figure.panels.every((one, at) => one.x.scale === before.panels[at]!.x.scale && one.y.scale === before.panels[at]!.y.scale);
     if (!same) {
-      for (const one of this.panels) one.leave();
+      for (const one of this.panels) one.destroy();
       this.build();
       return;
     }
@@ -92,10 +95,10 @@ export class Chart implements Owner {
     this.fresh();
   }
 
-  /** Takes it off the page, and what it listened to with it. */
+  /** Removes the chart from the page, with its event listeners. */
   remove(): void {
     this.ended();
-    for (const one of this.panels) one.leave();
+    for (const one of this.panels) one.destroy();
     this.panels = [];
     this.removed();
     this.host.querySelector(":scope > .chart")?.remove();
@@ -143,7 +146,7 @@ export class Chart implements Owner {
     return this.widest;
   }
 
-  tell(words: string): void {
+  announce(words: string): void {
     this.live.textContent = words;
   }
 
@@ -158,7 +161,7 @@ export class Chart implements Owner {
       this.panels.push(new Panel(this.grid, form, this, own, figure.sentence));
     }
     this.entries.set(figure);
-    // The first ones did not know of the others.
+    // The first panels did not know the width of the later ones.
     if (figure.alike) for (const one of this.panels) one.show(shared.range);
   }
 
@@ -172,7 +175,7 @@ export class Chart implements Owner {
   }
 }
 
-/** Bars and boxes have half their room beside the first and the last x. */
+/** Bars and boxes need half their width beside the first and the last x. */
 function widened([low, high]: Ends, boxed: boolean, panels: readonly Panel[]): Ends {
   if (!boxed) return [low, high];
   let closest = Infinity;

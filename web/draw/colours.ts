@@ -1,4 +1,4 @@
-/** Colours: those of the palette, as they are on a light and on a dark page. `palette.json` is made of Python's. */
+/** Colours of the palette on light and dark pages. Python's palette generates `palette.json`. */
 import palette from "./palette.json";
 
 const [LIGHT, DARK] = [palette.light, palette.dark] as Readonly<Record<string, string>>[];
@@ -8,20 +8,20 @@ export function isDark(): boolean {
   return query?.matches ?? false;
 }
 
-/** Calls back when the page turns dark or light, until what it returns is called. */
-export function onTurn(call: () => void): () => void {
+/** Calls back when the page turns dark or light. Call the returned function to stop. */
+export function onThemeChange(call: () => void): () => void {
   query?.addEventListener("change", call);
   return () => query?.removeEventListener("change", call);
 }
 
-/** "#rrggbb" as it is drawn now. */
+/** The colour "#rrggbb" adapted to the current theme. */
 export function tint(colour: string): string {
   return (isDark() ? DARK : LIGHT)![colour.toLowerCase()] ?? colour;
 }
 
 export type Role = keyof typeof palette.roles;
 
-/** Ink, grid and the like, as they are now. */
+/** Ink, grid and other roles in the current theme. */
 export function role(name: Role): string {
   return tint(palette.roles[name]);
 }

@@ -1,4 +1,4 @@
-/** Columns: a series with its numbers ready to be drawn, searched and measured. */
+/** Columns: a series with its numbers ready to draw, search and measure. */
 import { numbers, type Series } from "./form";
 
 export interface Drawable {
@@ -9,7 +9,7 @@ export interface Drawable {
   high: Float64Array | null;
   lower: Float64Array | null;
   upper: Float64Array | null;
-  /** x never falls, so that it can be searched. */
+  /** x never decreases, so it can be searched. */
   sorted: boolean;
 }
 
@@ -33,7 +33,7 @@ function rises(x: Float64Array): boolean {
   return true;
 }
 
-/** The first place whose x is not below `value`, in a sorted column. */
+/** The first index in a sorted column whose x is at or above `value`. */
 export function lowest(x: Float64Array, value: number): number {
   let low = 0;
   let high = x.length;
@@ -45,7 +45,7 @@ export function lowest(x: Float64Array, value: number): number {
   return low;
 }
 
-/** Places [from, to) that are to be drawn between two x, with a neighbour on both sides. */
+/** Indexes [from, to) to draw between two x, with one neighbor on both sides. */
 export function between(series: Drawable, from: number, to: number): [number, number] {
   if (!series.sorted) return [0, series.x.length];
   return [Math.max(0, lowest(series.x, from) - 1), Math.min(series.x.length, lowest(series.x, to) + 2)];

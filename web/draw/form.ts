@@ -1,9 +1,10 @@
-/** Form: the figure as JSON. Python writes it (`sawtooth.figures.web_figure`), or a page makes it of what it computes.
+/**
+ * Form: a figure as JSON. Python writes it (`sawtooth.figures.web_figure`), or a page makes it from its own results.
  *
- * Numbers are in columns. A value that is not known is null in JSON and NaN in a Float64Array: a gap.
+ * Numbers are in columns. An unknown value is null in JSON and NaN in a Float64Array, and appears as a gap.
  */
 
-/** Numbers that lie evenly: from, from + step, … */
+/** Evenly spaced numbers: from, from + step, … */
 export interface Even {
   from: number;
   step: number;
@@ -13,41 +14,43 @@ export interface Even {
 export type Column = readonly (number | null)[] | Float64Array | Even;
 
 export interface Axis {
-  /** What it is, without its unit: "throughput". */
+  /** The quantity without its unit: "throughput". */
   label: string;
-  /** "Mbit/s"; "" where there is none. */
+  /** "Mbit/s"; "" if it has no unit. */
   unit: string;
   /** A category's values are 0, 1, … and have `names`. */
   scale: "linear" | "log" | "asinh" | "category";
-  /** An asinh scale is linear up to about here, and logarithmic above. */
+  /** An asinh scale is linear up to about this value, and logarithmic above. */
   bend?: number;
   names?: readonly string[];
-  /** Where labels stand, if not anywhere. */
+  /** Positions of labels, if they are fixed. */
   ticks?: readonly number[];
-  /** A linear scale that begins at zero. */
+  /** Begins a linear scale at zero. */
   zero?: boolean;
-  /** Ends, where they do not follow from what is drawn. */
+  /** Fixed ends, if they do not follow from the data. */
   low?: number;
   high?: number;
-  /** A y that a button makes logarithmic, and linear again. */
+  /** A y axis that a button switches between linear and logarithmic. */
   switch?: boolean;
 }
 
 export type Symbol = "none" | "circle" | "square" | "diamond" | "up" | "down" | "plus" | "cross" | "tick";
 
 export interface Series {
-  /** One entry of the legend for all series of a figure with this name. */
+  /** All series of a figure with this name share one legend entry. */
   name: string;
-  /** What it is called where it is pointed at, and in CSV, where others have its name. */
+  /** The name in readouts and CSV, if other series have the same `name`. */
   called?: string;
-  /** "#rrggbb"; one of the palette has a counterpart for dark pages. */
+  /** "#rrggbb"; colours of the palette have a counterpart for dark pages. */
   colour: string;
-  /** bars and boxes stand side by side in the `slot` of so many `slots` at x. A box: y is its median, `lower` and
-   *  `upper` its edges, `low` and `high` the ends of its whiskers. */
+  /**
+   * Bars and boxes are side by side at x: this is the one in `slot` of `slots`. For a box, y is the median, `lower` and
+   * `upper` are its edges, `low` and `high` the ends of its whiskers.
+   */
   kind: "line" | "steps" | "points" | "bars" | "boxes";
   x: Column;
   y: Column;
-  /** Ends of each point's interval: bars, or a band. */
+  /** Ends of each point's interval, drawn as bars or as a band. */
   low?: Column;
   high?: Column;
   band?: boolean;
@@ -60,15 +63,18 @@ export interface Series {
   width?: number;
   slot?: number;
   slots?: number;
-  /** Not in the legend. */
+  /** Omits the series from the legend. */
   quiet?: boolean;
-  /** It may lie above what the axis shows, which follows from the others. */
+  /** The series may exceed the axis, whose range follows from the other series. */
   loose?: boolean;
-  /** What is read out of a point in place of its y; of a page's own figures, for JSON has none. */
+  /**
+   * The readout of a point in place of its y. Only figures that a page makes itself have this, because JSON has no
+   * functions.
+   */
   said?: (at: number) => string;
 }
 
-/** A stretch of x that is shaded. Its name is an entry of the legend. */
+/** A shaded stretch of x. Its name is an entry of the legend. */
 export interface Span {
   from: number;
   to: number;
@@ -76,13 +82,13 @@ export interface Span {
   colour: string;
 }
 
-/** A line across the panel, with a word at its end. */
+/** A line across the panel, with a label at its end. */
 export interface Mark {
   along: "x" | "y";
   at: number;
   words: string;
   colour?: string;
-  /** Across x: the word stands at the foot, where curves begin high. */
+  /** For a vertical line: puts the label at the bottom, because curves begin high. */
   low?: boolean;
 }
 
@@ -93,30 +99,30 @@ export interface Panel {
   series: readonly Series[];
   spans?: readonly Span[];
   marks?: readonly Mark[];
-  /** A drag over some height zooms y, too; Shift and a drag move x; the wheel zooms x, once the panel has the focus. */
+  /** Dragging over some height zooms y, too. Shift and drag pans x. The wheel zooms x once the panel has the focus. */
   explored?: boolean;
 }
 
 export interface Figure {
-  /** What its files are called. */
+  /** The base name of its files. */
   name: string;
   title: string;
-  /** What is to be seen, for those who do not see it. */
+  /** What the figure shows, for readers who cannot see it. */
   sentence: string;
   panels: readonly Panel[];
-  /** Panels in a row where there is room. */
+  /** Puts panels in a row where the width allows. */
   across?: number;
-  /** Panels have the same scales. */
+  /** All panels use the same scales. */
   alike?: boolean;
-  /** Figures of a group show the same stretch of x, and the same x under the pointer. */
+  /** Figures of a group show the same stretch of x, and share the pointer's x. */
   group?: string;
-  /** Of a panel, in CSS pixels. */
+  /** Height of a panel in CSS pixels. */
   height?: number;
-  /** What it is drawn from, where that is more than what is drawn: for its CSV. */
+  /** The table for the CSV file, if it has more than what is drawn. */
   table?: Readonly<Record<string, readonly (number | string | null)[]>>;
 }
 
-/** A column as numbers; a Float64Array is taken as it is. */
+/** A column as numbers; a Float64Array is returned as it is. */
 export function numbers(column: Column): Float64Array {
   if (column instanceof Float64Array) return column;
   if ("step" in column) {

@@ -1,10 +1,12 @@
-/** Groups: panels that show the same stretch of x, and the same x under the pointer. */
+/** Groups: panels that show the same stretch of x, and share the pointer's x. */
 import type { Ends } from "./scales";
 
 export interface Member {
-  /** Shows this stretch of x, or all. */
+  /** Shows this stretch of x, or everything. */
   show(range: Ends | null): void;
-  /** Has a line at this x, or none. Without `quiet` the line is at the nearest data, and a readout says them. */
+  /**
+   * Draws a line at this x, or none. Unless `quiet`, the line snaps to the nearest data and a readout shows the values.
+   */
   point(x: number | null, quiet: boolean): void;
 }
 
@@ -32,7 +34,7 @@ export class Group {
 
 const named = new Map<string, Group>();
 
-/** The group of that name on this page; without a name one of its own. */
+/** The page's group of that name; without a name, a new group. */
 export function group(name?: string): Group {
   if (name === undefined) return new Group();
   const found = named.get(name) ?? new Group();

@@ -1,4 +1,4 @@
-/** Legend: what is drawn, in its own colours and symbols; a button each, that hides it and shows it again. */
+/** Legend: one button per series, in the series' colour and symbol, that hides or shows it. */
 import { tint } from "./colours";
 import type { Figure, Series, Span } from "./form";
 import { element } from "./panel";
@@ -39,7 +39,7 @@ export class Legend {
     for (const one of found) this.button(one);
   }
 
-  /** Colours have changed. */
+  /** Redraws the samples when the colours have changed. */
   again(figure: Figure): void {
     this.made = "";
     this.set(figure);
@@ -71,7 +71,7 @@ function svg(parent: Element, tag: string, attributes: Record<string, string | n
   return made;
 }
 
-/** A picture of how an entry is drawn. */
+/** A sample of how an entry is drawn. */
 export function sample(entry: Entry): Element {
   const picture = document.createElementNS(NAMESPACE, "svg");
   for (const [name, value] of Object.entries({ width: WIDTH, height: HEIGHT, "aria-hidden": "true" })) picture.setAttribute(name, String(value));
@@ -102,7 +102,7 @@ export function sample(entry: Entry): Element {
   return picture;
 }
 
-/** A pen that writes SVG's path. */
+/** A pen that writes an SVG path. */
 export class PathText implements Pen {
   text = "";
 

@@ -1,4 +1,4 @@
-/** Nearest: which points of a panel's series are meant by a place of the pointer. */
+/** Nearest: finds the points of a panel's series that the pointer refers to. */
 import { between, lowest, type Drawable } from "./columns";
 import { beside, type Ground } from "./strokes";
 
@@ -10,10 +10,13 @@ export interface Hit {
   y: number;
 }
 
-/** So far away, in CSS pixels, a point is still meant. */
+/** The largest distance from the pointer, in CSS pixels, at which a point is still selected. */
 const REACH = 26;
 
-/** `x` and `y` in canvas pixels; without `y`, what stands at x. Of lines and bars the place at x, of points the nearest. */
+/**
+ * `x` and `y` are in canvas pixels; without `y`, selects what is at x. Lines and bars are selected by x, points by
+ * distance.
+ */
 export function nearest(ground: Ground, series: readonly Drawable[], x: number, y: number | null): Hit[] {
   const found: Hit[] = [];
   let closest: [number, Hit] | null = null;
@@ -29,10 +32,10 @@ export function nearest(ground: Ground, series: readonly Drawable[], x: number, 
       continue;
     }
     const near = around(ground, one, x, y, reach);
-    // What is drawn last lies above the others.
+    // What is drawn last covers the others.
     if (near !== null && (closest === null || near[0] <= closest[0])) closest = near;
   }
-  // A point that stands where a line is pointed at, and one that the pointer is right upon.
+  // Prefers a point at the place of the line, or directly under the pointer.
   if (closest !== null && (found.length === 0 || closest[0] < reach / 2)) found.push(closest[1]);
   return found;
 }
@@ -41,7 +44,7 @@ function hitAt(ground: Ground, series: Drawable, at: number): Hit {
   return { series, at, x: ground.x(series.x[at]!) + beside(ground, series), y: ground.y(series.y[at]!) };
 }
 
-/** The place of a line at x: the nearest one, where the line reaches. */
+/** The index in a line nearest to x, if the line reaches x. */
 function along(ground: Ground, series: Drawable, x: number): Hit | null {
   let best = -1;
   let least = Infinity;
@@ -63,7 +66,7 @@ function along(ground: Ground, series: Drawable, x: number): Hit | null {
   return within || least < REACH * ground.ratio ? hitAt(ground, series, best) : null;
 }
 
-/** The x at a share of the panel's width. */
+/** The x at this fraction of the panel's width. */
 function inverse(ground: Ground, share: number): number {
   const middle = ground.x(Math.sqrt(Math.max(0, ground.from * ground.to)));
   const linear = ground.from <= 0 || Math.abs((middle - ground.left) / ground.width - 0.5) > 1e-3;
@@ -79,7 +82,7 @@ function around(ground: Ground, series: Drawable, x: number, y: number, reach: n
   for (let at = from; at < to; at++) {
     const right = Math.abs(ground.x(series.x[at]!) - x);
     if (right > least) continue;
-    // A vertical line is as near as its nearest place.
+    // The distance to a vertical line is that to its nearest end or point.
     const lies = series.of.symbol === "none" && low !== null && high !== null;
     const down = lies ? Math.max(0, ground.y(high[at]!) - y, y - ground.y(low[at]!)) : ground.y(series.y[at]!) - y;
     const away = Math.hypot(right, down);

@@ -1,4 +1,4 @@
-/** Panel: axes, scales, pointer and zoom by uPlot, with the figure's series in it. */
+/** Panel: one uPlot chart with axes, scales, pointer, zoom and the figure's series. */
 import uPlot from "uplot";
 import { role, tint } from "./colours";
 import { drawable, type Drawable } from "./columns";
@@ -10,25 +10,25 @@ import * as strokes from "./strokes";
 import type { Ground } from "./strokes";
 
 const FONT = "system-ui, sans-serif";
-/** Below this many CSS pixels of width labels are smaller and further apart. */
+/** Below this width in CSS pixels, labels are smaller and further apart. */
 const NARROW = 480;
-/** A drag that is higher than so many CSS pixels, and as wide, zooms y, too. */
+/** A drag at least this many CSS pixels high and wide zooms y, too. */
 const BOX = 24;
-/** Rows of a readout. */
+/** The most rows in a readout. */
 const MOST = 10;
-/** Of uPlot, which is not told of series: it has two ends. */
+/** uPlot does not get the series, only two ends of x. */
 const DATA: uPlot.AlignedData = [[0, 1], [null, null]];
 
-/** What a panel asks its chart for. */
+/** What a panel needs from its chart. */
 export interface Owner {
   readonly height: number;
   hidden(name: string): boolean;
-  /** Of what is shown, for this stretch of x. */
+  /** The range of the visible series over this stretch of x. */
   ends(panel: Panel, range: Ends | null): { x: Ends; y: Ends };
-  /** How many CSS pixels labels of y have beside a panel that needs so many: panels' axes stand below each other. */
+  /** The width in CSS pixels for y labels. Panels below each other have the same width, so that their axes align. */
   room(size: number): number;
-  /** A readout in words, for those who do not see it. */
-  tell(words: string): void;
+  /** A readout as text, for screen readers. */
+  announce(words: string): void;
 }
 
 export class Panel implements Member {
@@ -39,10 +39,10 @@ export class Panel implements Member {
   private width = 600;
   private x: Ends = [0, 1];
   private y: Ends = [0, 1];
-  /** The y that a drag has chosen, at the x that it has chosen with it. */
+  /** The y range chosen by a drag, with the x range chosen at the same time. */
   private chosen: { y: Ends; at: Ends } | null = null;
-  private hits: Hit[] = [];
-  /** The x that the last step led to. */
+  private selected: Hit[] = [];
+  /** The x that the last key press selected. */
   private stepped: number | null = null;
   private readonly readout: HTMLElement;
   private readonly line: HTMLElement;
@@ -75,20 +75,20 @@ export class Panel implements Member {
     this.show(group.range);
   }
 
-  leave(): void {
+  destroy(): void {
     this.group.leave(this);
     this.size.disconnect();
     this.plot.destroy();
     this.root.remove();
   }
 
-  /** Draws it once more, as it is, onto another canvas. */
-  onto(canvas: CanvasRenderingContext2D): void {
+  /** Draws the current view onto another canvas. */
+  drawTo(canvas: CanvasRenderingContext2D): void {
     const usual = HTMLCanvasElement.prototype.getContext;
     HTMLCanvasElement.prototype.getContext = (() => canvas) as unknown as typeof usual;
     try {
       const other = new uPlot(this.options(), DATA);
-      // Now, not with the next task.
+      // Draws at once, not with the next task.
       other.batch(() => {});
       other.destroy();
     } finally {
@@ -96,7 +96,7 @@ export class Panel implements Member {
     }
   }
 
-  /** Other data, in the same place. */
+  /** Replaces the data and keeps the view. */
   set(form: Form): void {
     this.form = form;
     this.series = form.series.map(drawable);
@@ -108,7 +108,7 @@ export class Panel implements Member {
     this.rescale();
   }
 
-  /** As it is, with other colours, other data or other series hidden. */
+  /** Redraws the same view after a change of colours, data or hidden series. */
   rescale(): void {
     this.plot.batch(() => {
       this.plot.setScale("x", { min: this.x[0], max: this.x[1] });
@@ -201,7 +201,7 @@ export class Panel implements Member {
     return Math.max(0, ...(this.form.x.names ?? []).map((name) => this.widthOf(name)));
   }
 
-  /** Names that do not stand beside each other lean. */
+  /** Names that do not fit side by side are slanted. */
   private leaning(): boolean {
     const names = this.form.x.names?.length ?? 0;
     return names > 1 && this.longest() + 8 > (this.width * 0.88) / names;
@@ -252,7 +252,7 @@ export class Panel implements Member {
     canvas.restore();
   }
 
-  /** A stretch was dragged over. */
+  /** The reader dragged over a stretch. */
   private select(plot: uPlot): void {
     const { left, width, top, height } = plot.select;
     if (width < 4) return;
@@ -307,7 +307,7 @@ export class Panel implements Member {
     body.addEventListener("wheel", wheel, { passive: false });
     const begin = (event: MouseEvent): void => {
       if (!event.shiftKey || event.button !== 0) return;
-      // Not to uPlot, which would choose a stretch.
+      // Hides the event from uPlot, which would select a stretch.
       event.stopPropagation();
       const [from, [low, high]] = [event.clientX, this.x];
       const move = ({ clientX }: MouseEvent): void => {
@@ -320,9 +320,9 @@ export class Panel implements Member {
     body.addEventListener("mousedown", begin, true);
   }
 
-  /** To the next x of any series. */
+  /** Moves to the next x of any series. */
   private step(direction: 1 | -1): void {
-    const here = this.stepped ?? (this.hits[0] === undefined ? (direction > 0 ? -Infinity : Infinity) : this.hits[0].series.x[this.hits[0].at]!);
+    const here = this.stepped ?? (this.selected[0] === undefined ? (direction > 0 ? -Infinity : Infinity) : this.selected[0].series.x[this.selected[0].at]!);
     let next = direction * Infinity;
     for (const { x } of this.shown()) {
       for (const value of x) {
@@ -334,12 +334,12 @@ export class Panel implements Member {
     this.point(next);
     this.stepped = next;
     this.group.point(next, this);
-    this.owner.tell(this.readout.innerText.replace(/\s+/g, " "));
+    this.owner.announce(this.readout.innerText.replace(/\s+/g, " "));
   }
 
   private closer(factor: number): void {
     const ground = this.ground();
-    const middle = this.hits[0]?.x ?? ground.left + ground.width / 2;
+    const middle = this.selected[0]?.x ?? ground.left + ground.width / 2;
     const from = middle - (middle - ground.left) * factor;
     const to = middle + (ground.left + ground.width - middle) * factor;
     const whole = this.owner.ends(this, null).x;
@@ -347,42 +347,42 @@ export class Panel implements Member {
     this.group.show(range[0] <= whole[0] && range[1] >= whole[1] ? null : [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])]);
   }
 
-  /** A line at a place of the canvas, exactly, and dots where the series are there. */
+  /** Draws a line at exactly this place of the canvas, and dots where the series cross it. */
   private mark(x: number): void {
     const ground = this.ground();
     this.stand(ground, x, nearest(ground, this.shown(), x, null));
     this.readout.hidden = true;
   }
 
-  private stand(ground: Ground, x: number, hits: Hit[]): void {
-    this.hits = hits;
+  private stand(ground: Ground, x: number, selected: Hit[]): void {
+    this.selected = selected;
     const css = (pixels: number): string => `${pixels / ground.ratio}px`;
     this.line.hidden = false;
     this.line.style.transform = `translateX(${css(x - ground.left)})`;
-    hits.forEach((hit, at) => {
+    selected.forEach((hit, at) => {
       const dot = (this.dots[at] ??= element(this.plot.over, "div", "dot"));
       dot.hidden = !(hit.y >= ground.top - 1 && hit.y <= ground.top + ground.height + 1);
       dot.style.transform = `translate(${css(hit.x - ground.left)}, ${css(hit.y - ground.top)})`;
       dot.style.background = tint(hit.series.of.colour);
     });
-    for (const dot of this.dots.slice(hits.length)) dot.hidden = true;
+    for (const dot of this.dots.slice(selected.length)) dot.hidden = true;
   }
 
-  /** What is at a place of the canvas. */
+  /** Shows the values at a place of the canvas. */
   private look(x: number, y: number | null): void {
     const ground = this.ground();
-    const hits = nearest(ground, this.shown(), x, y);
-    this.stand(ground, hits[0]?.x ?? x, hits);
+    const selected = nearest(ground, this.shown(), x, y);
+    this.stand(ground, selected[0]?.x ?? x, selected);
     const value = this.plot.posToVal(x, "x", true);
     const over = (this.form.spans ?? []).filter((one) => one.from <= value && value < one.to && !this.owner.hidden(one.name));
-    if (this.hits.length === 0 && over.length === 0) {
+    if (this.selected.length === 0 && over.length === 0) {
       this.readout.hidden = true;
       return;
     }
     this.readout.replaceChildren();
     const top = element(this.readout, "div", "readout-x");
-    top.textContent = valueText(this.form.x, this.hits[0] === undefined ? value : this.hits[0].series.x[this.hits[0].at]!);
-    let told = this.hits;
+    top.textContent = valueText(this.form.x, this.selected[0] === undefined ? value : this.selected[0].series.x[this.selected[0].at]!);
+    let told = this.selected;
     if (told.length > MOST && y !== null) told = [...told].sort((a, b) => Math.abs(a.y - y) - Math.abs(b.y - y));
     for (const hit of told.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.called ?? hit.series.of.name, this.values(hit), hit.series.of.said !== undefined);
     if (told.length > MOST) element(this.readout, "div", "").textContent = `and ${told.length - MOST} more`;
@@ -394,7 +394,7 @@ export class Panel implements Member {
     this.readout.style.transform = `translate(${Math.max(0, Math.min(across, this.plot.width - this.readout.offsetWidth))}px, 26px)`;
   }
 
-  /** `wordy`: the text is a sentence more than a number. */
+  /** `wordy`: the text is a sentence rather than a number. */
   private row(colour: string, name: string, text: string, wordy = false): void {
     const row = element(this.readout, "div", wordy ? "readout-row wordy" : "readout-row");
     element(row, "i", "").style.background = colour;
@@ -411,7 +411,7 @@ export class Panel implements Member {
   }
 
   private clear(): void {
-    this.hits = [];
+    this.selected = [];
     this.stepped = null;
     this.line.hidden = this.readout.hidden = true;
     for (const dot of this.dots) dot.hidden = true;
@@ -438,7 +438,7 @@ function valueText(axis: Axis, value: number): string {
   return withUnit(said(value), axis.unit);
 }
 
-/** As much of a text as there is room for. */
+/** Shortens a text to the room that is left. */
 function fitted(canvas: CanvasRenderingContext2D, text: string, width: number): string {
   let kept = text;
   while (kept.length > 4 && canvas.measureText(kept).width > width) kept = `${kept.slice(0, -2).trimEnd()}…`;

@@ -1,4 +1,4 @@
-/** Recorder: what of a canvas figures use, written as SVG. */
+/** Recorder: implements the canvas calls that figures use, and writes them as SVG. */
 import { PathText, trim } from "./legend";
 
 interface State {

@@ -1,4 +1,4 @@
-/** Saving: a figure as PNG and SVG, as it is seen, and as CSV, what it is drawn from. */
+/** Saving: a figure as PNG and SVG as displayed, and its data as CSV. */
 import type { Chart } from "./chart";
 import { role } from "./colours";
 import { numbers, type Column, type Figure } from "./form";
@@ -12,7 +12,7 @@ const FONT = "system-ui, sans-serif";
 const ROOM = 16;
 const LINE = 20;
 
-/** Has the browser save it under the figure's name. */
+/** Offers the file for download under the figure's name. */
 export async function save(chart: Chart, kind: Kind): Promise<void> {
   const blob = kind === "CSV" ? new Blob([csv(chart.figure)], { type: "text/csv" }) : kind === "SVG" ? svg(chart) : await png(chart);
   const link = document.createElement("a");
@@ -22,7 +22,7 @@ export async function save(chart: Chart, kind: Kind): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** The figure's table, or without one a row for each point that is drawn. */
+/** The figure's table; without one, a row for each point drawn. */
 export function csv(figure: Figure): string {
   const rows: string[] = [];
   if (figure.table !== undefined) {
@@ -54,7 +54,7 @@ function cell(value: number | string | null): string {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Where the parts of the figure stand, in CSS pixels. */
+/** Positions of the figure's parts, in CSS pixels. */
 function parts(chart: Chart): { width: number; height: number; top: number; legend: [number, number, Element, string][] } {
   const width = chart.grid.clientWidth;
   const pen = document.createElement("canvas").getContext("2d")!;
@@ -72,7 +72,7 @@ function parts(chart: Chart): { width: number; height: number; top: number; lege
   return { width, height: top + chart.grid.clientHeight + ROOM, top, legend };
 }
 
-/** As SVG's text: each panel is drawn once more, onto a recorder in the canvas's place. */
+/** The figure as SVG: draws each panel once more, onto a recorder in place of the canvas. */
 export function svg(chart: Chart): Blob {
   const { width, height, top, legend } = parts(chart);
   const out = [
@@ -90,7 +90,7 @@ export function svg(chart: Chart): Blob {
     const [left, down] = [at.left - home.left, at.top - home.top + top];
     out.push(`<text x="${left}" y="${down - 6}" font-size="13" font-weight="600" fill="${role("ink")}">${escaped(panel.form.title)}</text>`);
     const recorder = new Recorder();
-    panel.onto(recorder as unknown as CanvasRenderingContext2D);
+    panel.drawTo(recorder as unknown as CanvasRenderingContext2D);
     const scale = 1 / (panel.plot.ctx.canvas.width / panel.plot.width);
     out.push(`<g transform="translate(${left},${down}) scale(${scale})">${recorder.text()}</g>`);
   }
@@ -98,7 +98,7 @@ export function svg(chart: Chart): Blob {
   return new Blob([out.join("\n")], { type: "image/svg+xml" });
 }
 
-/** Twice as fine as the screen's pixels, at least. */
+/** At least twice the screen's resolution. */
 async function png(chart: Chart): Promise<Blob> {
   const source = URL.createObjectURL(svg(chart));
   try {

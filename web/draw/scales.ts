@@ -1,10 +1,10 @@
-/** Scales: which stretch of an axis is shown, where its labels stand, and what they say. */
+/** Scales: the visible range of an axis, and the positions and texts of its labels. */
 import type { Axis } from "./form";
 import { between, type Drawable } from "./columns";
 
 export type Ends = [number, number];
 
-/** The least and the most of what is drawn, [∞, -∞] of nothing. */
+/** The smallest and largest value drawn; [∞, -∞] if there is none. */
 export class Extent {
   low = Infinity;
   high = -Infinity;
@@ -18,7 +18,7 @@ export class Extent {
   }
 }
 
-/** The ends of an axis around what is drawn. `roomy`: marks at the ends have room beside them. */
+/** The ends of an axis around the data. `roomy`: leaves room beside marks at the ends. */
 export function ends(axis: Axis, extent: Extent, roomy: boolean): Ends {
   if (axis.scale === "category") return [-0.5, Math.max(1, axis.names?.length ?? 1) - 0.5];
   let { low, high } = extent;
@@ -37,12 +37,12 @@ export function ends(axis: Axis, extent: Extent, roomy: boolean): Ends {
   return [axis.low ?? below, axis.high ?? above];
 }
 
-/** Where an asinh scale turns from linear to logarithmic. */
+/** The value at which an asinh scale turns from linear to logarithmic. */
 export function bend(axis: Axis): number {
   return axis.bend ?? 1;
 }
 
-/** How far a series reaches in y between two x. */
+/** The range of a series in y between two x. */
 export function measure(series: Drawable, from: number, to: number, extent: Extent): void {
   const { x, y, low, high } = series;
   const [first, last] = between(series, from, to);
@@ -57,7 +57,7 @@ export function measure(series: Drawable, from: number, to: number, extent: Exte
   if (series.of.kind === "bars") extent.take(0);
 }
 
-/** Where labels stand between two ends of so many pixels, at least `space` apart. */
+/** Positions of labels on an axis of `pixels` pixels, at least `space` apart. */
 export function ticks(axis: Axis, [low, high]: Ends, pixels: number, space: number): number[] {
   const most = Math.max(2, Math.floor(pixels / space));
   if (axis.scale === "category") {
@@ -96,7 +96,7 @@ export function ticks(axis: Axis, [low, high]: Ends, pixels: number, space: numb
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }
 
-/** Those of `at` that do not stand in each other's way. */
+/** Those labels in `at` that do not overlap. */
 function apart(axis: Axis, at: readonly number[], [low, high]: Ends, pixels: number, space: number): number[] {
   const place = (value: number): number =>
     axis.scale === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
@@ -114,7 +114,7 @@ function apart(axis: Axis, at: readonly number[], [low, high]: Ends, pixels: num
 
 const THOUSANDS: readonly [number, string][] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 
-/** A label: as few characters as tell it. */
+/** A label with as few characters as are needed. */
 export function short(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e4) {
@@ -126,7 +126,7 @@ export function short(value: number): string {
   return String(Number(value.toPrecision(6))).replace("-", "−");
 }
 
-/** A value as a readout has it: four digits, or a whole number. */
+/** A value in a readout: four digits, or a whole number. */
 export function said(value: number): string {
   if (Number.isNaN(value)) return "–";
   const digits = Number.isInteger(value) || Math.abs(value) >= 1e4 ? 0 : undefined;
@@ -139,7 +139,7 @@ export function withUnit(text: string, unit: string): string {
   return unit === "" ? text : unit === "%" ? `${text}%` : `${text} ${unit}`;
 }
 
-/** What an axis is called: "throughput, Mbit/s"; one without a label has its title elsewhere. */
+/** The label of an axis: "throughput, Mbit/s". An axis without a label has its title elsewhere. */
 export function title(axis: Axis): string {
   if (axis.label === "") return "";
   return [axis.label, axis.unit].filter((part) => part !== "").join(", ");

@@ -1,9 +1,9 @@
-/** Strokes: series, spans and marks onto a canvas. */
+/** Strokes: draws series, spans and marks on a canvas. */
 import { tint } from "./colours";
 import { between, type Drawable } from "./columns";
 import type { Mark, Series, Span, Symbol } from "./form";
 
-/** A panel's canvas: places in its own pixels, of which a CSS pixel has `ratio`. */
+/** A panel's canvas. Coordinates are canvas pixels; one CSS pixel has `ratio` of them. */
 export interface Ground {
   canvas: CanvasRenderingContext2D;
   x: (value: number) => number;
@@ -13,7 +13,7 @@ export interface Ground {
   width: number;
   height: number;
   ratio: number;
-  /** The x that is shown. */
+  /** The visible range of x. */
   from: number;
   to: number;
 }
@@ -25,9 +25,9 @@ const DASHES: Record<NonNullable<Series["dash"]>, readonly number[]> = {
   dashdot: [7, 3, 1.5, 3],
 };
 const RADIUS = 3.4;
-/** Of a value by itself on a line. */
+/** Radius of an isolated value on a line. */
 const DOT = 2.2;
-/** Points of which more would be drawn as plain squares. */
+/** With more points than this, each is a plain square. */
 const MANY = 4000;
 const BAND = 0.22;
 
@@ -46,7 +46,7 @@ export function span(ground: Ground, of: Span): void {
   ground.canvas.restore();
 }
 
-/** Where a mark's line lies, on its axis; null out of sight. */
+/** The position of a mark's line on its axis; null if it is out of view. */
 function lineOf(ground: Ground, of: Mark): number | null {
   const at = Math.round(of.along === "x" ? ground.x(of.at) : ground.y(of.at));
   const [first, last] = of.along === "x" ? [ground.left, ground.left + ground.width] : [ground.top, ground.top + ground.height];
@@ -72,10 +72,13 @@ export function mark(ground: Ground, of: Mark, ink: string): void {
   canvas.setLineDash([]);
 }
 
-/** Where words stand: left, top, width, height. */
+/** Where labels are: left, top, width, height. */
 export type Place = readonly [number, number, number, number];
 
-/** A mark's words, to be drawn over series: a ground and a rim of the page's colour keep them legible. Over those of `others` they do not stand, but a line on, where there is one. */
+/**
+ * A mark's label, drawn over the series. A background and a rim in the page's colour keep it legible. It moves down a
+ * line rather than overlap `others`.
+ */
 export function words(ground: Ground, of: Mark, ink: string, paper: string, others: Place[]): void {
   const { canvas, ratio } = ground;
   const at = lineOf(ground, of);
@@ -125,12 +128,12 @@ export function series(ground: Ground, of: Drawable): void {
   const range = between(of, ground.from, ground.to);
   canvas.save();
   canvas.beginPath();
-  // A pixel more, so that lines at the ends keep their width; marks may reach over.
+  // One pixel more, so that lines at the ends keep their width; marks may cross the border.
   const over = of.of.kind === "points" || (of.of.symbol ?? "none") !== "none" ? 6 * ratio : ratio;
   canvas.rect(ground.left - over, ground.top - over, ground.width + 2 * over, ground.height + 2 * over);
   canvas.clip();
   canvas.strokeStyle = canvas.fillStyle = tint(of.of.colour);
-  // Round joins of many points take most of the time of drawing them.
+  // Round joins take most of the drawing time if there are many points.
   canvas.lineJoin = range[1] - range[0] > 500 ? "bevel" : "round";
   canvas.lineWidth = (of.of.width ?? 1.6) * ratio;
   if (of.of.kind === "bars") bars(ground, of, range);
@@ -150,7 +153,9 @@ export function series(ground: Ground, of: Drawable): void {
   canvas.restore();
 }
 
-/** Of several points in a column of pixels the first, the least, the most and the last are drawn, which looks the same. */
+/**
+ * If several points share a column of pixels, draws the first, lowest, highest and last only; the picture is the same.
+ */
 function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [number, number]): void {
   const { canvas } = ground;
   const dense = sorted && to - from > 3 * ground.width;
@@ -200,7 +205,7 @@ function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [numbe
   canvas.stroke();
 }
 
-/** A value between two gaps is a line of no length: it is a dot. */
+/** A value between two gaps is a line without length, so draw a dot. */
 function alone(ground: Ground, { x, y }: Drawable, [from, to]: [number, number]): void {
   const { canvas, ratio } = ground;
   const gap = (at: number): boolean => y[at] === undefined || Number.isNaN(y[at]);
@@ -238,7 +243,7 @@ function band(ground: Ground, { x, y, of }: Drawable, low: Float64Array, high: F
   canvas.restore();
 }
 
-/** Where a logarithmic scale has no place for an end, it is the panel's. */
+/** If a logarithmic scale cannot show an end, uses the end of the panel. */
 function edge(ground: Ground, value: number): number {
   const at = ground.y(value);
   return Number.isFinite(at) ? at : ground.top + ground.height;
@@ -250,7 +255,7 @@ function intervals(ground: Ground, { x, of }: Drawable, low: Float64Array, high:
   canvas.save();
   canvas.lineWidth = (of.symbol === "none" ? (of.width ?? 1) : 1.2) * ratio;
   canvas.beginPath();
-  // Vertical lines that touch within a column of pixels are one: a million are as fast as a thousand.
+  // Merges vertical lines that touch within a column of pixels: a million then draw as fast as a thousand.
   const dense = cap === 0 && to - from > 3 * ground.width;
   let [column, foot, head] = [NaN, 0, 0];
   for (let at = from; at < to; at++) {
@@ -303,7 +308,7 @@ function symbols(ground: Ground, { of, x, y }: Drawable, symbol: Symbol, [from, 
   else canvas.fill();
 }
 
-/** What of a canvas a symbol needs. */
+/** The canvas calls that a symbol needs. */
 export type Pen = Pick<CanvasRenderingContext2D, "moveTo" | "lineTo" | "arc" | "rect" | "closePath">;
 
 export function shape(pen: Pen, symbol: Symbol, x: number, y: number, r: number): void {
@@ -328,7 +333,7 @@ export function shape(pen: Pen, symbol: Symbol, x: number, y: number, r: number)
   }
 }
 
-/** The width of a slot of bars or boxes in pixels, and where its middle is beside x. */
+/** The width in pixels of a slot of bars or boxes, and the offset of its middle from x. */
 function slot(ground: Ground, { of, x }: Drawable): [number, number] {
   let closest = Infinity;
   for (let at = 1; at < x.length; at++) {
@@ -391,7 +396,7 @@ function boxes(ground: Ground, series: Drawable, [from, to]: [number, number]): 
   }
 }
 
-/** Where bars and boxes have the middle of what stands at x, in canvas pixels from there. */
+/** The middle of each bar or box at x, as an offset in canvas pixels. */
 export function beside(ground: Ground, series: Drawable): number {
   return series.of.kind === "bars" || series.of.kind === "boxes" ? slot(ground, series)[1] : 0;
 }

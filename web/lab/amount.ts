@@ -1,6 +1,6 @@
-// Numbers as the page tells them: so many digits that mean something, and never an exponent.
+// Formats numbers for the page: a given number of significant digits, and never an exponent.
 
-/** Whole numbers keep all their digits. NaN: not known. */
+/** Whole numbers keep all their digits. NaN means unknown. */
 export function significant(value: number, digits: number): string {
   if (!Number.isFinite(value)) return "–";
   if (value === 0 || Math.abs(value) >= 10 ** digits) return value.toFixed(0);
@@ -9,12 +9,12 @@ export function significant(value: number, digits: number): string {
   return rounded.toFixed(Math.min(20, Math.max(0, digits - 1 - power)));
 }
 
-/** A length of time as a scenario file has it, of whole milliseconds. */
+/** A duration as in a scenario file, rounded to milliseconds. */
 export function milliseconds(ms: number): string {
   return ms < 1e3 ? `${ms} ms` : `${ms / 1e3} s`;
 }
 
-/** Units of time: below how many seconds each is used, and how many it has. */
+/** Units of time: the number of seconds below which each is used, and its length in seconds. */
 const UNITS: readonly [number, number, string][] = [
   [1e-3, 1e-6, "µs"],
   [1, 1e-3, "ms"],
@@ -24,7 +24,7 @@ const UNITS: readonly [number, number, string][] = [
   [Infinity, 86_400, "days"],
 ];
 
-/** A stretch of time. */
+/** A duration in words. */
 export function stretch(s: number, digits = 2): string {
   const [, size, unit] = UNITS.find(([below]) => s < below)!;
   return `${significant(s / size, digits)} ${unit}`;

@@ -1,36 +1,36 @@
-// What the page is asked, read: the scenario compiled, once for all flows together or once for each.
+// Reads the page's question: compiles the scenario, once for all flows together or once for each.
 
 import type { Control } from "./control";
 import type { Compiled, Language } from "./language";
 import { InputError, within } from "./problem";
 import { DEFAULTS, onlyKnown, type Flow, type Scenario } from "./scenario";
 
-/** All that a link to the page holds. */
+/** Everything that a link to the page holds. */
 export interface Question {
   scenario: Scenario;
-  /** Each flow by itself on the path, drawn on the same axes. */
+  /** Runs each flow alone on the path, and draws all on the same axes. */
   alone: boolean;
 }
 
 export interface Asked {
   question: Question;
   compiled: Compiled[];
-  /** `durationS`: Infinity where nothing but the run ends it. */
+  /** `durationS`: Infinity if only the end of the run ends it. */
   flows: { control: Control; cc: string; count: number; startS: number; durationS: number; bytes?: string }[];
   names: string[];
   alone: boolean;
   durationS: number;
   intervalS: number;
-  /** Of the bottleneck. */
+  /** Of the bottleneck's queue. */
   rateBps: number;
-  /** What of the rate can be payload, Mbit/s. */
+  /** The share of the rate that payload can use, in Mbit/s. */
   mostMbps: number;
 }
 
-/** More than can be told apart, and each is a line in every figure. */
+/** More flows could not be distinguished, and each is a line in every figure. */
 const MOST_FLOWS = 100;
 const SAMPLES = 400;
-/** Of a full frame: payload. */
+/** Payload of a full frame. */
 const PAYLOAD = 1448 / 1514;
 
 /** Raises InputError. */
@@ -44,7 +44,7 @@ export function read(question: Question, language: Language): Asked {
     const message = `the page draws at most ${MOST_FLOWS} flows, and these are ${flows.length}`;
     throw new InputError("unsupported", message, "give flows that are alike a count, or run it with the command line", "flows");
   }
-  // All together first: what is wrong is told of the field that it is in.
+  // Compiles all flows together first, so that an error names its field.
   const whole = language.compile(scenario);
   const names = whole.flows.map(({ name }) => name);
   const compiled = alone ? flows.map((flow, at) => language.compile({ ...scenario, flows: [{ ...flow, name: names[at]! }] })) : [whole];
@@ -68,7 +68,7 @@ export function read(question: Question, language: Language): Asked {
   };
 }
 
-/** About so many samples, of 1, 2 or 5 times a power of ten; ms at least. */
+/** An interval of 1, 2 or 5 times a power of ten, at least 1 ms, that gives about this many samples. */
 function interval(durationNs: number): number {
   const wanted = durationNs / SAMPLES;
   const power = 10 ** Math.floor(Math.log10(wanted));

@@ -1,10 +1,10 @@
-// The simulator and the reading of captures, which are WebAssembly (crates/bindings/wasm).
+// The simulator and the capture reader, compiled to WebAssembly (crates/bindings/wasm).
 
 export type Column = Float64Array | BigInt64Array | BigUint64Array | Uint32Array | Uint8Array;
 export type Table = Record<string, Column>;
 export type Tables = Record<string, Table>;
 
-/** Something that bytes are asked of, front to back; 0 at the end. */
+/** A source of bytes, read front to back; returns 0 at the end. */
 export type Reading = (most: number) => Uint8Array;
 
 const KINDS = {
@@ -51,22 +51,22 @@ interface Exports {
   limits_close(handle: number): void;
 }
 
-/** Of which connections of a capture every segment is wanted: of one, or of the longest that fit into so many rows. */
+/** Which connections of a capture to keep with every segment: one, or the longest that fit into `rows`. */
 export interface Of {
   detailed?: number;
   rows?: number;
 }
 
-/** An answer of the core, or what is wrong with what it was given, as JSON. */
+/** An answer of the core, or what is wrong with its input, as JSON. */
 export interface Told {
   fine: boolean;
   answer: string;
 }
 
-/** The core refused what it was given, or failed. */
+/** The core refused its input, or failed. */
 export class CoreError extends Error {}
 
-/** What the core asks of a page: the next bytes of a file. */
+/** The core's request to the page: the next bytes of a file. */
 class Asked {
   readonly files = new Map<number, Reading>();
   memory: WebAssembly.Memory | undefined;
@@ -98,41 +98,41 @@ export class Core {
     this.exports.tell_panics();
   }
 
-  /** The same for the thread of a page, which some browsers let make none but small ones at once. */
+  /** The same for a page's main thread, where some browsers compile only small modules synchronously. */
   static async of(module: WebAssembly.Module): Promise<Core> {
     const asked = new Asked();
     return new Core(module, asked, await WebAssembly.instantiate(module, asked.imports));
   }
 
-  /** Names of the congestion controls that the simulator has. */
+  /** Names of the simulator's congestion controls. */
   controls(): string[] {
     this.exports.congestion_controls();
     return JSON.parse(this.answer()) as string[];
   }
 
-  /** Names of what a watched simulation tells, by their numbers. */
+  /** Names of the events that a watched simulation reports, by number. */
   events(): string[] {
     this.exports.event_names();
     return JSON.parse(this.answer()) as string[];
   }
 
-  /** What a scenario can name: the records of congestion controls and of kinds of queues. */
+  /** Everything that a scenario can name: the records of congestion controls and of kinds of queues. */
   registry(): unknown {
     this.exports.language_registry();
     return JSON.parse(this.answer());
   }
 
-  /** The tables of a scenario, as JSON, compiled for a run; not fine: what is wrong. */
+  /** A scenario's tables, as JSON, compiled for a run; if not ok: what is wrong. */
   compile(tables: string): Told {
     return this.told(tables, () => this.exports.scenario_compile());
   }
 
-  /** The tables of a TOML file, as JSON; not fine: what is wrong. */
+  /** The tables of a TOML file, as JSON; if not ok: what is wrong. */
   toml(text: string): Told {
     return this.told(text, () => this.exports.toml_read());
   }
 
-  /** A quantity's amount; not fine: what is wrong. */
+  /** A quantity's amount; if not ok: what is wrong. */
   quantity(kind: number, text: string): Told {
     return this.told(text, () => this.exports.quantity_read(kind));
   }
@@ -149,7 +149,7 @@ export class Core {
     return { fine, answer: this.answer() };
   }
 
-  /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
+  /** A run of a compiled scenario. A watched run reports the events of senders and packets. */
   simulation(scenario: string, watched = false): Simulation {
     this.give(scenario);
     const handle = this.safely(() => this.exports.simulation_open(Number(watched)));
@@ -157,7 +157,7 @@ export class Core {
     return new Simulation(this, this.exports, handle);
   }
 
-  /** What limits the flows of a run of this compiled scenario. */
+  /** Determines what limits the flows of a run of this compiled scenario. */
   limits(scenario: string): Limits {
     this.exports.limits_tables();
     const tables = JSON.parse(this.answer()) as [string, string[]][];
@@ -167,7 +167,7 @@ export class Core {
     return new Limits(this, this.exports, handle, tables);
   }
 
-  /** A capture in the bytes that `reading` gives. */
+  /** A capture whose bytes `reading` supplies. */
   capture(reading: Reading, { detailed = 0xffffffff, rows = 0 }: Of = {}): Capture {
     const file = this.files.size === 0 ? 1 : Math.max(...this.files.keys()) + 1;
     this.files.set(file, reading);
@@ -180,7 +180,7 @@ export class Core {
     return new Capture(this, this.exports, handle, ended);
   }
 
-  /** What `act` answers; what a trap says that ended it. */
+  /** The result of `act`, or the message of the trap that ended it. */
   safely<A>(act: () => A): A {
     try {
       return act();
@@ -190,25 +190,25 @@ export class Core {
     }
   }
 
-  /** Text for the next call. */
+  /** Copies text to the core for the next call. */
   give(text: string): void {
     this.put(new TextEncoder().encode(text));
   }
 
-  /** The same, of bytes. */
+  /** Copies bytes to the core. */
   put(bytes: Uint8Array): void {
-    // Memory may grow, and then has another buffer.
+    // When memory grows, its buffer is replaced.
     const place = this.exports.input(bytes.length);
     new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
   }
 
-  /** The latest answer of the core. */
+  /** The core's latest answer. */
   answer(): string {
     const { memory, answer, answer_bytes } = this.exports;
     return new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), answer_bytes()));
   }
 
-  /** Copies of tables: the core's memory is written anew at its next call. */
+  /** Copies tables, because the core overwrites its memory at the next call. */
   tables(described: Described): Tables {
     const { buffer } = this.exports.memory;
     const column = (kind: keyof typeof KINDS, address: number, rows: number): Column =>
@@ -229,13 +229,13 @@ export class Simulation {
     private readonly handle: number,
   ) {}
 
-  /** Runs until `until_ns` or the end, at most `max_events` events. True at the end. */
+  /** Runs until `until_ns` or the end, for at most `max_events` events. Returns true at the end. */
   advance(until_ns: number, max_events: number): boolean {
     const step = () => this.exports.simulation_advance(this.handle, BigInt(until_ns), BigInt(max_events));
     return this.core.safely(step) !== 0;
   }
 
-  /** From now on each packet's way is recorded, or no more. */
+  /** Starts or stops recording each packet's hops. */
   record(on: boolean): void {
     this.exports.simulation_record(this.handle, Number(on));
   }
@@ -252,7 +252,7 @@ export class Simulation {
     return Number(this.exports.simulation_delivered_packets(this.handle));
   }
 
-  /** The rows since the last call. */
+  /** The rows added since the last call. */
   take(): Tables {
     this.core.safely(() => this.exports.simulation_take(this.handle));
     return this.core.tables(JSON.parse(this.core.answer()) as Described);
@@ -263,19 +263,19 @@ export class Simulation {
   }
 }
 
-/** Of a flow: what limits it, the largest of what holds it back, and what it got while it was there (crates/limits). */
+/** What limits a flow, and what it got while it was active (crates/limits). */
 export interface Limited {
   words: string;
   start_s: number;
   end_s: number;
-  /** Since its start; null: its connections have not sent all their bytes, or end with the run. */
+  /** Measured from its start; null: its connections have not sent all their bytes, or end with the run. */
   completed_s: number | null;
   goodput_bps: number;
-  /** Of what the rate allows. */
+  /** As a share of what the rate allows. */
   share_of_rate: number;
 }
 
-/** What limits the flows of one run, from rows of its tables. */
+/** Determines what limits the flows of one run, from rows of its tables. */
 export class Limits {
   constructor(
     private readonly core: Core,
@@ -296,7 +296,7 @@ export class Limits {
     });
   }
 
-  /** Of a run that has come to `nowS`. */
+  /** The answer for a run that has reached `nowS`. */
   told(nowS: number): Limited[] {
     this.core.safely(() => this.exports.limits_told(this.handle, nowS));
     return JSON.parse(this.core.answer()) as Limited[];
@@ -315,7 +315,7 @@ export class Capture {
     private readonly ended: () => void,
   ) {}
 
-  /** Takes up to so many segments. True at the end. */
+  /** Reads up to `segments` segments. Returns true at the end. */
   advance(segments: number): boolean {
     return this.core.safely(() => this.exports.capture_advance(this.handle, BigInt(segments))) !== 0;
   }
@@ -325,7 +325,10 @@ export class Capture {
     return Number(this.exports.capture_bytes(this.handle));
   }
 
-  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept, of the one that alone is wanted, too. Nothing may be asked of it any more. */
+  /**
+   * The facts of docs/reference/capture.md, the tables, and the kept segments, including those of a single requested
+   * connection. Ends the reading: call nothing afterward.
+   */
   finish(): { facts: unknown; tables: Tables; kept: Kept } {
     const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
     this.ended();
@@ -340,7 +343,7 @@ export class Capture {
   }
 }
 
-/** Segments of connections, for as long as their core is there. */
+/** Segments of connections, valid as long as their core exists. */
 export class Kept {
   constructor(
     private readonly core: Core,
@@ -348,24 +351,24 @@ export class Kept {
     private readonly handle: number,
   ) {}
 
-  /** What a connection, of those facts, shows of its path; undefined where its segments are not kept, or were handed out. */
+  /** The estimated path of a connection in those facts; undefined if its segments are not kept, or were handed out. */
   path(connection: number, facts: unknown): unknown {
     this.core.give(JSON.stringify(facts));
     const told = this.core.safely(() => this.exports.kept_path(this.handle, connection)) !== 0;
     return told ? JSON.parse(this.core.answer()) : undefined;
   }
 
-  /** The tables of a connection's segments, once; undefined where they are not kept. */
+  /** The tables of a connection's segments. Hands them out once; undefined if they are not kept. */
   segments(connection: number): Tables | undefined {
     const told = this.core.safely(() => this.exports.kept_segments(this.handle, connection)) !== 0;
     return told ? this.core.tables(JSON.parse(this.core.answer()) as Described) : undefined;
   }
 }
 
-/** The numbers of a column, which are whole ones below 2^53 where it is not of floats. */
+/** The numbers of a column. Unless they are floats, they are whole numbers below 2^53. */
 export function numbers(column: Column): Float64Array | Uint32Array | Uint8Array {
   if (!(column instanceof BigInt64Array || column instanceof BigUint64Array)) return column;
-  // Halves of it, for an object would be made of each whole.
+  // Reads 32-bit halves, because each 64-bit number would allocate an object.
   const halves = new Uint32Array(column.buffer, column.byteOffset, column.length * 2);
   const high = new Int32Array(column.buffer, column.byteOffset, column.length * 2);
   const found = new Float64Array(column.length);

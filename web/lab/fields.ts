@@ -1,15 +1,15 @@
-// Fields with a unit: text as in a scenario file, a slider beside it, and what is wrong said below.
+// Fields with a unit: a text as in a scenario file, a slider beside it, and any error below.
 
 import type { Slider } from "./sliders";
 
 export interface Told {
-  /** Its place in a scenario: "path.rate". */
+  /** Its path in a scenario: "path.rate". */
   field: string;
   label: string;
   hint: string;
-  /** By its name in sliders.ts; none: text only. */
+  /** The name of its slider in sliders.ts; without one, text only. */
   slider?: string;
-  /** What it is where nothing is written: the field may be empty. */
+  /** The value of an empty field; without this, the field must not be empty. */
   optional?: string;
 }
 
@@ -17,8 +17,8 @@ export const FIELDS: readonly Told[] = [
   { field: "path.rate", label: "Rate", hint: "of the bottleneck, e.g. 50 Mbit/s", slider: "rate" },
   { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
   { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
-  { field: "path.ack_loss", label: "Loss on the way back", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
-  { field: "path.reverse_rate", label: "Rate on the way back", hint: "of acknowledgements; empty: unlimited", slider: "limit", optional: "unlimited" },
+  { field: "path.ack_loss", label: "Loss on the return path", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
+  { field: "path.reverse_rate", label: "Rate of the return path", hint: "of acknowledgements; empty: unlimited", slider: "limit", optional: "unlimited" },
   { field: "duration", label: "Duration", hint: "of the simulation, e.g. 10 s", slider: "duration" },
 ];
 
@@ -75,12 +75,12 @@ export class Field {
     this.follow();
   }
 
-  /** The same, but left alone while somebody writes into it, unless `whole`. */
+  /** Updates the field, but not while the reader is typing into it, unless `whole`. */
   show(value: unknown, whole: boolean): void {
     if (whole || document.activeElement !== this.text) this.set(value === undefined ? "" : shown(value));
   }
 
-  /** Another quantity in the same place. `empty`: what it is where nothing is written. */
+  /** Changes the quantity that this field holds. `empty`: the value of an empty field. */
   become({ label, hint }: { label: string; hint: string }, empty: string, sliding: boolean): void {
     this.label.textContent = label;
     this.text.title = hint;
@@ -90,8 +90,8 @@ export class Field {
     this.range.setAttribute("aria-label", `${label}, slider`);
   }
 
-  /** What is wrong with it; nothing. */
-  tell(words: string | undefined): void {
+  /** Shows what is wrong with the field, or clears it. */
+  showError(words: string | undefined): void {
     this.wrong.hidden = words === undefined;
     this.wrong.textContent = words ?? "";
     if (words === undefined) this.text.removeAttribute("aria-invalid");
@@ -102,18 +102,21 @@ export class Field {
     if (this.range === undefined) return;
     const place = this.slider!.place(this.text.value);
     this.range.disabled = place === null && this.text.value !== "";
-    // An empty field stands at the end.
+    // For an empty field, the slider is at its end.
     this.range.value = String(place ?? this.slider!.last);
     this.say(this.range);
   }
 
-  /** What a screen reader says of the slider: the field's text, which has its unit; of an empty field what it stands for. */
+  /**
+   * The text that a screen reader reads for the slider: the field's text with its unit; for an empty field, its
+   * default.
+   */
   private say(range: HTMLInputElement): void {
     range.setAttribute("aria-valuetext", this.text.value || this.text.placeholder);
   }
 }
 
-/** Somebody else's link may hold anything where a text is: a table may even have no text of its own. */
+/** A link from somebody else may hold anything in place of a text, even a table that cannot be converted to text. */
 export function shown(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -1,4 +1,4 @@
-// The figures of a run: what was told so far, as the drawing code takes it.
+// The figures of a run: the rows so far, in the form that the drawing code takes.
 
 import type { Figure, Panel, Series } from "../draw/form";
 import palette from "../draw/palette.json";
@@ -8,7 +8,7 @@ import type { Line, RunLines } from "./series";
 const TIME = { label: "time", unit: "s", scale: "linear" } as const;
 const { controls, others, roles } = palette as { controls: Record<string, string>; others: string[]; roles: Record<string, string> };
 
-/** A colour for each flow: its control's, where it is the first of that control. */
+/** A colour for each flow: its control's colour for the first flow with that control. */
 export function colours(flows: readonly { cc: string }[]): string[] {
   const taken = new Set<string>();
   return flows.map(({ cc }) => {
@@ -19,7 +19,7 @@ export function colours(flows: readonly { cc: string }[]): string[] {
   });
 }
 
-/** Figures by name, in the order of the page. `runs`: one of all flows, or one of each. */
+/** Figures by name, in the order of the page. `runs`: one run of all flows, or one for each. */
 export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
   const { names, alone, durationS, flows } = asked;
   const colour = colours(flows);
@@ -59,16 +59,16 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
     ),
     figure("rtt", "Round-trip time", "round-trip time that each sender sees", panel(`Round-trip time${first}`, "RTT", "ms", lines((flow) => of(flow).rtt))),
     figure("queue", "Queue", "packets that wait at the bottleneck", panel("Queue at the bottleneck", "waiting", "packets", queues((run) => run.queue))),
-    figure("lost", "Packets gone", "packets that the queue drops in each interval; dotted: that the path loses", panel("Packets dropped (dotted: lost)", "packets in each interval", "", [...dropped, ...lost])),
+    figure("lost", "Packets lost and dropped", "packets that the queue drops in each interval; dotted: that the path loses", panel("Packets dropped (dotted: lost)", "packets in each interval", "", [...dropped, ...lost])),
   ];
 }
 
 function line(name: string, colour: string, { t, y }: Line, more: Partial<Series> = {}): Series {
-  // The columns grow on; what is drawn is what is there now.
+  // The columns keep growing; this draws what they hold now.
   return { name, colour, kind: "line", x: t.values, y: y.values, ...more };
 }
 
-/** Lines that go with others of the same names: one entry of the legend has both. */
+/** Adds lines that share a legend entry with others of the same name. */
 function dotted(lines: readonly Series[], what: string): Series[] {
   return lines.map((one) => ({ ...one, dash: "dotted", quiet: true, width: 1.2, called: `${one.name}, ${what}` }));
 }

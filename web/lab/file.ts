@@ -1,4 +1,4 @@
-// The scenario as a file of the command line, and back.
+// Writes the question as a file for the command line, and reads such files.
 
 import { InputError } from "./problem";
 import type { Question } from "./asked";
@@ -8,7 +8,7 @@ import { shaped, type Scenario } from "./scenario";
 
 export const LARGEST = 4 << 20;
 
-/** As TOML: a scenario; or, where controls are compared that each have the path for themselves, a study. */
+/** The question as TOML: a scenario; or a study, if controls are compared each alone on the path. */
 export function toml({ scenario, alone }: Question): string {
   const { interval: _, ...asked } = scenario;
   const compared = alone ? controls(asked) : undefined;
@@ -19,7 +19,10 @@ export function toml({ scenario, alone }: Question): string {
   return `${study.join("\n")}\n${text({ ...asked, flows: [flow] }, "scenario")}${vary.join("\n")}\n`;
 }
 
-/** What a file asks, a scenario or a study of that form. Raises InputError; what fields hold is looked at by the compiler. */
+/**
+ * Reads a scenario, or a study of that form, as a question. Raises InputError; the compiler checks the fields'
+ * contents.
+ */
 export function read(text: string, language: Language): Question {
   const told = language.tables(text);
   const { scenario: inner, vary } = told as { scenario?: Record<string, unknown>; vary?: Record<string, unknown> };
@@ -36,12 +39,15 @@ export function read(text: string, language: Language): Question {
   return { scenario: { ...scenario, flows: compared.map((cc: Control) => ({ ...common, cc })) }, alone: true };
 }
 
-/** What gives the same numbers, to be typed into a shell: a name of somebody else's link is one word there, and no option. */
+/**
+ * The shell command that gives the same numbers. A name from somebody else's link becomes one word, and never an
+ * option.
+ */
 export function command({ scenario }: Question): string {
   return `sawtooth run ${word(fileName(scenario))}`;
 }
 
-/** What its file is called: in this directory. */
+/** The file's name in the current directory. */
 export function fileName({ name = "scenario" }: Scenario): string {
   return `${name.replace(/[/\\]/g, "-").replace(/^[.-]+/, "") || "scenario"}.toml`;
 }
@@ -52,7 +58,7 @@ function word(text: string): string {
 
 const COMPARED = "compared";
 
-/** Those of the flows, where the flows differ in nothing else. */
+/** The controls of flows that differ in nothing else. */
 function controls({ flows = [] }: Scenario): Control[] | undefined {
   const rest = new Set(flows.map(({ cc: _, name: __, ...flow }) => JSON.stringify(flow)));
   const found = flows.map(({ cc }) => cc ?? "cubic");
@@ -69,7 +75,7 @@ function text({ path, host, flows, ...rest }: Scenario, at: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** What a page has no use for is left out, what it cannot have is refused when it is compiled. */
+/** Omits what a page cannot use; the compiler refuses what it does not support. */
 function plain(told: Record<string, unknown>): Scenario {
   const { warmup: _, traffic: __, interval: ___, topology, ...scenario } = told;
   if (topology !== undefined && topology !== "path") {

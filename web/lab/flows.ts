@@ -1,4 +1,4 @@
-// The flows: a row each, with its control, how many connections, when it starts and how much it sends.
+// The flows: one row each, with congestion control, number of connections, start and bytes.
 
 import { called, choices, type Control } from "./control";
 import { made, shown } from "./fields";
@@ -10,7 +10,7 @@ const MOST = 6;
 interface Row {
   root: HTMLElement;
   wrong: HTMLElement;
-  /** What is written into, by its name in a scenario. */
+  /** The input fields, by their names in a scenario. */
   inputs: Map<string, HTMLElement>;
 }
 
@@ -37,7 +37,7 @@ export class Flows {
     });
   }
 
-  /** Others: rows are made anew where their number changes, so that what has the focus keeps it. */
+  /** Replaces the flows. Creates rows only if their number changes, so that the focused field keeps the focus. */
   set(flows: readonly Flow[]): void {
     const anew = JSON.stringify(flows) !== JSON.stringify(this.flows);
     this.flows = flows.map((flow) => ({ ...flow }));
@@ -47,8 +47,8 @@ export class Flows {
     this.root.replaceChildren(...this.rows.map(({ root }) => root), this.add);
   }
 
-  /** What is wrong with a flow, and with which of its fields; at -1: with none. */
-  tell(at: number, words: string, field?: string): void {
+  /** Shows an error at a flow's field; -1: at no flow. */
+  showError(at: number, words: string, field?: string): void {
     this.rows.forEach(({ wrong, inputs }, index) => {
       wrong.hidden = index !== at;
       wrong.textContent = index === at ? words : "";

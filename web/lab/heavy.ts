@@ -1,4 +1,4 @@
-// A simulation that is too heavy for the page: how heavy it is, and what would be lighter.
+// Estimates how heavy a simulation is, and offers a lighter one if it is too heavy for the page.
 
 import { milliseconds, significant, stretch } from "./amount";
 import type { Asked, Question } from "./asked";
@@ -6,20 +6,23 @@ import { made } from "./fields";
 import { command } from "./file";
 import type { Compiled } from "./language";
 
-/** More packets than this are not simulated without a word. */
+/** Simulations of more packets than this are not started without asking. */
 const MOST_PACKETS = 5e6;
-/** Of a full frame, and its payload: bytes. */
+/** A full frame, and its payload, in bytes. */
 const [FRAME, PAYLOAD] = [1514, 1448];
 const LEAST_RTT_S = 1e-4;
-/** Above, probes at 1.25 times the rate no longer make up for it, and BBR3 takes it for congestion. */
+/** Above this loss, probes at 1.25 times the rate no longer compensate, and BBR3 takes loss for congestion. */
 const [BBR_LOSS, BBR3_LOSS] = [0.2, 0.015];
-/** Of packets between two losses: so many times as many before slow start's window has come down. */
+/** Multiple of the packets between two losses that are sent before slow start's window has come down. */
 const START = 8;
-/** A second of the page's simulator, before it has been measured. */
+/** Packets per second in the page's simulator, before it has been measured. */
 const PACKETS_A_SECOND = 1e6;
 const LEAST_MS = 100;
 
-/** About so many data packets: what the rate lets pass, or the windows, where loss or the receiver keeps them smaller. */
+/**
+ * An estimate of the data packets: as many as the rate allows, or the windows if loss or the receiver keeps them
+ * smaller.
+ */
 export function packets({ compiled }: Asked): number {
   return compiled.reduce((sum, one) => sum + ofRun(one), 0);
 }
@@ -27,7 +30,7 @@ export function packets({ compiled }: Asked): number {
 function ofRun({ durationNs, rateBps, rttNs, lossPpb, receiveBuffer, flows }: Compiled): number {
   const [endS, loss, rtt] = [durationNs / 1e9, lossPpb / 1e9, Math.max(rttNs / 1e9, LEAST_RTT_S)];
   const most = rateBps / 8 / FRAME;
-  // What is behind a hole waits a round trip for it in the receiver's buffer.
+  // Data after a hole waits a round trip for it in the receiver's buffer.
   const received = receiveBuffer / 2 / PAYLOAD / (loss > 0 ? 2 : 1);
   let [sum, begunS, endedS] = [0, endS, 0];
   for (const { cc, count, startNs, durationNs: lastsNs, bytes } of flows) {
@@ -42,16 +45,16 @@ function ofRun({ durationNs, rateBps, rttNs, lossPpb, receiveBuffer, flows }: Co
   return Math.min(sum, most * Math.max(0, endedS - begunS));
 }
 
-/** The mean window that loss leaves a control, in segments. */
+/** The mean window of a control at this loss, in segments. */
 function lossWindow(cc: string, loss: number, rtt: number): number {
   if (loss === 0 || (cc === "bbr" && loss < BBR_LOSS)) return Infinity;
-  // Fitted to the simulator, as START is.
+  // Fitted to the simulator, like START.
   if (cc === "bbr3") return loss < BBR3_LOSS ? Infinity : 0.37 / loss;
   // RFC 9438, sections 5.1 and 4.3.
   return Math.max(1.2 / Math.sqrt(loss), cc === "cubic" ? 1.0547 * (rtt / loss) ** 0.75 : 0);
 }
 
-/** The longest duration of one digit that fits, and the most flows that fit where each has a run of its own. */
+/** The longest duration of one digit that fits, and the largest number of flows that fit if each has its own run. */
 export function lighter(asked: Asked): { duration: string | undefined; flows: number | undefined } {
   const share = MOST_PACKETS / packets(asked);
   const seconds = asked.durationS * share;
@@ -63,7 +66,7 @@ export function lighter(asked: Asked): { duration: string | undefined; flows: nu
 }
 
 export class Heavy {
-  /** The question that was asked for all the same. */
+  /** The question that the reader chose to run anyway. */
   private wanted: string | undefined;
   private perSecond = PACKETS_A_SECOND;
 
@@ -72,12 +75,12 @@ export class Heavy {
     private readonly ask: (question: Question) => void,
   ) {}
 
-  /** So many packets took so long. Shorter runs measure how the browser begins. */
+  /** Records how long a number of packets took. Shorter runs measure the browser's startup. */
   measured(count: number, ms: number): void {
     if (ms > LEAST_MS) this.perSecond = (count / ms) * 1e3;
   }
 
-  /** In words how heavy it is, where that is too much; then less is offered. `elsewhere`: it is not for the page. */
+  /** Says how heavy the question is if it is too heavy, and offers less. `elsewhere`: the page does not run it. */
   words(asked: Asked, elsewhere = false): string | undefined {
     const { question } = asked;
     const count = packets(asked);
@@ -97,7 +100,7 @@ export class Heavy {
       const fewer = { ...scenario, flows: (scenario.flows ?? [{}]).slice(0, flows) };
       offer(flows === 1 ? "The first flow only" : `The first ${flows} flows`, { ...question, scenario: fewer });
     }
-    const all = Object.assign(made("button", ""), { type: "button", textContent: "Run it all the same" });
+    const all = Object.assign(made("button", ""), { type: "button", textContent: "Run it anyway" });
     all.addEventListener("click", () => {
       this.wanted = JSON.stringify(question);
       this.ask(question);

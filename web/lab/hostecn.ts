@@ -1,4 +1,4 @@
-// Whether both ends take part in explicit congestion notification, as Linux's tcp_ecn has it.
+// Whether both ends negotiate explicit congestion notification, as with Linux's tcp_ecn.
 
 import { made } from "./fields";
 
@@ -30,7 +30,7 @@ export class HostEcn {
     this.select.value = String(Number(ecn ?? 0));
   }
 
-  tell(words: string | undefined): void {
+  showError(words: string | undefined): void {
     this.wrong.hidden = words === undefined;
     this.wrong.textContent = words ?? "";
     if (words === undefined) this.select.removeAttribute("aria-invalid");

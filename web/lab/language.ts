@@ -1,4 +1,4 @@
-// The language of scenarios: the core reads, refuses and compiles what a page asks, as it does for the command line.
+// The scenario language: the core reads, refuses and compiles a page's question, as it does for the command line.
 
 import type { Core } from "./core";
 import { InputError } from "./problem";
@@ -7,25 +7,25 @@ import type { Scenario } from "./scenario";
 const KINDS = { rate: 0, span: 1, size: 2, loss: 3, queue: 4 } as const;
 export type Kind = keyof typeof KINDS;
 
-/** Billionths of a bandwidth-delay product: what the amount of a queue in `bdp` counts. */
+/** One unit of a queue's amount in `bdp`: a billionth of a bandwidth-delay product. */
 export const BDP = 1e9;
 
-/** What figures and sentences need of a compiled scenario, beside the text that the core takes. */
+/** What figures and sentences need from a compiled scenario, in addition to the core's text. */
 export interface Compiled {
   json: string;
   durationNs: number;
   intervalNs: number;
-  /** Of the bottleneck: its shaper's, where it has a slower one. */
+  /** The bottleneck's rate, or its shaper's if that is slower. */
   rateBps: number;
   rttNs: number;
   lossPpb: number;
-  /** Half of it is window, as Linux splits it. */
+  /** Half of this becomes window, as Linux splits it. */
   receiveBuffer: number;
-  /** `durationNs`, `bytes`: undefined where nothing but the run ends it. */
+  /** `durationNs`, `bytes`: undefined if only the end of the run ends it. */
   flows: { name: string; cc: string; count: number; startNs: number; durationNs: number | undefined; bytes: number | undefined }[];
 }
 
-/** As crates/net has it. */
+/** As in crates/net. */
 interface Told {
   duration_ns: number;
   interval_ns: number;
@@ -35,34 +35,34 @@ interface Told {
   flows: { name: string; cc: string; count: number; start_ns: number; duration_ns: number | null; bytes: number | null }[];
 }
 
-/** A congestion control, as crates/tcp records it. Of its versions null is Linux's. */
+/** A congestion control's record in crates/tcp. The version null is Linux's own. */
 export interface ControlRecord {
   name: string;
-  /** Those that the simulator has, and of these those that are what they are by ECN's marks. */
+  /** Whether the simulator has the control, and whether the control depends on ECN marks. */
   simulated: (string | null)[];
   by_marks: (string | null)[];
 }
 
-/** A kind of queue, as crates/scenario records it. */
+/** A kind of queue's record in crates/scenario. */
 export interface QueueRecord {
   kind: string;
   label: string;
-  /** The field that limits it, what that is, whether it counts packets or bytes, and what it follows from where it is absent. */
+  /** The field that limits it, its meaning, whether it counts packets or bytes, and what determines its default. */
   limit: { field: string; words: string; counts: "packets" | "bytes" | null; absent: string | null };
-  /** The field above whose delay it marks at once. */
+  /** The field with the delay above which it marks at once. */
   marks_above: string | null;
-  /** Values of what has no default. */
+  /** Values for fields without a default. */
   needs: Readonly<Record<string, string>>;
-  /** Its fields, and what each is where it is absent. */
+  /** Its fields with their defaults. */
   fields: Readonly<Record<string, unknown>>;
 }
 
 export class Language {
-  /** Names of the congestion controls that the simulator has. */
+  /** Names of the simulator's congestion controls. */
   readonly controls: readonly string[];
   /** Their records, by name. */
   readonly records: ReadonlyMap<string, ControlRecord>;
-  /** By tc's name of a kind. */
+  /** By tc's name for a kind. */
   readonly queues: ReadonlyMap<string, QueueRecord>;
 
   constructor(private readonly core: Core) {
@@ -72,7 +72,7 @@ export class Language {
     this.queues = new Map(queues.map((one) => [one.kind, one]));
   }
 
-  /** Of topology "path". Raises InputError. */
+  /** For topology "path" only. Raises InputError. */
   compile(scenario: Scenario): Compiled {
     const json = refused(this.core.compile(JSON.stringify(scenario)));
     const { duration_ns, interval_ns, hosts, transmitters, links, flows } = JSON.parse(json) as Told;
@@ -96,24 +96,24 @@ export class Language {
     try {
       return JSON.parse(json) as Record<string, unknown>;
     } catch {
-      // TOML has nan and inf, which no field takes and JSON has not.
+      // TOML has nan and inf; no field accepts them, and JSON lacks them.
       throw new InputError("out-of-range", "the file has a number that is nan or inf", "write digits");
     }
   }
 
-  /** bit/s, ns, bytes, parts per billion; of a queue in its `unit`. Raises InputError. */
+  /** bit/s, ns, bytes or parts per billion; for a queue, in its `unit`. Raises InputError. */
   read(kind: Kind, text: string): { amount: number; unit: string | undefined } {
     const [amount, unit] = refused(this.core.quantity(KINDS[kind], text)).split(" ");
     return { amount: Number(amount), unit };
   }
 
-  /** As a scenario file has it; of a queue billionths of a bandwidth-delay product. */
+  /** The text as in a scenario file; for a queue, from billionths of a bandwidth-delay product. */
   print(kind: Kind, amount: number): string {
     return this.core.printed(KINDS[kind], BigInt(Math.round(amount)));
   }
 }
 
-/** The core's answer. Raises InputError where it says what is wrong. */
+/** The core's answer. Raises InputError if the core reports an error. */
 function refused({ fine, answer }: { fine: boolean; answer: string }): string {
   if (fine) return answer;
   const { code, message, fix, field } = JSON.parse(answer) as { code: string; message: string; fix: string; field: string | null };

@@ -1,13 +1,13 @@
-// The core, fetched and compiled once for the page and all its workers.
+// Fetches and compiles the core once, for the page and all its workers.
 
-/** Raises Error where it cannot be had. */
+/** Raises Error if the core cannot be loaded. */
 export const module = load();
-// Who waits for it is told.
+// Callers that wait for the core.
 module.catch(() => {});
 
 async function load(): Promise<WebAssembly.Module> {
   const bytes = await fetch(new URL("sawtooth.wasm", document.baseURI));
   if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
-  // Not while it comes: servers that do not know its type are enough.
+  // Does not compile while downloading, because some servers send the wrong content type.
   return WebAssembly.compile(await bytes.arrayBuffer());
 }

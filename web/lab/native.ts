@@ -1,4 +1,5 @@
-// A run on the native core of the machine that serves the page: rows come as frames (src/sawtooth/lab/__main__.py says how).
+// A run on the native core of the machine that serves the page. Rows arrive as frames (see
+// src/sawtooth/lab/__main__.py).
 
 import type { Column, Tables } from "./core";
 import type { Native, Rows } from "./protocol";
@@ -15,7 +16,7 @@ interface Head {
   runs: { nowNs: number; finished: boolean; tables: [table: string, columns: [name: string, kind: keyof typeof KINDS, rows: number][]][] }[];
 }
 
-/** Tells rows until all runs are finished. Raises InputError with the field, and Error where the answer breaks off. */
+/** Reports rows until all runs are finished. Raises InputError with the field, and Error if the answer breaks off. */
 export async function run(
   { key, page, text }: Native,
   everyMs: number,
@@ -34,7 +35,7 @@ export async function run(
     const column = (kind: keyof typeof KINDS, rows: number): Column => {
       const bytes = rows * KINDS[kind].BYTES_PER_ELEMENT;
       place += bytes;
-      // A copy, which is aligned wherever it was.
+      // A copy, so that the bytes are aligned.
       return new KINDS[kind](body.slice(place - bytes, place));
     };
     const runs = head.runs.map(({ nowNs, finished, tables }) => ({
@@ -49,7 +50,7 @@ export async function run(
   }
 }
 
-/** Bytes as they come, taken in other pieces. */
+/** A stream of bytes, read in pieces of the caller's size. */
 class Stream {
   private waiting: Uint8Array[] = [];
   private length = 0;

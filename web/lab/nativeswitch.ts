@@ -1,10 +1,11 @@
-// The switch for the native core, and the way to the results: there where `sawtooth lab` serves the page, else hidden.
+// The switch for the native core, and the link to the results. Visible if `sawtooth lab` serves the page, otherwise
+// hidden.
 
 import type { Asked } from "./asked";
 import type { Native } from "./protocol";
 import { answered, asking, key } from "./served";
 
-/** What has more packets than this takes a page about a second. */
+/** This many packets take a page about a second. */
 export const HEAVY_PACKETS = 1e6;
 const KEPT = "sawtooth-native";
 
@@ -13,10 +14,10 @@ const at = <E extends HTMLElement>(id: string): E => document.getElementById(id)
 export class NativeSwitch {
   private given: string | undefined;
   private readonly page = crypto.getRandomValues(new Uint32Array(4)).join("-");
-  /** Events in a millisecond: in the page, and natively. */
+  /** Events per millisecond, in the page and natively. */
   private inPage = NaN;
 
-  /** `changed`: the question is to be answered anew. */
+  /** `changed`: asks the question again. */
   constructor(changed: () => void) {
     const box = at<HTMLInputElement>("native");
     box.addEventListener("change", () => {
@@ -26,7 +27,7 @@ export class NativeSwitch {
     });
   }
 
-  /** Asks the server whether it is there. */
+  /** Checks whether the server is available. */
   async find(): Promise<void> {
     const found = key();
     if (found === undefined) return;
@@ -42,14 +43,14 @@ export class NativeSwitch {
     this.say();
   }
 
-  /** Where it is computed, in the words above. */
+  /** Says in the text above where the simulation runs. */
   private say(): void {
     at("computed").textContent = at<HTMLInputElement>("native").checked
-      ? "It is computed in this page, and what is heavy by sawtooth lab on this machine, to which the page sends the question; nothing leaves the machine."
-      : "Everything is computed here, in this page; nothing is sent anywhere.";
+      ? "Light questions are computed in this page, heavy ones by sawtooth lab on this machine. Nothing leaves the machine."
+      : "Everything is computed in this page; nothing is sent anywhere.";
   }
 
-  /** How a question of so many packets is to be run natively; undefined: in the page. */
+  /** How to run a question of this many packets natively; undefined: in the page. */
   wanted(asked: Asked, packets: number): Native | undefined {
     const { given, page } = this;
     if (given === undefined || packets < HEAVY_PACKETS || !at<HTMLInputElement>("native").checked) return undefined;
@@ -57,14 +58,14 @@ export class NativeSwitch {
     return { key: given, page, text: JSON.stringify({ ...scenario, alone }) };
   }
 
-  /** What is said of a heavy question that runs in the page. */
+  /** The remark on a heavy question that runs in the page. */
   get offer(): string {
     return this.given === undefined || at<HTMLInputElement>("native").checked ? "" : " The native core of this machine, above, takes less time.";
   }
 
-  /** What was measured of a finished run. */
+  /** Records the speed of a finished run. */
   ran(native: boolean, events: number, workedMs: number): void {
-    // Shorter ones say little.
+    // Shorter runs are not representative.
     const speed = workedMs > 20 ? events / workedMs : NaN;
     if (!native && speed > 0) this.inPage = speed;
     const faster = speed / this.inPage;
@@ -73,7 +74,7 @@ export class NativeSwitch {
   }
 }
 
-/** What was switched on stays so, where the browser keeps anything for pages. */
+/** Remembers the setting, if the browser stores anything for pages. */
 function kept(): boolean {
   try {
     return localStorage.getItem(KEPT) === "yes";
@@ -86,6 +87,6 @@ function keep(on: boolean): void {
   try {
     localStorage.setItem(KEPT, on ? "yes" : "no");
   } catch {
-    // It is switched on until the page is closed.
+    // Without storage, the setting lasts until the page is closed.
   }
 }

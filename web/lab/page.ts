@@ -1,4 +1,4 @@
-// The page: what is asked by fields, files and links goes to the worker; what comes back is drawn and told.
+// The page: sends the question from fields, files and links to the worker, then draws and describes the answer.
 
 import { draw, type Chart } from "../draw/index";
 import "./style.css";
@@ -33,13 +33,16 @@ import { Sweep } from "./sweep";
 import { Understand } from "./understand/view";
 import { warnings } from "./warnings";
 
-/** Fields that are always in sight; the others are under "More". */
+/** Fields that are always visible; the others are under "More". */
 const FIRST = 3;
-/** So long after the last change the background sweep begins, and the address is written. */
+/** The background sweep starts, and the address is updated, this long after the last change. */
 const QUIET_MS = 700;
-/** Rows of a running simulation are drawn so often. */
+/** How often rows of a running simulation are drawn. */
 const EVERY_MS = 100;
-/** While a slider moves, what runs has so long to be answered or to show its first rows: else nothing would be drawn until it rests. */
+/**
+ * While a slider moves, a run gets this long to show its first rows. Otherwise nothing would be drawn until the slider
+ * rests.
+ */
 const MOVING_MS = 150;
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
@@ -48,13 +51,13 @@ async function main(): Promise<void> {
   at("served").remove();
   const charts = new Map<string, Chart>();
   let question: Question = PRESETS[0]!.question;
-  /** The address is a damaged link, which stays until something is changed. */
+  /** The address is a damaged link; it stays until something is changed. */
   let damaged = false;
   let asked: Asked | undefined;
   let quiet: ReturnType<typeof setTimeout> | undefined;
-  /** Neither runs nor is changed: the background may begin. */
+  /** Nothing runs and nothing is being changed: background work may begin. */
   let [answered, still] = [false, false];
-  /** By field, what was edited and not yet asked. */
+  /** Fields that were edited but not yet run. */
   const edits = new Map<string, unknown>();
   let next: ReturnType<typeof setTimeout> | undefined;
   let begunMs = -Infinity;
@@ -124,7 +127,7 @@ async function main(): Promise<void> {
   ask(linked ?? question, true, damaged);
   document.body.dataset["ready"] = String(Math.round(performance.now()));
 
-  /** What the address asks. Where it is damaged that is said, and what is shown stays. */
+  /** The question in the address. If it is damaged, says so and keeps what is shown. */
   function followed(): Question | undefined {
     at("link-wrong").hidden = true;
     damaged = false;
@@ -140,7 +143,10 @@ async function main(): Promise<void> {
     }
   }
 
-  /** Another question; `whole`: not by a field, so that fields show it at once. `keep`: the address stays as it is. */
+  /**
+   * Asks another question; `whole`: not from a field, so fields are updated at once. `keep`: the address stays as it
+   * is.
+   */
   function ask(other: Question, whole = false, keep = false): void {
     question = other;
     if (!keep) {
@@ -177,12 +183,12 @@ async function main(): Promise<void> {
     } else {
       runner.stop();
       answered = true;
-      tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
+      tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " The results below are from the last question that ran." : ""}`);
     }
     quiet = setTimeout(() => {
       still = true;
       const hash = `#${addressed()}`;
-      // An address that asks this, written by hand, is not one to go back to.
+      // If the address was typed by hand and asks the same, adds no step to the history.
       if (!damaged && (location.hash === "" || permalink.asks(location.hash, question))) history.replaceState(null, "", hash);
       else if (!damaged && location.hash !== hash) history.pushState(null, "", hash);
       background();
@@ -194,7 +200,7 @@ async function main(): Promise<void> {
     return permalink.isShort(location.hash) && permalink.asks(location.hash, question) ? location.hash.slice(1) : permalink.written(question);
   }
 
-  /** What is computed beside it takes no processor from it. */
+  /** Stops background work, so that it takes no processor time from the question. */
   function background(): void {
     if (answered && still && asked !== undefined) sweep.ask(asked, language);
   }
@@ -202,10 +208,10 @@ async function main(): Promise<void> {
   function cancelled(): void {
     runner.stop();
     at("answer").classList.add("stale");
-    tell("Cancelled. What is below is as far as it came.");
+    tell("Cancelled. The results below go as far as the run did.");
   }
 
-  /** `moving`: by a slider, which may go on. */
+  /** `moving`: the change comes from a slider that may keep moving. */
   function edit(field: string, value: unknown, moving = false): void {
     edits.set(field, value);
     const left = answered || !moving ? 0 : begunMs + MOVING_MS - performance.now();
@@ -225,12 +231,12 @@ async function main(): Promise<void> {
       if (optional !== undefined && value === "") delete target[name!];
       else target[name!] = value;
     }
-    // What no longer is a preset's is nobody's.
+    // Once changed, the question no longer belongs to a preset.
     delete scenario.name;
     ask({ ...question, scenario });
   }
 
-  /** What a capture shows of a path goes into the fields. */
+  /** Puts the path estimated from a capture into the fields. */
   function tryPath({ path, receiveBuffer }: Estimate): void {
     const { name: _, host, ...scenario } = question.scenario;
     const { receive_buffer: __, ...others } = host ?? {};
@@ -240,7 +246,7 @@ async function main(): Promise<void> {
     at("ask").scrollIntoView();
   }
 
-  /** Fields show the question. One that somebody writes into is left alone. */
+  /** Updates the fields to show the question, except one that the reader is typing into. */
   function fill(whole: boolean): void {
     const { scenario, alone } = question;
     const { path = {}, flows: given = [{}] } = scenario;
@@ -260,25 +266,25 @@ async function main(): Promise<void> {
     at("command").textContent = file.command(question);
   }
 
-  /** What is wrong, at the field where it is. */
+  /** Shows an error at its field. */
   function refused(error: InputError | undefined): void {
     const words = error === undefined ? undefined : inWords(error);
     const of = (field: string): boolean => error?.field === field || (error?.field?.startsWith(`${field}.`) ?? false);
-    let found = queue.tell(error, words);
+    let found = queue.showError(error, words);
     for (const field of fields) {
       const its = of(field.told.field);
       found ||= its;
-      field.tell(its ? words : undefined);
+      field.showError(its ? words : undefined);
     }
     found ||= of("host.ecn");
-    ecn.tell(of("host.ecn") ? words : undefined);
+    ecn.showError(of("host.ecn") ? words : undefined);
     const flow = /^flows\.(\d+)(?:\.(\w+))?/.exec(error?.field ?? "");
     if (document.querySelector("#more [aria-invalid]") !== null) at<HTMLDetailsElement>("more").open = true;
-    flows.tell(flow === null ? -1 : Number(flow[1]), words ?? "", flow?.[2]);
+    flows.showError(flow === null ? -1 : Number(flow[1]), words ?? "", flow?.[2]);
     if (error !== undefined && !found && flow === null) wrong(`${error.field ?? "scenario"}: ${words}`);
     else at("wrong").hidden = true;
     at("answer").classList.toggle("stale", error !== undefined);
-    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}${asked === undefined ? "" : " What is below is of the last valid input."}`);
+    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}${asked === undefined ? "" : " The results below are from the last valid input."}`);
   }
 
   function shown(of: Asked, runs: readonly RunLines[], finished: boolean): void {
@@ -312,7 +318,7 @@ async function main(): Promise<void> {
     charts.set(name, draw(place, figure()));
   }
 
-  /** Columns that say nothing of any flow of this question are left out. */
+  /** Omits columns that are empty for all flows of this question. */
   function table(of: Asked, rows: readonly Row[]): void {
     const marks = (of.question.scenario.host?.ecn ?? 0) !== 0 || rows.some(({ marked }) => marked > 0) || warnings(of, language).length > 0;
     const columns: [string, (row: Row) => string][] = [
@@ -353,7 +359,7 @@ async function main(): Promise<void> {
     const took = (words: string): void => void (at("took").textContent = words);
     const copy = async (text: string, what: string): Promise<void> => {
       try {
-        // Pages that come neither encrypted nor from this machine have no clipboard.
+        // Pages that are neither encrypted nor from this machine have no clipboard.
         await navigator.clipboard.writeText(text);
         took(`${what} is copied.`);
       } catch {
@@ -395,7 +401,7 @@ function source(question: Question): string {
   return known === undefined ? "" : `Diamonds: published by ${known.source}.`;
 }
 
-/** When the browser has nothing else to do for the page. */
+/** Runs when the browser is idle. */
 function whenIdle(act: () => void): void {
   if (typeof requestIdleCallback === "function") requestIdleCallback(act);
   else setTimeout(act, 200);

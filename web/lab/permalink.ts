@@ -1,4 +1,4 @@
-// A link to the page holds the whole question, after the number sign: nothing of it is sent to any server.
+// A link to the page holds the whole question after the number sign, so no server receives any of it.
 
 import type { Question } from "./asked";
 import { PRESETS } from "./presets";
@@ -7,25 +7,31 @@ import { shaped, type Scenario } from "./scenario";
 
 const LONGEST = 20_000;
 
-/** What stands after "#": letters, digits, "-", "_", "." and "%", and ":", "," and "/" between them. Mail, chats and Markdown take all of it
- *  for the link; brackets, quotes, stars and tildes would end it there, or mean something. */
+/**
+ * The part after "#" has only letters, digits, "-", "_", "." and "%", with ":", "," and "/" between them. Mail, chats
+ * and Markdown take all of these as part of the link; brackets, quotes, stars and tildes would end it or have a
+ * meaning.
+ */
 export function written({ scenario, alone }: Question): string {
   const { interval: _, ...told } = scenario;
   return escaped(JSON.stringify(alone ? { ...told, alone } : told));
 }
 
-/** Of the short form: quantities of the path, and the duration where it is not this one. */
+/** The short form: quantities of the path, and the duration if it differs from this one. */
 const PATH = ["rate", "rtt", "loss", "ack_loss", "reverse_rate", "queue"] as const;
 const DURATION = "10 s";
 const KEYS = ["cc", ...PATH, "duration", "together", "step", "view"];
 
-/** How it is shown: a step of the story, and for other pages the story only. */
+/** How to display it: a step of the story, and for other pages the story only. */
 export interface View {
   step?: number;
   embed?: true;
 }
 
-/** The short form, "cc=cubic,bbr&rate=100Mbit/s&rtt=20ms&loss=1%25", where it holds all of the question; else the one that does. */
+/**
+ * The short form, "cc=cubic,bbr&rate=100Mbit/s&rtt=20ms&loss=1%25", if it can hold the whole question; otherwise the
+ * full form.
+ */
 export function short(asked: Question, { step, embed }: View = {}): string {
   const { scenario, alone } = asked;
   const { path = {}, flows = [], duration = DURATION } = scenario;
@@ -46,7 +52,7 @@ export function isShort(hash: string): boolean {
   return /^#?[a-z_]+=/.test(hash);
 }
 
-/** How an address has it shown; of one that is damaged nothing is known. */
+/** The display settings in an address; a damaged one has none. */
 export function view(hash: string): View {
   try {
     return isShort(hash) ? fromShort(hash.replace(/^#/, "")).view : {};
@@ -70,7 +76,7 @@ function fromShort(text: string): { question: Question; view: View } {
   return { question, view: { ...([1, 2, 3].includes(step) ? { step } : {}), ...(given.get("view") === "embed" ? { embed: true } : {}) } };
 }
 
-/** A preset has its name, whoever wrote it. */
+/** A question equal to a preset gets its name, whoever wrote it. */
 function named({ scenario: { name: _, interval: __, ...scenario }, alone }: Question): Question {
   const same = PRESETS.find(({ question }) => {
     const { name: ___, ...other } = question.scenario;
@@ -79,7 +85,10 @@ function named({ scenario: { name: _, interval: __, ...scenario }, alone }: Ques
   return same?.question ?? { scenario, alone };
 }
 
-/** None of an address without one. Raises InputError of what this page did not make; what its fields hold is looked at when it is compiled. */
+/**
+ * The question in an address, if any. Raises InputError if this page did not make it; the compiler checks the fields'
+ * contents.
+ */
 export function question(hash: string): Question | undefined {
   const text = hash.replace(/^#/, "");
   if (text === "") return undefined;
@@ -91,7 +100,7 @@ export function question(hash: string): Question | undefined {
   return { scenario, alone: alone === true };
 }
 
-/** Whether an address asks this, however it is written. */
+/** Whether an address asks this question, in whatever form. */
 export function asks(hash: string, asked: Question): boolean {
   try {
     const linked = question(hash);

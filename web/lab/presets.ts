@@ -1,4 +1,4 @@
-// Questions to start from: paths of the sources' studies and of ours, each a scenario that the page has.
+// Questions to start from: paths from published studies and from ours, each a scenario that the page supports.
 
 import type { Question } from "./asked";
 import type { Scenario } from "./scenario";
@@ -8,7 +8,7 @@ export interface Preset {
   title: string;
   about: string;
   question: Question;
-  /** Names of published figures of this path (src/sawtooth/data/published). */
+  /** Names of published figures for this path (src/sawtooth/data/published). */
   published?: string;
 }
 
@@ -25,7 +25,7 @@ export const PRESETS: readonly Preset[] = [
   preset(
     "one-percent",
     "What does 1% loss do?",
-    "CUBIC takes each loss for congestion and slows down. BBR sends at the rate that it measures.",
+    "CUBIC treats each loss as congestion and slows down. BBR sends at the rate that it measures.",
     true,
     { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: both },
   ),

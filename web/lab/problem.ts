@@ -1,4 +1,4 @@
-// What is wrong with an input, in the words and with the codes of the command line (src/sawtooth/errors.py).
+// An error in an input, with the words and codes of the command line (src/sawtooth/errors.py).
 
 export class InputError extends Error {
   constructor(
@@ -10,18 +10,18 @@ export class InputError extends Error {
     super(message);
   }
 
-  /** The same, of a field. */
+  /** The same error, at a field. */
   at(field: string): InputError {
     return new InputError(this.code, this.message, this.fix, this.field === undefined ? field : `${field}.${this.field}`);
   }
 }
 
-/** In sentences: what is wrong, and what to do. */
+/** The error in sentences: what is wrong, and what to do. */
 export function words({ message, fix }: InputError): string {
   return `${message}. ${fix.replace(/^./, (first) => first.toUpperCase())}.`;
 }
 
-/** What `act` answers; what it finds wrong is of `field`. */
+/** The result of `act`; errors get the field `field`. */
 export function within<A>(field: string, act: () => A): A {
   try {
     return act();

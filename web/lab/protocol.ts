@@ -1,26 +1,26 @@
-// What the page and its worker say to each other.
+// Messages between the page and its worker.
 
 import type { Tables } from "./core";
 
-/** First: the core, compiled. */
+/** The first message: the compiled core. */
 export interface Begin {
   kind: "begin";
   module: WebAssembly.Module;
 }
 
-/** Runs these at once, side by side, and forgets what ran before. */
+/** Runs these in parallel and discards earlier runs. */
 export interface Run {
   kind: "run";
-  /** Told with every answer, so that those to an earlier question are known as such. */
+  /** Repeated in every answer, to recognize answers to earlier questions. */
   number: number;
   runs: { json: string; durationNs: number }[];
-  /** Answers come after so many milliseconds of work. */
+  /** Reports after this many milliseconds of work. */
   everyMs: number;
-  /** Runs them elsewhere, on the native core of the machine that serves the page. */
+  /** Runs on the native core of the machine that serves the page. */
   native?: Native;
 }
 
-/** `text`: what a link holds; of a `page` one simulation runs at a time. */
+/** `text`: the link's content. For each `page`, one simulation runs at a time. */
 export interface Native {
   key: string;
   page: string;
@@ -33,7 +33,7 @@ export interface Stop {
 
 export type Question = Begin | Run | Stop;
 
-/** Of one run, since the last time. */
+/** Rows of one run, since the last message. */
 export interface Rows {
   nowNs: number;
   finished: boolean;
@@ -45,7 +45,7 @@ export type Answer =
   | { kind: "rows"; number: number; runs: Rows[]; events: number; workedMs: number }
   | { kind: "failed"; number: number; why: string; problem?: Problem };
 
-/** Of an input that was refused, as an InputError has them. */
+/** The parts of an InputError, if the input was refused. */
 export interface Problem {
   code: string;
   message: string;

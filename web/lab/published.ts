@@ -1,4 +1,4 @@
-// Published figures of a path, as the package ships them (src/sawtooth/data/published); the build puts them into the page.
+// Published figures of a path, as in the package (src/sawtooth/data/published); the build embeds them in the page.
 
 export interface Published {
   name: string;
@@ -8,7 +8,7 @@ export interface Published {
 
 declare const PUBLISHED: readonly Published[];
 
-/** Those of that name. */
+/** The figures of that name. */
 export function published(name: string | undefined): Published | undefined {
   return PUBLISHED.find((one) => one.name === name);
 }

@@ -1,4 +1,5 @@
-// The bottleneck's queue: its limit, which kind it is, and whether it marks. All of a kind's other parameters are a file's or a link's.
+// The bottleneck's queue: its limit, its kind, and whether it marks. Other parameters can only come from a file or a
+// link.
 
 import { Field, made, shown as text } from "./fields";
 import type { Language, QueueRecord } from "./language";
@@ -6,7 +7,7 @@ import type { InputError } from "./problem";
 import { DEFAULTS, type QueueGiven } from "./scenario";
 import type { Slider } from "./sliders";
 
-/** Of a tail drop, whose limit is all that there is to it. */
+/** For tail drop, which has only a limit. */
 const PLAIN = { label: "Queue", hint: "e.g. 1 bdp, 100 packets, 64 KiB, 20 ms" };
 
 export class QueueFields {
@@ -23,7 +24,7 @@ export class QueueFields {
   private readonly wrong = made("p", "wrong");
   private queue: QueueGiven = DEFAULTS.path.queue;
   private shown = "";
-  /** The tail drop's limit, to come back to. */
+  /** The last limit of tail drop, to restore. */
   private plain: string = DEFAULTS.path.queue;
 
   constructor(
@@ -53,11 +54,11 @@ export class QueueFields {
     this.roots = [this.limit.root, root, this.above.root];
   }
 
-  /** `whole`: also what somebody writes into. */
+  /** `whole`: also updates a field that the reader is typing into. */
   set(queue: QueueGiven, whole: boolean): void {
     const table = typeof queue === "object" && queue !== null ? queue : undefined;
     const kind = table === undefined ? "" : text(table.kind);
-    // What was written was another kind's.
+    // The text belonged to another kind.
     const anew = whole || kind !== this.shown;
     this.queue = queue;
     this.shown = kind;
@@ -77,16 +78,16 @@ export class QueueFields {
     this.above.show(above === undefined ? "" : table?.[above], anew);
   }
 
-  /** What is wrong with it, in these words; true: it is of the queue. */
-  tell(error: InputError | undefined, words: string | undefined): boolean {
+  /** Shows an error at the queue; returns true if it belongs there. */
+  showError(error: InputError | undefined, words: string | undefined): boolean {
     const [, queue, part] = error?.field?.split(".") ?? [];
     const its = error?.field?.startsWith("path.queue") === true && queue === "queue";
     const of = (field: string | undefined): boolean => its && field !== undefined && part === field;
     const limit = of(this.ownLimit) || (its && typeof this.queue === "string");
     const above = of(this.marksAbove);
     const kind = its && !limit && !above;
-    this.limit.tell(limit ? words : undefined);
-    this.above.tell(above ? words : undefined);
+    this.limit.showError(limit ? words : undefined);
+    this.above.showError(above ? words : undefined);
     this.wrong.hidden = !kind;
     this.wrong.textContent = kind ? (words ?? "") : "";
     if (kind) this.kind.setAttribute("aria-invalid", "true");
@@ -94,7 +95,7 @@ export class QueueFields {
     return its;
   }
 
-  /** The fields of its kind, and what each is where it is absent. */
+  /** The fields of its kind, with their defaults. */
   private get fields(): Readonly<Record<string, unknown>> {
     return this.record?.fields ?? {};
   }
@@ -115,7 +116,7 @@ export class QueueFields {
     return this.record?.limit.field;
   }
 
-  /** What a field of its kind is where it is absent; "" where that is nothing. */
+  /** The default of a field of its kind; "" if it has none. */
   private otherwise(field: string | undefined): string {
     return field === undefined ? "" : String(this.fields[field] ?? "");
   }

@@ -1,4 +1,4 @@
-// The worker, as the page asks it: the latest question only; what it told of earlier ones is dropped.
+// The page's side of the worker: answers only the latest question, and drops rows of earlier ones.
 
 import type { Asked } from "./asked";
 import type { Limits } from "./core";
@@ -10,9 +10,9 @@ import { RunLines } from "./series";
 export interface Listener {
   /** More rows of the latest question. */
   grown(asked: Asked, runs: readonly RunLines[], finished: boolean): void;
-  /** With `problem` where the input was refused. */
+  /** With `problem` if the input was refused. */
   failed(why: string, problem?: InputError): void;
-  /** After the last rows: how many events there were, and in how much time. */
+  /** After the last rows: the number of events, and the time they took. */
   ran?(native: boolean, events: number, workedMs: number): void;
 }
 
@@ -21,13 +21,13 @@ export class Runner {
   private number = 0;
   private asked: Asked | undefined;
   private runs: RunLines[] = [];
-  /** What the latest question has taken so far. */
+  /** The time that the latest question has taken so far. */
   workedMs = 0;
-  /** Of a compiled scenario, who says what limits its flows; without it nobody does. */
+  /** Determines what limits the flows of a compiled scenario; undefined: unknown. */
   limits: ((json: string) => Limits) | undefined;
-  /** Whether it runs elsewhere. */
+  /** Whether it runs natively. */
   native = false;
-  /** Once the core is there. */
+  /** Called once the core is loaded. */
   readonly ready: Promise<void>;
 
   constructor(
@@ -38,7 +38,7 @@ export class Runner {
       this.worker.onerror = (event) => {
         const why = event.message || "the worker could not be loaded";
         reject(new Error(why));
-        // Once it runs nobody waits for the names, and a question that it will not answer is not left open.
+        // After a start, nothing waits for the names, and a question that gets no answer is not left open.
         if (this.asked !== undefined) this.listener.failed(why);
       };
       this.worker.onmessage = ({ data }: MessageEvent<Answer>) => {
@@ -49,7 +49,7 @@ export class Runner {
     });
   }
 
-  /** `native`: how it is run there, instead of in the page. */
+  /** `native`: how to run it there instead of in the page. */
   ask(asked: Asked, native?: Native): void {
     this.number += 1;
     this.asked = asked;
@@ -67,7 +67,7 @@ export class Runner {
   }
 
   private post(question: Question): void {
-    // After the core; without it the page says so.
+    // Runs after the core is loaded; without it, the page says so.
     module.then(() => this.worker.postMessage(question), () => {});
   }
 

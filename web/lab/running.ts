@@ -1,8 +1,8 @@
-// A simulation that takes more than a second: how far it is, with a button that ends it, or Escape.
+// Progress of a simulation that takes more than a second, with a button (or Escape) that cancels it.
 
 import { significant } from "./amount";
 
-/** So long nothing is said. */
+/** Nothing is shown before this time. */
 const AT_ONCE_MS = 1_000;
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
@@ -11,14 +11,14 @@ export class Running {
   private state: "idle" | "running" | "cancelled" = "idle";
   private sinceMs = 0;
 
-  /** `cancel`: it is to end where it is. `again`: from its begin. */
+  /** `cancel`: stop where it is. `again`: restart from the beginning. */
   constructor(
     private readonly cancel: () => void,
     private readonly again: () => void,
   ) {
     at("run-cancel").addEventListener("click", () => (this.state === "cancelled" ? this.again() : this.end()));
     addEventListener("keydown", (event) => {
-      // A figure that is zoomed into takes it first.
+      // A zoomed figure handles Escape first.
       if (event.key !== "Escape" || event.defaultPrevented || at("running").hidden || this.state !== "running") return;
       event.preventDefault();
       this.end();
@@ -32,7 +32,7 @@ export class Running {
     at("running").hidden = true;
   }
 
-  /** So many simulated seconds of all. */
+  /** Reports the simulated seconds so far, of all. */
   reached(s: number, ofS: number): void {
     if (this.state !== "running" || performance.now() - this.sinceMs < AT_ONCE_MS) return;
     at("running").hidden = false;
@@ -40,13 +40,13 @@ export class Running {
     at("run-far").textContent = `Simulated: ${significant(s, 3)} s of ${ofS} s`;
   }
 
-  /** It has come to its end, or there is none. */
+  /** The run has ended, or there is none. */
   ended(): void {
     this.state = "idle";
     at("running").hidden = true;
   }
 
-  /** Escape or the button; the button stays where it is. */
+  /** Escape or the button; the button stays in place. */
   private end(): void {
     this.state = "cancelled";
     this.show("Run it again");

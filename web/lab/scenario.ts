@@ -1,12 +1,12 @@
-// What a page asks: a scenario file of topology "path", of which it has these fields; all others have their defaults.
+// The page's question: a scenario of topology "path" with these fields; all others have their defaults.
 
 import type { Control } from "./control";
 import { InputError } from "./problem";
 
-/** As a scenario file has it: text is the limit of a tail drop, a table names a kind. */
+/** As in a scenario file: a text is the limit of tail drop, a table names a kind. */
 export type QueueGiven = string | ({ kind: string } & Record<string, unknown>);
 
-/** Text has its unit, as in a scenario file. What is absent has the default of crates/scenario/src/parts.rs. */
+/** Texts have a unit, as in a scenario file. Absent fields have the defaults of crates/scenario/src/parts.rs. */
 export interface Scenario {
   name?: string;
   duration?: string;
@@ -41,7 +41,10 @@ export interface Flow {
   bytes?: string;
 }
 
-/** Something of a link or file as a scenario: tables are tables. Raises InputError; what fields hold is the compiler's. */
+/**
+ * Reads part of a link or file as a scenario: checks that tables are tables. Raises InputError; the compiler checks the
+ * fields' contents.
+ */
 export function shaped(told: unknown): Scenario {
   const given = table(told, undefined);
   for (const name of ["path", "host"]) if (given[name] !== undefined) table(given[name], name);
@@ -61,7 +64,7 @@ function table(given: unknown, field: string | undefined): Record<string, unknow
   throw new InputError("wrong-type", "a table is needed", `write it as a table: ${field ?? "path"} = { FIELD = VALUE }`, field);
 }
 
-/** What the page has of a scenario; the command line has the rest. */
+/** The fields that the page supports; the command line supports all. */
 const FIELDS: Record<string, readonly string[]> = {
   "": ["name", "topology", "duration", "interval", "seed", "path", "host", "flows"],
   path: ["rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"],
@@ -69,7 +72,7 @@ const FIELDS: Record<string, readonly string[]> = {
   flows: ["name", "cc", "count", "start", "duration", "bytes"],
 };
 
-/** Refuses what a scenario file may have and a page has not. */
+/** Refuses fields that a scenario file may have but the page does not support. */
 export function onlyKnown(asked: Scenario): void {
   const check = (given: object, table: string, at: string): void => {
     for (const name of Object.keys(given)) {

@@ -1,11 +1,11 @@
-// Rows of a run as they come, in columns that figures take: one of each thing that is drawn, against time.
+// Collects the rows of a run in columns for figures: one column per line drawn, against time.
 
 import { numbers, type Limited, type Limits, type Table, type Tables } from "./core";
 
-/** The link of a path that loses data, by its place in the compiled scenario. */
+/** The link of a path that loses data, as an index into the compiled scenario. */
 const DATA_LOSS = 2;
 
-/** Numbers that become more. */
+/** A growing column of numbers. */
 export class Growing {
   private all = new Float64Array(256);
   length = 0;
@@ -35,7 +35,7 @@ export class Line {
   }
 }
 
-/** What is drawn of one flow: its first connection's, where it has several, but for goodput, which is of all. */
+/** The lines of one flow: those of its first connection if it has several, except goodput, which counts all. */
 export class FlowLines {
   readonly goodput = new Line();
   readonly window = new Line();
@@ -45,12 +45,12 @@ export class FlowLines {
   segments = 0;
   retransmits = 0;
   timeouts = 0;
-  /** Of each connection that is told of: of how many segments the acknowledgement echoed a mark. */
+  /** For each connection reported: the number of segments whose acknowledgement echoed a mark. */
   readonly echoed: number[] = [];
   readonly delivered: number[] = [];
 }
 
-/** What a run has told so far. */
+/** The rows of a run so far. */
 export class RunLines {
   readonly flows: FlowLines[];
   readonly queue = new Line();
@@ -110,7 +110,7 @@ export class RunLines {
   }
 }
 
-/** Calls with the numbers of each row. */
+/** Calls `call` with the numbers of each row. */
 function each(table: Table | undefined, names: string[], call: (...row: number[]) => void): void {
   if (table === undefined) return;
   const columns = names.map((name) => numbers(table[name]!));

@@ -1,10 +1,10 @@
-// What `sawtooth lab` offers beside the page's files, to a page that was opened with the key that its address has.
+// What `sawtooth lab` offers in addition to the page's files, to a page opened with the key in its address.
 
 import { InputError } from "./problem";
 
 const KEPT = "sawtooth-key";
 
-/** The key of the address, which does not stay there; undefined where any other server has the page. */
+/** The key in the address, which is then removed from it; undefined if another server has the page. */
 export function key(): string | undefined {
   const url = new URL(location.href);
   const given = url.searchParams.get("key");
@@ -16,12 +16,12 @@ export function key(): string | undefined {
     }
     return sessionStorage.getItem(KEPT) ?? undefined;
   } catch {
-    // A browser that keeps nothing for pages; then the key stays in the address.
+    // If the browser stores nothing for pages, the key stays in the address.
     return given ?? undefined;
   }
 }
 
-/** Raises InputError, in the words of the server, and Error where it does not answer. */
+/** Raises InputError with the server's words, and Error if the server does not answer. */
 export async function answered(request: Request): Promise<Response> {
   const answer = await fetch(request);
   if (answer.ok) return answer;
@@ -30,7 +30,7 @@ export async function answered(request: Request): Promise<Response> {
   throw new InputError(error.code, error.message, error.fix ?? "", error.field ?? undefined);
 }
 
-/** A question about results, with the key. */
+/** A request for results, with the key. */
 export function asking(path: string, given: string, signal?: AbortSignal): Request {
   return new Request(new URL(path, new URL(".", location.href)), { headers: { "X-Sawtooth-Key": given }, ...(signal === undefined ? {} : { signal }) });
 }

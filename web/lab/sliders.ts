@@ -1,16 +1,16 @@
-// Sliders of quantities: a place for each value of two digits between two ends, and the text that a scenario file has for it.
+// Sliders of quantities: a position for each value of two digits between two ends, and its text in a scenario file.
 
 import { BDP, type Kind, type Language } from "./language";
 
-/** At most so many places a slider has, about the pixels of its track; neighbours differ in their text. */
+/** A slider has at most this many positions, about the pixels of its track. Neighbors differ in their text. */
 const MOST_PLACES = 400;
 
 export interface Slider {
-  /** The last place; the first one is 0. */
+  /** The last position; the first is 0. */
   last: number;
-  /** The text at a place. */
+  /** The text at a position. */
   text(place: number): string;
-  /** The nearest place, whose text is this one wherever there is such a place; null where the text has none. */
+  /** The position with exactly this text if there is one, otherwise the nearest; null if the text has none. */
   place(text: string): number | null;
 }
 
@@ -19,13 +19,13 @@ interface Quantity {
   high: number;
   read(text: string): number | null;
   show(value: number): string;
-  /** Before the lowest value stands none of it: "0%". */
+  /** One position below the lowest value is zero: "0%". */
   none?: string;
-  /** After the highest value the field is empty: without a limit. */
+  /** One position above the highest value, the field is empty: without a limit. */
   unlimited?: true;
 }
 
-/** By ratio, in values of two digits. */
+/** Positions by ratio, in values of two digits. */
 function slider({ low, high, read, show, none, unlimited }: Quantity): Slider {
   const wanted = Array.from({ length: MOST_PLACES + 1 }, (_, step) => Number((low * (high / low) ** (step / MOST_PLACES)).toPrecision(2)));
   const values = [...new Set(wanted)];
@@ -51,7 +51,7 @@ function slider({ low, high, read, show, none, unlimited }: Quantity): Slider {
   };
 }
 
-/** Those of the page, by name. */
+/** The page's sliders, by name. */
 export function sliders(language: Language): Record<string, Slider> {
   const of = (kind: Kind, low: number, high: number, ends: Pick<Quantity, "none" | "unlimited"> = {}): Slider =>
     slider({ low, high, read: (text) => language.read(kind, text).amount, show: (value) => language.print(kind, value), ...ends });

@@ -1,4 +1,4 @@
-// Numbers beside the figures, and the sentence of the answer.
+// The table of numbers beside the figures, and the sentence with the answer.
 
 import { significant } from "./amount";
 import type { Asked } from "./asked";
@@ -7,18 +7,18 @@ import type { RunLines } from "./series";
 export interface Row {
   name: string;
   meanMbps: number;
-  /** It was not there for all of the run, as it is so far: the mean is of the time in which it was. */
+  /** The flow was active for only part of the run so far; its mean is over that part. */
   partly: boolean;
-  /** Sent, with what was sent again. */
+  /** Sent, including retransmissions. */
   segments: number;
-  /** Of what the rate allows. */
+  /** As a share of what the rate allows. */
   share: number;
   retransmitted: number;
-  /** Of the segments that arrived: those whose mark came back. */
+  /** The share of segments that arrived whose mark was echoed. */
   marked: number;
   timeouts: number;
   rttMs: number;
-  /** When the last connection had sent its bytes; NaN: none ends, or not all have. */
+  /** When the last connection had sent its bytes; NaN: none ends, or some have not. */
   completedS: number;
   limit: string;
 }
@@ -29,7 +29,7 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
     const [run, at] = asked.alone ? [index, 0] : [0, index];
     const { nowS, flows } = runs[run]!;
     const lines = flows[at]!;
-    // While it was there.
+    // While it was active.
     const { words, start_s: startS, end_s: endS, completed_s, goodput_bps, share_of_rate: share } = limits[run]![at]!;
     const meanMbps = endS > startS ? goodput_bps / 1e6 : NaN;
     const delivered = sum(lines.delivered);
@@ -53,10 +53,10 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
 export const digits = (value: number): string => significant(value, 3);
 export const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${significant(100 * share, share >= 0.1 ? 3 : 2)}%`);
 export const mbps = (value: number): string => (value > 0 && value < 0.01 ? `${digits(value * 1e3)} kbit/s` : `${digits(value)} Mbit/s`);
-/** Of more flows the table tells. */
+/** More flows than this appear only in the table. */
 const MOST_TOLD = 6;
 
-/** What came out, in a sentence or two. */
+/** The result, in a sentence or two. */
 export function sentence(asked: Asked, rows: readonly Row[]): string {
   const { scenario } = asked.question;
   const { path = {} } = scenario;

@@ -1,4 +1,5 @@
-// The response to loss, point by point in a worker of its own: each flow's control by itself on this path, over losses.
+// The response to loss, computed point by point in a separate worker: each flow's control alone on this path, over
+// losses.
 
 import type { Figure, Series } from "../draw/form";
 import { milliseconds } from "./amount";
@@ -8,9 +9,9 @@ import type { Language } from "./language";
 import { Runner } from "./runner";
 import type { Published } from "./published";
 
-/** Percent: those in the middle first, so that the curve has its shape early. */
+/** Loss rates in percent, middle ones first, so that the curve has its shape early. */
 const LOSSES = [1, 0.1, 10, 0.01, 0.3, 3, 0.03, 0.001, 2, 5, 0.5, 20];
-/** At most so much of the path's capacity is simulated for a point: bits. */
+/** The most of the path's capacity that is simulated for a point, in bits. */
 const MOST_BITS = 3e9;
 const [LEAST_S, MOST_S] = [2, 30];
 
@@ -20,7 +21,7 @@ interface Point {
 }
 
 export class Sweep {
-  /** There from the first question on: it takes nothing from the page's beginning. */
+  /** Created with the first question, so that it does not slow the page's start. */
   private runner: Runner | undefined;
   private asked: Asked | undefined;
   private language: Language | undefined;
@@ -30,7 +31,7 @@ export class Sweep {
 
   constructor(private readonly drawn: (figure: Figure, done: number, of: number) => void) {}
 
-  /** Begins anew, for this path and these flows. */
+  /** Starts again, for this path and these flows. */
   ask(asked: Asked, language: Language): void {
     this.asked = asked;
     this.language = language;
@@ -44,13 +45,13 @@ export class Sweep {
     this.runner?.stop();
   }
 
-  /** Of how much each point is, which is not the question's duration. */
+  /** Says how long each point runs, which is not the question's duration. */
   get words(): string {
     if (this.asked === undefined) return "";
     return `Each point is one run, of one seed, of ${durationOf(this.asked)}, whatever the duration above.`;
   }
 
-  /** As far as it is. */
+  /** Draws the curve so far. */
   figure(published?: Published): Figure | undefined {
     const { asked, points } = this;
     if (asked === undefined) return undefined;
@@ -129,7 +130,7 @@ export class Sweep {
   }
 }
 
-/** That a point is simulated for. */
+/** The duration for which a point is simulated. */
 function durationOf({ compiled }: Asked): string {
   const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / compiled[0]!.rateBps));
   return milliseconds(Math.round(seconds * 10) * 100);

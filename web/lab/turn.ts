@@ -1,6 +1,6 @@
-// Turns: a worker that computes for long lets messages in between.
+// Turns: lets a worker that computes for a long time receive messages in between.
 
-/** Lets messages in; without the pause that a timer has. */
+/** Lets messages in, without the delay of a timer. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => {
     const channel = new MessageChannel();

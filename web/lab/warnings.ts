@@ -1,10 +1,11 @@
-// What makes figures mean less than they seem to, in the words of the command line (src/sawtooth/run/metadata.py).
+// Warnings about figures that show less than they seem to, in the words of the command line
+// (src/sawtooth/run/metadata.py).
 
 import type { Asked } from "./asked";
 import { byMarks } from "./control";
 import type { Language } from "./language";
 
-/** Flows whose control needs ECN, to which the receiving host does not agree. */
+/** Flows whose control needs ECN, but whose receiving host does not negotiate it. */
 export function warnings({ flows, names, question }: Asked, language: Language): string[] {
   if (Number(question.scenario.host?.ecn ?? 0) !== 0) return [];
   return flows.flatMap(({ control, cc }, at) =>

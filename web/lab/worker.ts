@@ -1,4 +1,5 @@
-// Runs simulations beside the page. Between two slices it listens: a new question ends what runs, and nothing is started anew.
+// Runs simulations beside the page. Checks for messages between two slices: a new question ends the current runs
+// without restarting the worker.
 
 import { Core, CoreError, type Simulation, type Tables } from "./core";
 import * as native from "./native";
@@ -6,7 +7,7 @@ import { InputError } from "./problem";
 import type { Answer, Question, Run } from "./protocol";
 import { turn } from "./turn";
 
-/** So long it works before it listens again. */
+/** Works for this long before it checks for messages. */
 const SLICE_MS = 12;
 const [LEAST_EVENTS, FIRST_EVENTS, MOST_EVENTS] = [1_000, 20_000, 2_000_000];
 
@@ -36,7 +37,7 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   const wanted = (): boolean => latest === turn;
   const running = data.native === undefined ? run(core, data, wanted) : natively(data, wanted);
   running.catch((error: unknown) => {
-    // After a trap the core's memory is no longer to be trusted.
+    // After a trap, the core's memory cannot be trusted.
     if (error instanceof CoreError) core = new Core(module);
     if (!wanted()) return;
     const why = error instanceof Error ? error.message : String(error);
@@ -51,7 +52,7 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
   const reached = runs.map(() => 0);
   let workedMs = 0;
   const tell = (): void => {
-    // All in one: figures never show one without the others.
+    // Reports all runs together: figures never show one without the others.
     const rows = open.map((one, which) => ({ nowNs: one.now_ns, finished: finished[which]!, tables: one.take() }));
     const events = open.reduce((sum, one) => sum + one.events, 0);
     answer({ kind: "rows", number, runs: rows, events, workedMs }, rows.map(({ tables }) => tables));
@@ -61,7 +62,7 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
     let events = FIRST_EVENTS;
     let told = performance.now();
     while (finished.includes(false)) {
-      // The one that is furthest behind, so that all come forward together.
+      // The run furthest behind, so that all progress together.
       const behind = runs.map((_, which) => which).filter((which) => !finished[which]);
       const which = behind.reduce((one, other) => (reached[other]! < reached[one]! ? other : one));
       const { durationNs } = runs[which]!;

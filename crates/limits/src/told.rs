@@ -314,7 +314,7 @@ impl Limits {
             return self.rate(at, life, transmitter, free);
         }
         if self.compiled.transmitters(&flow.backward).into_iter().any(is_full) {
-            return Network::new(Limit::WayBack, free, "the way back, full of acknowledgements");
+            return Network::new(Limit::WayBack, free, "the return path, full of acknowledgements");
         }
         let marked: f64 = counted.senders.iter().flatten().map(|one| one.marked).sum();
         let dropped: f64 = self.compiled.transmitters(&flow.forward).iter().map(|&one| passed.drops[one]).sum();

@@ -1,4 +1,4 @@
-// A capture that is dropped on the page, or chosen: read in a worker of its own, its connections listed, one of them drawn.
+// A capture dropped on the page, or chosen. A worker reads it; the page lists its connections and draws one of them.
 
 import { draw, type Chart } from "../../draw/index";
 import type { Figure } from "../../draw/form";
@@ -13,18 +13,18 @@ import { GROUP, overTime } from "./figures";
 import type { Answer, Curves, Listed, Question } from "./protocol";
 import { capture, limit, percent, rate } from "./words";
 
-/** Of problems so many are told; the first says what is wrong. */
+/** The most problems reported; the first says what is wrong. */
 const PROBLEMS = 3;
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
-/** `tried`: the estimate is wanted in the fields. */
+/** `tried`: puts the estimate into the fields. */
 export class Drop {
   private worker: Worker | undefined;
   private name = "";
   private listed: Listed | undefined;
   private chosen: Connection | undefined;
-  /** Of the connections that were chosen so far. */
+  /** Connections chosen so far. */
   private readonly read = new Map<number, { segments: Segments; shown: Shown }>();
   private readonly charts = new Map<string, Chart>();
   private over: Figure | undefined;
@@ -90,7 +90,7 @@ export class Drop {
         break;
       case "many":
         this.busy(undefined);
-        at("capture-path").textContent = "It has too many packets to estimate its path here: sawtooth whatif FILE does.";
+        at("capture-path").textContent = "It has too many packets to estimate its path here. On the command line, use sawtooth whatif FILE.";
         at("capture-drawn").textContent =
           `It has ${whole(answer.packets)} packets. The page draws each segment of up to ${whole(answer.most)}; the command line draws them all: sawtooth capture FILE --connection ${answer.connection} --html PAGE.`;
         break;
@@ -106,7 +106,7 @@ export class Drop {
     const { problems } = listed.facts;
     const more = problems.length > PROBLEMS ? [`and ${problems.length - PROBLEMS} more`] : [];
     at("capture-problems").hidden = problems.length === 0;
-    at("capture-problems").textContent = `The file is not whole; what could be read is shown. ${[...problems.slice(0, PROBLEMS), ...more].join("; ")}.`;
+    at("capture-problems").textContent = `The file is incomplete; this shows what could be read. ${[...problems.slice(0, PROBLEMS), ...more].join("; ")}.`;
     at("capture-close").hidden = false;
     at("capture-list").hidden = listed.count === 0;
     const heads = ["sender → receiver", "data", "goodput", "lost", "limit"];
@@ -178,7 +178,7 @@ export class Drop {
     at("capture-path").textContent = how;
   }
 
-  /** The chosen connection's, once they are read. */
+  /** The chosen connection's segments, once they are read. */
   private segments(): void {
     const found = this.read.get(this.chosen!.index);
     if (found === undefined || this.over === undefined) return;
@@ -188,7 +188,7 @@ export class Drop {
     this.say();
   }
 
-  /** What is seen of them in words. */
+  /** Describes the visible segments in words. */
   private say(): void {
     const found = this.read.get(this.chosen?.index ?? -1);
     if (found === undefined || this.over === undefined) return;
@@ -211,14 +211,14 @@ export class Drop {
     at("capture-wrong").textContent = listed ? `${name}: ${why}.` : `${name}: ${why}. ${fix}.`;
   }
 
-  /** How far it is, of 1; undefined: nothing is being read. */
+  /** The progress from 0 to 1; undefined: nothing is being read. */
   private busy(words: string | undefined, share = 0): void {
     at("capture-busy").hidden = words === undefined;
     at<HTMLProgressElement>("capture-progress").value = share;
     at("capture-far").textContent = `Reading ${this.name}: ${words ?? ""}`;
   }
 
-  /** What is read already stays. */
+  /** What has been read stays. */
   private cancel(): void {
     if (this.listed === undefined) return this.close("Cancelled.");
     this.ask({ kind: "stop" });

@@ -1,9 +1,9 @@
-// The path behind a connection, as the core estimates it for `sawtooth whatif` too (crates/capture/src/path): told in its words, and
-// put into the fields as `sawtooth whatif --scenario` writes it.
+// The path behind a connection, as the core estimates it for `sawtooth whatif` too (crates/capture/src/path). The words
+// are the core's; the fields are filled as `sawtooth whatif --scenario` writes them.
 
 import type { Language } from "../language";
 
-/** One quantity with its 90% interval; with a bound only one end of it was measured. */
+/** One quantity with its 90% interval. A bound has only one measured end. */
 interface Estimated {
   value: number;
   low: number;
@@ -32,7 +32,7 @@ interface Refused {
 
 type Result<A> = { Ok: A; Err?: undefined } | { Ok?: undefined; Err: Refused };
 
-/** What the core says of a connection. */
+/** The core's answer about a connection. */
 export type Shown = Result<{ path: Result<Path> }>;
 
 /** Fields of a scenario. */
@@ -41,12 +41,12 @@ export interface Estimate {
   receiveBuffer?: string;
 }
 
-/** Of a receive buffer that becomes window at full segments on Linux (src/sawtooth/whatif/replay.py). */
+/** The share of a receive buffer that becomes window at full segments on Linux (src/sawtooth/whatif/replay.py). */
 const WINDOW_SHARE = 162 / 256;
-/** Bursts of losses that are longer are no chance. */
+/** Longer bursts of losses are not chance. */
 const BURSTY = 1.05;
 
-/** What is told of it, and the path where there is one. */
+/** The description, and the path if there is one. */
 export function estimate(shown: Shown, language: Language): { how: string; path?: Estimate } {
   const refused = shown.Err ?? shown.Ok.path.Err;
   if (refused !== undefined) return { how: `No path is estimated: ${refused.message}. To get one: ${refused.fix}.` };
@@ -61,7 +61,7 @@ export function estimate(shown: Shown, language: Language): { how: string; path?
     ...(window === null ? [] : [quantity("Window", window, (bytes) => `${digits(bytes / 1024)} KiB`)]),
     ...found.cannot_tell.map((open) => `Cannot tell: ${open}.`),
   ];
-  if (burst.value > BURSTY) told.push(`Losses come in bursts of ${burst.value.toFixed(2)} packets; here each packet is lost by itself.`);
+  if (burst.value > BURSTY) told.push(`Losses come in bursts of ${burst.value.toFixed(2)} packets; here each packet is lost independently.`);
   const path: Estimate = {
     path: {
       rate: language.print("rate", rate.value),

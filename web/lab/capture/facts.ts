@@ -1,4 +1,4 @@
-// What is told of a capture: those of the facts that docs/reference/capture.md defines which the page shows.
+// Facts of a capture that the page shows; docs/reference/capture.md defines them.
 
 export interface Facts {
   packets: number;
@@ -20,7 +20,7 @@ export interface Connection {
   directions: Direction[];
 }
 
-/** Of an end that sends no data there is nothing but its packets. */
+/** An end that sends no data has only its packets. */
 export type Direction = { packets: number } & ({ data_packets?: undefined; payload_bytes?: undefined } | Data);
 
 export interface Data {
@@ -35,7 +35,7 @@ export interface Data {
   verdict: [string, string][];
 }
 
-/** The direction with more data, as `sawtooth capture` takes it; undefined where neither has any. */
+/** The direction with more data, as in `sawtooth capture`; undefined if neither has any. */
 export function busier({ directions }: Connection): 0 | 1 | undefined {
   const [client, server] = directions.map((one) => one.payload_bytes ?? 0) as [number, number];
   const direction = server > client ? 1 : 0;
@@ -48,7 +48,7 @@ export function data(connection: Connection): Data | undefined {
   return direction === undefined ? undefined : (connection.directions[direction] as Direction & Data);
 }
 
-/** Sender → receiver of the direction with more data. */
+/** Sender → receiver, for the direction with more data. */
 export function ends(connection: Connection): string {
   const both = [connection.client, connection.server];
   return (busier(connection) === 1 ? both.reverse() : both).join(" → ");

@@ -6,9 +6,9 @@ import type { Axis, Figure, Panel, Series, Span } from "../../draw/form";
 import type { Curves } from "./protocol";
 
 export const GROUP = "capture";
-/** Points of a curve, and stretches of which each is shaded by what limited most of it. */
+/** The most points of a curve, and the most shaded stretches; each is shaded by what limited most of it. */
 const [POINTS, STRETCHES] = [1500, 400];
-/** Times what is in flight at most: a receive window above that limits nothing, and would make the rest flat. */
+/** Multiple of the peak in flight. A larger receive window limits nothing, and would flatten the other curves. */
 const SEEN = 1.6;
 const ROUND_TRIPS = 3;
 
@@ -68,7 +68,7 @@ function time(endS: number): Axis {
   return { label: "time since the first segment", unit: "s", scale: "linear", low: 0, high: endS > 0 ? endS : 1e-3 };
 }
 
-/** Of so many values in a row one. */
+/** Reduces each group of `size` values to one. */
 function grouped(values: Float64Array, size: number, one: (of: Float64Array) => number): Float64Array {
   return Float64Array.from({ length: Math.ceil(values.length / size) }, (_, at) => one(values.subarray(at * size, (at + 1) * size)));
 }

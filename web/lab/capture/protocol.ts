@@ -1,24 +1,27 @@
-// What the page and the worker that reads captures say to each other.
+// Messages between the page and the worker that reads captures.
 
 import type { Segments } from "../../capture/sequence";
 import type { Shown } from "./estimate";
 import type { Connection, Facts } from "./facts";
 
-/** First `open`, with the core; then `choose`, as often as wanted. `known`: the page has its segments. The latest one counts. */
+/**
+ * First `open`, with the core; then `choose`, any number of times. `known`: the page has the segments already. The
+ * latest message counts.
+ */
 export type Question =
   | { kind: "open"; file: File; module: WebAssembly.Module }
   | { kind: "choose"; connection: number; known: boolean }
   | { kind: "stop" };
 
-/** The capture without its connections, of which a page lists the largest. */
+/** The capture without its connections; a page lists the largest of those. */
 export interface Listed {
   facts: Omit<Facts, "connections">;
   connections: Connection[];
-  /** All that are there. */
+  /** The number of connections. */
   count: number;
 }
 
-/** Of the direction with more data; times in s since the connection's first segment. */
+/** For the direction with more data; times in s since the connection's first segment. */
 export interface Curves {
   t: Float64Array;
   goodputBps: Float64Array;

@@ -1,5 +1,5 @@
-// The worker that reads captures: all connections, and every segment of the one that is chosen. The file is read once more for one of which
-// memory did not suffice.
+// The worker that reads captures: all connections, and every segment of the chosen one. If memory did not suffice for
+// that one, reads the file again.
 
 import { Core, CoreError, type Kept, type Of, type Reading, type Table, type Tables } from "../core";
 import { turn } from "../turn";
@@ -9,19 +9,21 @@ import type { Answer, Curves, Question } from "./protocol";
 import type { Segments } from "../../capture/sequence";
 import { segmentsOf } from "./segments";
 
-/** Of a file so much is in memory. */
+/** The size of a slice of the file in memory. */
 const SLICE = 4 << 20;
-/** Segments between two looks at the clock, and what that says. */
+/** Segments between two readings of the clock, and the time between reports. */
 const STEP = 20_000;
 const TOLD_MS = 60;
-/** Connections that a page lists. */
+/** The most connections that a page lists. */
 const LISTED = 200;
-/** Packets of a connection of which all are kept. */
+/** Connections with at most this many packets are kept whole. */
 const MOST_PACKETS = 3_000_000;
-/** Rows that are kept while the file is read first, of the longest connections: 56 bytes each in the core, 40 in the page once it was chosen. */
+/**
+ * Rows kept during the first pass, for the longest connections: 56 bytes each in the core, 40 in the page once chosen.
+ */
 const MOST_ROWS = 2 * MOST_PACKETS;
 
-/** Of workers only; the libraries of pages have it not. */
+/** Exists in workers only; TypeScript's library for pages lacks it. */
 declare class FileReaderSync {
   readAsArrayBuffer(of: Blob): ArrayBuffer;
 }
@@ -75,7 +77,7 @@ async function choose(index: number, isKnown: boolean, wanted: () => boolean): P
   answer({ kind: "segments", connection: index, ...found }, columns.map((column) => column.buffer as ArrayBuffer));
 }
 
-/** What is kept of a connection; undefined where nothing is, or it was handed out. */
+/** What is kept of a connection; undefined if nothing is, or if it was handed out. */
 function handedOut(from: Kept, connection: Connection, direction: 0 | 1): { segments: Segments; shown: Shown } | undefined {
   const shown = from.path(connection.index, connection);
   const tables = from.segments(connection.index);
@@ -83,7 +85,7 @@ function handedOut(from: Kept, connection: Connection, direction: 0 | 1): { segm
   return { segments: segmentsOf(tables, direction, connection.start_s), shown: shown as Shown };
 }
 
-/** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back with what it kept. */
+/** Reads the file to its end; undefined if the page no longer wants it. Frees the core's memory and what it kept. */
 async function pass(wanted: () => boolean, of: Of): Promise<{ facts: Facts; tables: Tables; kept: Kept } | undefined> {
   const capture = new Core(module).capture(slices(file), of);
   let told = performance.now();
@@ -100,7 +102,7 @@ async function pass(wanted: () => boolean, of: Of): Promise<{ facts: Facts; tabl
   return capture.finish() as { facts: Facts; tables: Tables; kept: Kept };
 }
 
-/** The file's bytes front to back, a slice at a time. */
+/** Reads the file from front to back, a slice at a time. */
 function slices(of: File): Reading {
   const reader = new FileReaderSync();
   let [held, at, next] = [new Uint8Array(0), 0, 0];
@@ -137,6 +139,6 @@ function curves({ index, start_s }: Connection, direction: 0 | 1): Curves {
 
 function failed(error: unknown): void {
   const why = error instanceof Error ? error.message : String(error);
-  // The core begins with a code, which is for programs.
+  // The core's message begins with a code, for programs.
   answer({ kind: "failed", why: error instanceof CoreError ? why.replace(/^[a-z-]+: /, "") : why });
 }

@@ -1,4 +1,4 @@
-// Every segment of a connection's direction, out of the core's tables.
+// Every segment of one direction of a connection, from the core's tables.
 
 import { answered, type Segments } from "../../capture/sequence";
 import { numbers, type Table, type Tables } from "../core";
@@ -13,7 +13,7 @@ export function segmentsOf(tables: Tables, direction: 0 | 1, startS: number): Se
   const [t, size, side, flags, ack] = [column("t_s"), column("length"), column("direction"), column("flags"), column("ack")];
   const time = (rows: Rows): Float64Array => taken(t, rows).map((at) => at - startS);
   const ours = inTime(t, chosen(t.length, (row) => side[row] === direction && size[row]! > 0));
-  // A SYN's window is not scaled, a reset's means nothing.
+  // A SYN's window is not scaled; a reset's has no meaning.
   const answers = (row: number): boolean => side[row] !== direction && (flags[row]! & (SYN | RST | ACK)) === ACK && ack[row]! > 0;
   const theirs = inTime(t, chosen(t.length, answers));
   const low = taken(column("seq"), ours);
@@ -30,7 +30,7 @@ export function segmentsOf(tables: Tables, direction: 0 | 1, startS: number): Se
   };
 }
 
-/** Those rows of so many that are so. */
+/** The rows below `count` for which the condition holds. */
 function chosen(count: number, is: (row: number) => boolean): Rows {
   const found = new Uint32Array(count);
   let length = 0;
@@ -38,7 +38,7 @@ function chosen(count: number, is: (row: number) => boolean): Rows {
   return found.slice(0, length);
 }
 
-/** Captures of several devices may step back in time. */
+/** In captures of several devices, time may step back. */
 function inTime(t: ArrayLike<number>, rows: Rows): Rows {
   for (let at = 1; at < rows.length; at += 1) {
     if (t[rows[at]!]! < t[rows[at - 1]!]!) return rows.sort((one, other) => t[one]! - t[other]! || one - other);

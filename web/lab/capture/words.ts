@@ -1,4 +1,4 @@
-// What is said of a capture; the core says what is said of a transfer.
+// Sentences about a capture; the core writes those about a transfer.
 
 import { LIMITS, quantity, whole } from "../../capture/sequence";
 import type { Data, Facts } from "./facts";
@@ -8,7 +8,7 @@ export function rate(bps: number | null): string {
   return bps === null ? "–" : quantity(bps, "bit/s", 4);
 }
 
-/** What limited it for most of the time. */
+/** What limited the transfer for most of the time. */
 export function limit({ limits }: Data): string {
   const [first] = Object.entries(limits).sort(([, one], [, other]) => other - one);
   if (first === undefined || first[1] === 0) return "–";
@@ -17,7 +17,7 @@ export function limit({ limits }: Data): string {
 
 export const percent = (part: number): string => `${Number((100 * part).toPrecision(3))}%`;
 
-/** The capture itself; what it has not, where it has no connection to show. */
+/** Describes the capture, and what it lacks if it has no connection to show. */
 export function capture({ facts, count, connections }: Listed, name: string, took: string): string {
   const what = `${name}: ${counted(facts.packets, "packet")}`;
   if (count === 0) return `${what}, and no TCP among them that could be read${others(facts)}.`;

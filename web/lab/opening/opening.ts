@@ -1,4 +1,4 @@
-// The page's first screen: two flows on the same line, what each gets, and their packets, above one slider of loss.
+// The page's first screen: two flows on the same line, each flow's goodput and packets, and one slider for loss.
 
 import { draw, type Chart } from "../../draw/index";
 import { group, type Member } from "../../draw/group";
@@ -13,13 +13,13 @@ import type { Answer, Question } from "../understand/protocol";
 import { GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
 import "./opening.css";
 
-/** A round trip takes so long to look at. */
+/** A round trip takes this long to watch. */
 const ROUND_TRIP_S = 1.8;
-/** With reduced motion there are pictures, so many a round trip, one for each press of the button. */
+/** With reduced motion, there are still pictures: this many per round trip, one for each press of the button. */
 const STILLS = 4;
-/** So much of the line's capacity is simulated before the packets are shown, at most: bits. */
+/** The most of the line's capacity that is simulated before packets appear, in bits. */
 const BEFORE_BITS = 5e8;
-/** After an answer the packets wait so long for another one. */
+/** After an answer, packets wait this long for another one. */
 const QUIET_MS = 120;
 const GUESSES = [0.9, 0.5, 0.2, 0.05] as const;
 
@@ -31,7 +31,7 @@ export class Opening {
   private readonly range = at<HTMLInputElement>("story-loss");
   private readonly play = at<HTMLButtonElement>("story-play");
   private readonly reduced = matchMedia("(prefers-reduced-motion: reduce)");
-  /** Of the windows' group, in which it only tells the time. */
+  /** Member of the windows' group, only to report the time. */
   private readonly member: Member = { show: () => undefined, point: () => undefined };
   private chart: Chart | undefined;
   private worker: Worker | undefined;
@@ -45,7 +45,7 @@ export class Opening {
   private playing: boolean;
   private inSight = true;
   private settling: ReturnType<typeof setTimeout> | undefined;
-  /** Nobody has guessed yet, so that the numbers are not told. */
+  /** No guess has been made yet, so the numbers are hidden. */
   private guessing = false;
   private asks = 0;
 
@@ -76,7 +76,7 @@ export class Opening {
     this.named();
   }
 
-  /** Asks for a guess before it tells. */
+  /** Asks for a guess before showing the answer. */
   guess(): void {
     this.guessing = true;
   }
@@ -93,11 +93,11 @@ export class Opening {
     return at("story-said").textContent ?? "";
   }
 
-  /** Another question; `step`: the one that its link names. */
+  /** Shows another question; `step`: the one named in its link. */
   changed(asked: Asked, loss: unknown, step: number | undefined): void {
     const shown = asked.alone && asked.flows.length === 2 && asked.flows.every(({ count }) => count === 1);
     at("story").classList.toggle("other", !shown);
-    // A guess is of the first question.
+    // A guess applies to the first question only.
     if (this.asks++ > 0) this.guessing = false;
     const text = typeof loss === "string" ? loss : "";
     this.range.value = String(this.slider.place(text) ?? 0);
@@ -108,7 +108,7 @@ export class Opening {
     this.steps(step ?? (short(loss) === "0%" ? 1 : 2));
   }
 
-  /** Another step of the same question. */
+  /** Shows another step of the same question. */
   step(step: number | undefined): void {
     if (step === undefined || this.given === undefined) return;
     this.reveal();
@@ -116,7 +116,7 @@ export class Opening {
     this.sentences();
   }
 
-  /** What is there of its answer. */
+  /** Shows the answer as far as it is known. */
   shown(asked: Asked, runs: readonly RunLines[], rows: readonly Row[], finished: boolean): void {
     if (at("story").classList.contains("other")) return;
     this.given = { asked, runs, rows };
@@ -168,7 +168,7 @@ export class Opening {
     at("story-guess").hidden = !this.guessing;
   }
 
-  /** The three steps; of the one that is shown the sentences follow when there is an answer. */
+  /** Shows the three steps; the sentences of the current step follow when there is an answer. */
   private steps(current: number): void {
     this.named();
     const place = at("story-steps");
@@ -193,12 +193,12 @@ export class Opening {
     place.replaceChildren(...sentences(current, asked, runs, rows, this.paths.fills).map((one) => this.sentence(one)));
   }
 
-  /** Lights up what it speaks of, while it is pointed at or has the focus. */
+  /** Highlights the part that a sentence describes while it is pointed at or focused. */
   private sentence({ words, part, run }: Said): HTMLElement {
     const one = Object.assign(made("button", "says"), { type: "button", textContent: words });
     const light = (on: boolean) => (): void => {
       at("story-window").classList.toggle("lit", on && part === "window");
-      this.paths.light(on ? part : null, run);
+      this.paths.highlight(on ? part : null, run);
     };
     for (const event of ["pointerenter", "focus"]) one.addEventListener(event, light(true));
     for (const event of ["pointerleave", "blur"]) one.addEventListener(event, light(false));
@@ -262,7 +262,7 @@ export class Opening {
     this.go();
   }
 
-  /** Plays where it is to be played and seen. */
+  /** Plays if the page is set to play and visible. */
   private go(): void {
     this.play.textContent = this.reduced.matches ? "Next picture" : this.playing ? "Pause the packets" : "Move the packets";
     cancelAnimationFrame(this.frame);

@@ -1,4 +1,4 @@
-// What is passed on: a link, a frame for other pages, and a picture with its numbers, settings and address on it.
+// Sharing: a link, a frame for other pages, and a picture that includes the numbers, settings and address.
 
 import { role } from "../../draw/colours";
 import { svg, type Chart } from "../../draw/index";
@@ -14,12 +14,12 @@ export interface Shared {
   embed: string;
   title: string;
   settings: string;
-  /** Of each flow its name and its path. */
+  /** The name and path of each flow. */
   paths: readonly { name: string; canvas: HTMLCanvasElement }[];
   window: Chart | undefined;
 }
 
-/** The button and what it opens. `shared`: what is to be passed on now. */
+/** The button and its dialog. `shared`: what to share at the moment. */
 export function sharing(shared: () => Shared): void {
   const said = (words: string): void => void (at("shared").textContent = words);
   at("share").addEventListener("click", () => {
@@ -33,7 +33,7 @@ export function sharing(shared: () => Shared): void {
     if (!place.hidden) at<HTMLInputElement>("share-link").select();
   });
   at("share-copy").addEventListener("click", () => {
-    // Pages that come neither encrypted nor from this machine have no clipboard.
+    // Pages that are neither encrypted nor from this machine have no clipboard.
     const copied = navigator.clipboard?.writeText(shared().link) ?? Promise.reject(new Error("no clipboard"));
     copied.then(
       () => said("The link is copied."),

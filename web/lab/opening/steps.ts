@@ -1,4 +1,4 @@
-// What the first screen says: its headline, and three steps, in figures of the simulation that is shown.
+// The texts of the first screen: its headline and three steps, with numbers from the displayed simulation.
 
 import type { Figure, Series } from "../../draw/form";
 import type { Asked } from "../asked";
@@ -9,7 +9,7 @@ import { digits, percent, type Row } from "../summary";
 export const GROUP = "story";
 const LOST = "#5f6b78";
 
-/** What a sentence speaks of: a part of the paths, of one run or of all, or the window's figure. */
+/** What a sentence refers to: a part of the paths, of one run or of all, or the window's figure. */
 export interface Said {
   words: string;
   part: "queue" | "loss" | "link" | "window";
@@ -22,10 +22,10 @@ export const STEPS = [
   { title: "BBR: full, and the price", loss: "1%" },
 ] as const;
 
-/** As people write it. */
+/** The name as people write it. */
 const called = ({ name }: Row): string => name.replace(/^[a-z]+/, (word) => word.toUpperCase());
 
-/** A share in percent has three digits at most; patterns of losses have no share. */
+/** Loss as a share in percent with at most three digits; loss patterns have no share. */
 export function short(loss: unknown): string {
   const share = typeof loss === "string" ? Number.parseFloat(loss) : NaN;
   return Number.isNaN(share) ? "pattern of" : `${Number(share.toPrecision(3))}%`;
@@ -37,7 +37,7 @@ export function headline(asked: Asked, rows: readonly Row[], hidden: boolean): s
   return `Same line, same ${short(loss)} loss: ${told.join(", ")} Mbit/s`;
 }
 
-/** `fills`: so many segments fill the path without a queue. */
+/** `fills`: the number of segments that fill the path without a queue. */
 export function sentences(step: number, asked: Asked, runs: readonly RunLines[], rows: readonly Row[], fills: number): Said[] {
   const { loss = "0%" } = asked.question.scenario.path ?? {};
   const run = step === 3 ? 1 : 0;
@@ -66,12 +66,12 @@ export function sentences(step: number, asked: Asked, runs: readonly RunLines[],
   const window = mean(flows[0]!.window.y.values);
   return [
     random,
-    { words: `${name} takes a loss for congestion and cuts its window: ${digits(window)} segments on average, where ${whole(fills)} fit.`, part: "window" },
+    { words: `${name} treats a loss as congestion and cuts its window: ${digits(window)} segments on average, where ${whole(fills)} fit.`, part: "window" },
     { words: `${row.share < 0.3 ? "Its link is nearly empty: it" : "It"} gets ${gets}.`, part: "link", run },
   ];
 }
 
-/** A panel for each flow, with an axis of its own: its window, and a tick where packets were lost. */
+/** A panel for each flow: its window, and a tick for each interval in which packets were lost. */
 export function windows(asked: Asked, runs: readonly RunLines[], height: number): Figure {
   const colour = colours(asked.flows);
   return {
@@ -80,9 +80,9 @@ export function windows(asked: Asked, runs: readonly RunLines[], height: number)
     sentence: "how many segments each flow has in flight at most, against time; a tick where the line lost packets",
     panels: runs.map(({ flows, lost }, run) => {
       const { t, y } = flows[0]!.window;
-      const gone = Array.from(lost.t.values).filter((_, row) => lost.y.values[row]! > 0);
+      const losses = Array.from(lost.t.values).filter((_, row) => lost.y.values[row]! > 0);
       const line: Series = { name: asked.names[run]!, colour: colour[run]!, kind: "line", x: t.values, y: y.values };
-      const ticks: Series = { name: "lost on the line", colour: LOST, kind: "points", symbol: "tick", width: 1, x: gone, y: gone.map(() => 0), said: () => "packets lost" };
+      const ticks: Series = { name: "lost on the line", colour: LOST, kind: "points", symbol: "tick", width: 1, x: losses, y: losses.map(() => 0), said: () => "packets lost" };
       return {
         title: "",
         x: { label: run === runs.length - 1 ? "time" : "", unit: "s", scale: "linear", low: 0, high: asked.durationS },

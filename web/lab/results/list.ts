@@ -1,8 +1,8 @@
-// The list of results: filtered, sorted, chosen from.
+// The list of results: filter, sort and choose.
 
 import { made } from "../fields";
 
-/** As src/sawtooth/lab/results.py writes it. */
+/** In the format of src/sawtooth/lab/results.py. */
 export interface Row {
   id: string;
   name: string;
@@ -22,7 +22,7 @@ export interface Row {
   report: string | false;
 }
 
-/** So many are shown at once. */
+/** The most rows shown at once. */
 const STEP = 200;
 type Column = "when" | "name" | "engine" | "points" | "scenario" | "state";
 const HEADS: readonly [Column, string][] = [
@@ -119,7 +119,7 @@ export class List {
     const box = Object.assign(made("input", ""), { type: "checkbox", checked: this.chosen.includes(row.id) });
     box.setAttribute("aria-label", `Compare ${row.name}`);
     box.addEventListener("change", () => {
-      // In the order in which they were chosen: the first is the reference.
+      // In the order of choice: the first is the reference.
       if (box.checked) this.chosen.push(row.id);
       else this.chosen.splice(this.chosen.indexOf(row.id), 1);
       this.told(this.rows.filter((one) => this.matches(one)).length, this.rows.length, this.chosen);
@@ -136,7 +136,7 @@ export class List {
 }
 
 function value(row: Row, column: Column): string | number {
-  // Times have an offset each.
+  // Each time has its own offset.
   return column === "when" ? Date.parse(row.when) || 0 : row[column];
 }
 

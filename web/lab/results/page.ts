@@ -1,4 +1,4 @@
-// The page of results, which `sawtooth lab` serves: a list, and below it what was opened or compared.
+// The page of results, which `sawtooth lab` serves: a list, and below it the opened or compared results.
 
 import { InputError, words } from "../problem";
 import { answered, asking, key } from "../served";
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
       const value = at<HTMLInputElement>(name).value.trim();
       if (value !== "") asked.set(name, value);
     }
-    // The same once more is asked once more.
+    // Opening the same result again asks again.
     if (location.hash === `#${asked}`) void look();
     else location.hash = String(asked);
   });
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
     at("listed").textContent = shown === all ? `${all} results` : `${shown} of ${all} results`;
   }
 
-  /** What the address asks for. */
+  /** Opens what the address names. */
   async function look(): Promise<void> {
     latest.abort();
     latest = new AbortController();
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     const [open, ids] = [asked.get("open"), asked.get("compare")];
     at("wrong").hidden = true;
     const row = open === null ? undefined : list.named(open);
-    // To compare large studies takes a while; a report is there at once.
+    // Comparing large studies takes a while; a report is ready at once.
     at("shown").replaceChildren(...link(row?.report ?? false));
     if (open === null && ids === null) return;
     at("busy").textContent = open === null ? "Comparing …" : `Opening ${row?.name ?? "it"} …`;
@@ -81,7 +81,7 @@ function pick(asked: URLSearchParams, name: string): Record<string, string> {
   return value === null ? {} : { [name]: value };
 }
 
-/** Rows as they come, so that thousands are there from the beginning. */
+/** Lists rows as they arrive, so that the first of thousands appear at once. */
 async function load(given: string, list: List): Promise<void> {
   const { body } = await answered(asking("api/results", given));
   const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -98,7 +98,7 @@ async function load(given: string, list: List): Promise<void> {
 }
 
 function where({ all, shown, directory }: { all: number; shown: number; directory: string }): string {
-  if (all === 0) return `There are none below ${directory}: sawtooth run puts them there; sawtooth lab --results names another directory.`;
+  if (all === 0) return `There are no results in ${directory}. sawtooth run writes them there; sawtooth lab --results names another directory.`;
   return `Below ${directory}${shown < all ? `; the newest ${shown} of ${all}` : ""}.`;
 }
 

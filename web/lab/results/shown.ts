@@ -1,9 +1,9 @@
-// One result, or several compared, as the server tells of them: lines, figures, tables.
+// One result, or several compared: lines, figures and tables from the server.
 
 import { draw, type Figure } from "../../draw/index";
 import { made } from "../fields";
 
-/** As src/sawtooth/lab/result_page.py, study_page.py and comparison_page.py write it. */
+/** In the format of src/sawtooth/lab/result_page.py, study_page.py and comparison_page.py. */
 export interface Told {
   heading: string;
   lines?: string[];
@@ -12,7 +12,7 @@ export interface Told {
   tables: { title: string; columns: string[]; rows: string[][]; all: number }[];
 }
 
-/** A result's own report, for a page of its own. */
+/** A result's own report, for a separate page. */
 export function link(report: string | false): HTMLElement[] {
   if (report === false) return [];
   return [Object.assign(made("a", "button"), { href: report, target: "_blank", rel: "noopener", textContent: "Open its report" })];
@@ -34,8 +34,8 @@ export function show(host: HTMLElement, told: Told, report: string | false): voi
       title.textContent = figure.title;
       draw(place, figure);
     } catch {
-      // Of another version, or damaged: the rest is shown all the same.
-      place.textContent = "A figure is here that this version cannot draw; the report has it.";
+      // From another version, or damaged: shows the rest anyway.
+      place.textContent = "This version cannot draw this figure; the report has it.";
     }
   }
   for (const { title, columns, rows, all } of told.tables) host.append(...table(title, columns, rows, all));

@@ -1,10 +1,10 @@
-// How often what happened, flow beside flow: a table whose rows lead from one to the next.
+// Counts of each kind of event per flow: a table whose rows step from one event to the next.
 
 import { made } from "../fields";
 import { KINDS } from "./happenings";
 import { kinds, type Story } from "./story";
 
-/** `next`: somebody wants to see the next of a kind. */
+/** `next`: steps to the next event of a kind. */
 export function table(stories: readonly Story[], next: (kind: string) => void): HTMLElement {
   const whole = made("table", "counts");
   const row = (...cells: HTMLElement[]): HTMLElement => {

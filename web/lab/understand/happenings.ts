@@ -1,59 +1,60 @@
-// What happened, in a sentence, with where it is written: of each control what its sender did, with the numbers of that moment.
+// Describes an event in a sentence and cites its specification: what the sender did, with the numbers of that moment,
+// for each control.
 
 import { significant } from "../amount";
 
 export interface Happening {
   t: number;
-  /** Of the page's flows. */
+  /** The page's flow. */
   flow: number;
-  /** As the core names it. */
+  /** The core's name for the event. */
   kind: string;
   segments: number;
   before: number;
   cwnd: number;
   /** NaN: none yet. */
   ssthresh: number;
-  /** NaN: nothing holds packets back. */
+  /** NaN: packets are not paced. */
   pacingMbps: number;
 }
 
-/** What of a path the sentences need. */
+/** What the sentences need to know of a path. */
 export interface Told {
   cc: string;
-  /** The queue drops what does not fit, and nothing else. */
+  /** The queue drops only what does not fit. */
   tailDrop: boolean;
 }
 
-/** What a happening is about, and how it is drawn. */
+/** What an event concerns, and how it is drawn. */
 export type Class = "network" | "loss" | "less" | "state";
 
 const BBR1 = "draft-cardwell-iccrg-bbr-congestion-control-00";
 const BBR3 = "draft-ietf-ccwg-bbr";
-/** What has no RFC. */
+/** The source of rules without an RFC. */
 const HYSTART = "no RFC: HyStart, Ha and Rhee 2011; RFC 9406 has its successor";
 const PRAGUE = "draft-briscoe-iccrg-prague-congestion-control";
 
 interface Kind {
   class: Class;
-  /** In the list of what happened how often. */
+  /** The name in the list of counts. */
   short: (cc: string) => string;
-  /** Where it is written; "": nowhere. */
+  /** The section that specifies it; "": none. */
   source: (cc: string) => string;
   words: (of: Happening, told: Told) => string;
 }
 
-/** Windows below it do not come down to a share of theirs, but to whole segments. */
+/** Windows below this size shrink in whole segments, not by an exact share. */
 const SMALL = 20;
 
 const segments = (count: number): string => (count === 1 ? "1 segment" : `${count} segments`);
 const mbps = (value: number): string => `${significant(value, 3)} Mbit/s`;
 const isBbr = (cc: string): boolean => cc.startsWith("bbr");
-/** Of version 1 the section, of version 3 its title. */
+/** For version 1 the section, for version 3 its title. */
 const draft = (section: string, title: string) => (cc: string): string => (cc === "bbr" ? `${BBR1} section ${section}` : `${BBR3}, "${title}"`);
 const always = (text: string) => (): string => text;
 const paces = ({ pacingMbps }: Happening): string => (Number.isNaN(pacingMbps) ? "" : ` It paces at ${mbps(pacingMbps)}.`);
 
-/** Where a control's answer to a loss is written, and what it leaves of the window. */
+/** The section that specifies a control's response to a loss, and the share of the window that it leaves. */
 function decrease(cc: string): { source: string; factor: string } {
   if (cc === "cubic") return { source: "RFC 9438 section 4.6", factor: "70%" };
   if (cc === "reno") return { source: "RFC 5681 section 3.2", factor: "half" };
@@ -65,7 +66,7 @@ function decrease(cc: string): { source: string; factor: string } {
 function marked(cc: string): string {
   if (cc === "dctcp") return "RFC 8257 section 3.3";
   if (cc === "prague") return PRAGUE;
-  // The first version's draft says nothing of marks.
+  // The draft of the first version does not mention marks.
   if (isBbr(cc)) return cc === "bbr" ? "" : `${BBR3}, "ECN"`;
   return "RFC 3168 section 6.1.2";
 }
@@ -90,7 +91,7 @@ export const KINDS: Record<string, Kind> = {
     class: "network",
     short: always("acknowledgements that the path lost"),
     source: always("RFC 9293 section 3.4"),
-    words: () => "The path loses an acknowledgement. The next one says as much, for it tells of everything before it.",
+    words: () => "The path loses an acknowledgement. The next one replaces it, because acknowledgements are cumulative.",
   },
   "data-dropped": {
     class: "network",
@@ -103,55 +104,55 @@ export const KINDS: Record<string, Kind> = {
     class: "network",
     short: always("acknowledgements that a queue dropped"),
     source: always("RFC 7567 section 2"),
-    words: () => "The queue of the way back drops an acknowledgement.",
+    words: () => "The return path's queue drops an acknowledgement.",
   },
   "data-refused": {
     class: "network",
-    short: always("packets that a policer dropped, or that came damaged"),
+    short: always("packets that a policer dropped or that arrived damaged"),
     source: always(""),
-    words: () => "A policer drops a packet, or it comes damaged and is thrown away. Its sender does not know yet.",
+    words: () => "A policer drops a packet, or it arrives damaged and is discarded. Its sender does not know yet.",
   },
   "ack-refused": {
     class: "network",
-    short: always("acknowledgements that a policer dropped, or that came damaged"),
+    short: always("acknowledgements that a policer dropped or that arrived damaged"),
     source: always(""),
-    words: () => "A policer drops an acknowledgement, or it comes damaged and is thrown away.",
+    words: () => "A policer drops an acknowledgement, or it arrives damaged and is discarded.",
   },
   "lost-by-sack": {
     class: "loss",
     short: always("losses found, by SACK"),
     source: always("RFC 8985 section 6.2"),
     words: ({ segments: count }) =>
-      `${segments(count)} ${count === 1 ? "counts" : "count"} as lost: the receiver has told (SACK) that segments which left later have arrived.`,
+      `${segments(count)} ${count === 1 ? "counts" : "count"} as lost: SACK reports that segments sent later have arrived.`,
   },
   "lost-by-duplicates": {
     class: "loss",
     short: always("losses found, by duplicate acknowledgements"),
     source: always("RFC 5681 section 3.2"),
-    words: ({ segments: count }) => `${segments(count)} ${count === 1 ? "counts" : "count"} as lost: acknowledgements repeat themselves.`,
+    words: ({ segments: count }) => `${segments(count)} ${count === 1 ? "counts" : "count"} as lost: the receiver repeats its acknowledgement.`,
   },
   recovery: {
     class: "less",
-    short: (cc) => (isBbr(cc) ? "recoveries, the model kept" : cc === "reno" ? "window halved for a loss" : cc === "cubic" ? "window cut to 70% for a loss" : "window cut for a loss"),
+    short: (cc) => (isBbr(cc) ? "recoveries that keep the model" : cc === "reno" ? "window halved for a loss" : cc === "cubic" ? "window cut to 70% for a loss" : "window cut for a loss"),
     source: (cc) => decrease(cc).source,
     words: (of, { cc }) => {
       if (cc === "bbr") {
-        return `What is lost is sent again, but BBR keeps its model, bandwidth × round trip.${paces(of)} For a round it sends no more than is delivered; then its window returns.`;
+        return `Lost segments are retransmitted, but BBR keeps its model, bandwidth × round trip.${paces(of)} For one round it sends only as much as is delivered; then its window returns.`;
       }
       if (isBbr(cc)) {
-        return `What is lost is sent again; the bandwidth that BBR has seen stays.${paces(of)} Version 3 may bound what it sends for a while after a round with losses.`;
+        return `Lost segments are retransmitted, and BBR keeps its bandwidth estimate.${paces(of)} Version 3 may limit its sending for a while after a round with losses.`;
       }
-      if (of.ssthresh >= of.before) return `The window stays at ${segments(of.before)}, for it cannot come down further. What is lost is sent again.`;
+      if (of.ssthresh >= of.before) return `The window stays at ${segments(of.before)}, its minimum. Lost segments are retransmitted.`;
       const { factor } = decrease(cc);
       const share = factor === "less" ? "less" : `${factor} of it${of.before < SMALL ? " in whole segments" : ""}`;
-      return `The window comes down${comesDown(of)}, to ${share}, spread over a round trip (RFC 6937). What is lost is sent again.`;
+      return `The window comes down${comesDown(of)}, to ${share}, spread over a round trip (RFC 6937). Lost segments are retransmitted.`;
     },
   },
   "recovery-amid-reduction": {
     class: "loss",
-    short: always("losses while the window came down already"),
+    short: always("losses during a reduction"),
     source: always("RFC 3168 section 6.1.2"),
-    words: () => "Something is lost, too, while the window comes down already: it is not cut twice in a round trip.",
+    words: () => "Another segment is lost while the window comes down. The window is not cut twice in a round trip.",
   },
   "reduced-by-mark": {
     class: "less",
@@ -159,24 +160,24 @@ export const KINDS: Record<string, Kind> = {
     source: marked,
     words: (of, { cc }) => {
       if (!isBbr(cc)) return `The receiver echoes a mark of the queue: the window comes down${comesDown(of)}, and nothing was lost.`;
-      const heeds = cc === "bbr" ? "BBR's first version does not heed it." : "BBR's third version heeds marks by the round, where it has its low-latency ECN, and else not.";
+      const heeds = cc === "bbr" ? "BBR version 1 ignores it." : "BBR version 3 reacts to marks once per round with its low-latency ECN, and otherwise ignores them.";
       return `The receiver echoes a mark of the queue. ${heeds}`;
     },
   },
   "reduced-by-probe": {
     class: "less",
-    short: (cc) => (isBbr(cc) ? "losses that a probe of the tail repaired" : "window cut for a loss that a probe repaired"),
+    short: (cc) => (isBbr(cc) ? "losses repaired by a tail loss probe" : "window cut for a loss that a tail loss probe repaired"),
     source: always("RFC 8985 section 7.4.2"),
     words: (of, { cc }) =>
-      `The probe of the tail has repaired a loss${isBbr(cc) ? ". BBR keeps its model." : `: the window comes down${comesDown(of)}.`}`,
+      `A tail loss probe has repaired a loss${isBbr(cc) ? ". BBR keeps its model." : `: the window comes down${comesDown(of)}.`}`,
   },
   timeout: {
     class: "less",
     short: always("timeouts"),
     source: always("RFC 6298 section 5"),
     words: ({ segments: count, cwnd, ssthresh }, { cc }) => {
-      const kept = isBbr(cc) ? "BBR keeps the bandwidth that it has seen" : `slow start goes up to ${segments(ssthresh)} (RFC 5681 section 3.1)`;
-      return `Nothing came for too long. ${segments(count)} more ${count === 1 ? "counts" : "count"} as lost, the window is ${segments(cwnd)}; ${kept}.`;
+      const kept = isBbr(cc) ? "BBR keeps its bandwidth estimate" : `slow start goes up to ${segments(ssthresh)} (RFC 5681 section 3.1)`;
+      return `The retransmission timer expires. ${segments(count)} more ${count === 1 ? "counts" : "count"} as lost, the window is ${segments(cwnd)}; ${kept}.`;
     },
   },
   recovered: {
@@ -184,36 +185,36 @@ export const KINDS: Record<string, Kind> = {
     short: always("recoveries that ended"),
     source: (cc) => (isBbr(cc) ? decrease(cc).source : "RFC 6675 section 5"),
     words: ({ cwnd }, { cc }) =>
-      `${isBbr(cc) ? "The repair" : "The reduction"} is over, for all is acknowledged that was in flight when it began. The window is ${segments(cwnd)}.`,
+      `${isBbr(cc) ? "The recovery" : "The reduction"} is over: everything in flight when it began is acknowledged. The window is ${segments(cwnd)}.`,
   },
   undone: {
     class: "state",
-    short: always("reductions undone, for nothing had been lost"),
+    short: always("reductions undone: nothing had been lost"),
     source: always("RFC 4015 section 3"),
     words: ({ cwnd }) =>
-      `What was taken for lost had only been late, as timestamps (RFC 3522), duplicates (RFC 3708) or the order of acknowledgements (RFC 5682) show: the window is ${segments(cwnd)} again.`,
+      `Segments deemed lost were only late, as timestamps (RFC 3522), duplicates (RFC 3708) or the order of acknowledgements (RFC 5682) show: the window is ${segments(cwnd)} again.`,
   },
   hystart: {
     class: "state",
     short: always("slow start left early, by HyStart"),
     source: always(HYSTART),
-    words: ({ cwnd }) => `Acknowledgements take longer, or their train has got long: slow start ends at ${segments(cwnd)}, before anything is lost (HyStart, as Linux has it).`,
+    words: ({ cwnd }) => `Acknowledgements take longer, or their train has become long: slow start ends at ${segments(cwnd)}, before anything is lost (HyStart in Linux).`,
   },
   "slow-start-over": {
     class: "state",
-    short: always("slow start came to its threshold"),
+    short: always("slow start reached its threshold"),
     source: (cc) => (cc === "cubic" ? "RFC 9438 section 4.10" : "RFC 5681 section 3.1"),
     words: ({ ssthresh }) => `The window has grown to its threshold, ${segments(ssthresh)}: from here on it grows more slowly.`,
   },
   "tail-probe": {
     class: "loss",
-    short: always("probes of the tail"),
+    short: always("tail loss probes"),
     source: always("RFC 8985 section 7.3"),
-    words: () => "Nothing came for about two round trips: a segment is sent to find out whether the last ones were lost.",
+    words: () => "No acknowledgement has arrived for about two round trips: a segment is sent to find out whether the last ones were lost.",
   },
   "window-probe": {
     class: "state",
-    short: always("probes of a closed window"),
+    short: always("zero-window probes"),
     source: always("RFC 9293 section 3.8.6.1"),
     words: () => "The receiver's window is closed: the sender asks whether it still is.",
   },
@@ -221,11 +222,11 @@ export const KINDS: Record<string, Kind> = {
     class: "state",
     short: always("startup"),
     source: draft("4.3.2", "Startup"),
-    words: (of) => `BBR sends faster from round to round, until the bandwidth that it sees grows no more.${paces(of)}`,
+    words: (of) => `BBR sends faster from round to round, until the bandwidth that it measures stops growing.${paces(of)}`,
   },
   "bbr-drain": {
     class: "state",
-    short: always("drains of what startup queued"),
+    short: always("drains of startup's queue"),
     source: draft("4.3.3", "Drain"),
     words: (of) => `Startup is over: BBR sends more slowly than the path carries, until the queue that it made is gone.${paces(of)}`,
   },
@@ -233,38 +234,38 @@ export const KINDS: Record<string, Kind> = {
     class: "state",
     short: always("probes for more bandwidth"),
     source: draft("4.3.4", "ProbeBW_UP"),
-    words: (of) => `BBR sends a quarter faster than the bandwidth that it has seen, to find out whether there is more.${paces(of)}`,
+    words: (of) => `BBR sends a quarter faster than its bandwidth estimate, to find out whether there is more.${paces(of)}`,
   },
   "bbr-down": {
     class: "state",
-    short: always("drains of what a probe queued"),
+    short: always("drains of a probe's queue"),
     source: draft("4.3.4", "ProbeBW_DOWN"),
-    words: (of) => `BBR sends more slowly than the bandwidth that it has seen, so that what it queued drains.${paces(of)}`,
+    words: (of) => `BBR sends more slowly than its bandwidth estimate, so that its queue drains.${paces(of)}`,
   },
   "bbr-cruise": {
     class: "state",
-    short: always("cruises at the bandwidth it has seen"),
+    short: always("cruises at the estimated bandwidth"),
     source: draft("4.3.4", "ProbeBW_CRUISE"),
-    words: (of) => `BBR sends at about the bandwidth that it has seen.${paces(of)}`,
+    words: (of) => `BBR sends at about its bandwidth estimate.${paces(of)}`,
   },
   "bbr-refill": {
     class: "state",
-    short: always("rounds in which the path is filled again"),
+    short: always("rounds that refill the path"),
     source: always(`${BBR3}, "ProbeBW_REFILL"`),
-    words: (of) => `BBR fills the path for a round, before it probes for more.${paces(of)}`,
+    words: (of) => `BBR fills the path for a round before it probes for more bandwidth.${paces(of)}`,
   },
   "bbr-probe-rtt": {
     class: "state",
-    short: always("looks for the smallest round trip"),
+    short: always("probes for the minimum round trip"),
     source: draft("4.3.5", "ProbeRTT"),
-    words: () => "No round trip as short has been seen for a while: BBR lets little be in flight, so that queues empty and it sees the path's own.",
+    words: () => "BBR has not seen its minimum round trip for a while: it keeps little in flight, so that queues empty and it can measure the path's base RTT.",
   },
 };
 
-/** Kinds in the order in which they are listed: the network, what is found, what is done, states. */
+/** Kinds in the order of the list: the network, what is detected, what is done, states. */
 export const ORDER = Object.keys(KINDS);
 
-/** In one sentence or two, with the section. */
+/** The event in one or two sentences, with the section. */
 export function sentence(of: Happening, told: Told): string {
   const kind = KINDS[of.kind];
   if (kind === undefined) return `${of.kind}.`;

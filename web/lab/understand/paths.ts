@@ -1,4 +1,4 @@
-// Paths with their packets as they were at a time, simulated anew by a worker where somebody looks.
+// The paths with their packets at a given time. A worker simulates again the stretch that the reader looks at.
 
 import type { Asked } from "../asked";
 import { made } from "../fields";
@@ -8,14 +8,14 @@ import { PathView, type Path } from "./pathview";
 import type { Answer, Question } from "./protocol";
 import { Ways } from "./ways";
 
-/** Packets of a stretch that is simulated at once, about. */
+/** About this many packets are simulated at once. */
 const STRETCH_PACKETS = 3_000;
 
 export class Paths {
   readonly root = made("div", "ways");
-  /** Of the path without a queue. */
+  /** The round trip of the path without a queue. */
   rttS = 0.02;
-  /** So many segments fill the path without a queue. */
+  /** The number of segments that fill the path without a queue. */
   fills = 0;
   tailDrop = true;
   private ways: Ways[] = [];
@@ -27,7 +27,7 @@ export class Paths {
 
   constructor(private readonly post: (question: Extract<Question, { kind: "ways" }>) => void) {}
 
-  /** What it takes of another question, before its paths are drawn. */
+  /** Takes what it needs from another question, before its paths are drawn. */
   measure({ compiled, durationS }: Asked, runs: readonly RunLines[]): void {
     const first = path(compiled[0]!.json);
     this.waiting = false;
@@ -40,7 +40,7 @@ export class Paths {
     this.fills = Math.round((first.rateBps * this.rttS) / 8 / 1514);
   }
 
-  /** Its paths, one for all flows or one for each, in the place of those before. */
+  /** Replaces the paths: one for all flows or one for each. */
   set({ alone, names, flows, compiled }: Asked): void {
     const colour = colours(flows);
     const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
@@ -54,7 +54,7 @@ export class Paths {
   }
 
   clear(): void {
-    for (const view of this.views) view.leave();
+    for (const view of this.views) view.destroy();
     [this.ways, this.views] = [[], []];
   }
 
@@ -67,29 +67,29 @@ export class Paths {
     });
   }
 
-  /** As they were at `t`; what went no further is shown for so long. Whether all is there. */
+  /** Draws the paths at `t`. Lost and dropped packets stay visible for `lingerS`. Returns whether all data is there. */
   show(t: number, lingerS: number): boolean {
     for (const view of this.views) view.show(t, lingerS);
     return this.ways.length > 0 && this.covers(t);
   }
 
-  /** A part of each path, or of one, is lit; null: none. */
-  light(part: string | null, run?: number): void {
+  /** Highlights a part of each path, or of one; null: none. */
+  highlight(part: string | null, run?: number): void {
     if (part === null) delete this.root.dataset["lit"];
     else this.root.dataset["lit"] = part;
-    this.views.forEach((view, which) => view.light(run === undefined || run === which ? part : null));
+    this.views.forEach((view, which) => view.highlight(run === undefined || run === which ? part : null));
   }
 
   get canvases(): HTMLCanvasElement[] {
     return this.views.map(({ canvas }) => canvas);
   }
 
-  /** How far time can go on. */
+  /** The time up to which playing can continue. */
   limit(t: number): number {
     return this.covers(t) ? this.reachedS : t;
   }
 
-  /** Has the worker simulate what is looked at, and a little more. */
+  /** Has the worker simulate the displayed stretch, and a little more. */
   want(t: number, number: number): void {
     if (this.waiting || this.ways.length === 0) return;
     const reached = this.reachedS;
@@ -118,7 +118,7 @@ function longest(values: Float64Array): number {
   return values.reduce((most, value) => Math.max(most, value || 0), 0);
 }
 
-/** What the picture needs of a compiled scenario. */
+/** What the picture needs from a compiled scenario. */
 function path(json: string): Path & { tailDrop: boolean } {
   const { transmitters = [], links = [] } = JSON.parse(json) as {
     transmitters?: { rate_bps: number; queue_packets: number | null; discipline?: unknown }[];

@@ -1,20 +1,20 @@
-// The path as it was at a time: packets in the queue, on the link, lost, and acknowledgements that come back.
+// Draws the path at a given time: packets in the queue, on the link, lost, and acknowledgements coming back.
 
-import { onTurn, role, tint } from "../../draw/colours";
+import { onThemeChange, role, tint } from "../../draw/colours";
 import { AFTER_LOSS, AFTER_QUEUE, RECEIVER, ROUTER, SENDER, type Packet, type Ways } from "./ways";
 
-/** What of the compiled scenario the picture is drawn by. */
+/** The values of the compiled scenario from which the picture is drawn. */
 export interface Path {
   rateBps: number;
-  /** One way, after the loss, and back. */
+  /** One-way delay, after the loss, and back. */
   thereS: number;
   backS: number;
-  /** Of a queue that has one. */
+  /** For a queue with a limit. */
   limitPackets: number | undefined;
   reverse: boolean;
 }
 
-/** More than these on a way are thinned. */
+/** More packets than this in one direction are thinned. */
 const MOST_DRAWN = 600;
 const LOST = "#d55e00";
 const LIT = "#e69f00";
@@ -26,7 +26,7 @@ interface Seen {
   back: number[];
   backOf: Packet[];
   backWaiting: number;
-  gone: { of: Packet; age: number }[];
+  losses: { of: Packet; age: number }[];
 }
 
 export class PathView {
@@ -34,9 +34,9 @@ export class PathView {
   readonly canvas = document.createElement("canvas");
   private readonly caption = document.createElement("figcaption");
   private seen: Seen | undefined;
-  private lit: string | null = null;
+  private highlighted: string | null = null;
   private readonly size = new ResizeObserver(() => this.draw());
-  private readonly unturned = onTurn(() => this.draw());
+  private readonly stopThemeChanges = onThemeChange(() => this.draw());
 
   constructor(
     private readonly name: string,
@@ -53,21 +53,21 @@ export class PathView {
     this.size.observe(this.canvas);
   }
 
-  /** It is looked at no more. */
-  leave(): void {
+  /** Stops observing the canvas's size. */
+  destroy(): void {
     this.size.disconnect();
-    this.unturned();
+    this.stopThemeChanges();
     this.root.remove();
   }
 
-  /** "queue", "loss", "link" or "acknowledgements" is lit; null: none. */
-  light(part: string | null): void {
-    if (this.lit === part) return;
-    this.lit = part;
+  /** Highlights "queue", "loss", "link" or "acknowledgements"; null: none. */
+  highlight(part: string | null): void {
+    if (this.highlighted === part) return;
+    this.highlighted = part;
     this.draw();
   }
 
-  /** As it was at `t`; what went no further is shown for so long. */
+  /** Draws the path at `t`. Lost and dropped packets stay visible for `lingerS`. */
   show(t: number, lingerS: number): void {
     this.seen = t >= this.ways.sinceS && t <= this.ways.reachedS + 1e-9 ? this.look(t, lingerS) : undefined;
     this.draw();
@@ -79,12 +79,12 @@ export class PathView {
   }
 
   private look(t: number, lingerS: number): Seen {
-    const seen: Seen = { waiting: [], there: [], thereOf: [], back: [], backOf: [], backWaiting: 0, gone: [] };
+    const seen: Seen = { waiting: [], there: [], thereOf: [], back: [], backOf: [], backWaiting: 0, losses: [] };
     for (const one of this.ways.packets) {
       if (one.sentS > t) break;
-      const { at, gone, forward } = one;
-      if (gone !== undefined && t >= gone.s) {
-        if (t - gone.s <= lingerS) seen.gone.push({ of: one, age: (t - gone.s) / lingerS });
+      const { at, loss, forward } = one;
+      if (loss !== undefined && t >= loss.s) {
+        if (t - loss.s <= lingerS) seen.losses.push({ of: one, age: (t - loss.s) / lingerS });
         continue;
       }
       if (forward) {
@@ -112,17 +112,17 @@ export class PathView {
   private words(): string {
     const { seen } = this;
     if (seen === undefined) return "";
-    const { waiting, there, back, backWaiting, gone } = seen;
+    const { waiting, there, back, backWaiting, losses } = seen;
     const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
     const parts = [
       `${count(waiting.length, "packet")} in the queue${this.path.limitPackets === undefined ? "" : ` of ${this.path.limitPackets}`}`,
       `${there.length} on the way`,
       `${count(back.length, "acknowledgement")} coming back`,
     ];
-    if (backWaiting > 0) parts.push(`${backWaiting} more in the queue of the way back`);
-    const lost = gone.filter(({ of }) => of.gone!.fate !== "dropped").length;
+    if (backWaiting > 0) parts.push(`${backWaiting} more in the return path's queue`);
+    const lost = losses.filter(({ of }) => of.loss!.fate !== "dropped").length;
     if (lost > 0) parts.push(`${lost} just lost`);
-    if (gone.length > lost) parts.push(`${gone.length - lost} just dropped`);
+    if (losses.length > lost) parts.push(`${losses.length - lost} just dropped`);
     const drawn = Math.max(thinned(there.length), thinned(back.length));
     return `${parts.join(", ")}${drawn > 1 ? `; one in ${drawn} is drawn` : ""}`;
   }
@@ -154,12 +154,12 @@ export class PathView {
       link: [from - 2, up - 33, to - from + 4, 52],
       acknowledgements: [box, down - 12, to - box, 38],
     };
-    const [left, top, wide, high] = lit[this.lit ?? ""] ?? [0, 0, 0, 0];
+    const [left, top, wide, high] = lit[this.highlighted ?? ""] ?? [0, 0, 0, 0];
     at.fillStyle = tint(LIT);
     at.globalAlpha = 0.3;
     at.fillRect(left, top, wide, high);
     at.globalAlpha = 1;
-    // Lines first: the way there, and the way back.
+    // Lines first: forward and return path.
     at.strokeStyle = role("muted");
     at.lineWidth = 1;
     line(at, box, up, queue.left, up);
@@ -182,8 +182,8 @@ export class PathView {
     this.fill(at, seen, queue, up);
     this.dots(at, seen.there, seen.thereOf, (share) => from + share * (to - from), up, narrow ? 2.5 : 3.5);
     this.dots(at, seen.back, seen.backOf, (share) => to - share * (to - box), down, narrow ? 2 : 2.5);
-    for (const { of, age } of seen.gone) {
-      const dropped = of.gone!.host === ROUTER && of.gone!.fate === "dropped";
+    for (const { of, age } of seen.losses) {
+      const dropped = of.loss!.host === ROUTER && of.loss!.fate === "dropped";
       const x = !of.forward ? box + (to - box) * 0.25 : dropped ? queue.left + 4 : loss;
       cross(at, x, (of.forward ? up : down) + (dropped ? -queue.height / 2 - 4 : 4 + 22 * age), 1 - 0.8 * age);
     }
@@ -206,7 +206,7 @@ export class PathView {
     }
   }
 
-  /** The queue, its head at the right: full where its limit is reached. */
+  /** The queue with its head at the right; it is full when it reaches its limit. */
   private fill(at: CanvasRenderingContext2D, { waiting }: Seen, queue: { left: number; width: number; height: number }, up: number): void {
     const room = Math.max(this.path.limitPackets ?? 0, waiting.length, 10);
     const each = (queue.width - 4) / room;

@@ -1,27 +1,27 @@
-// Time: a place in the simulation that is stepped, dragged and played, more slowly than it was.
+// Time: a position in the simulation that can be stepped, dragged and played in slow motion.
 
 import { made } from "../fields";
 
-/** Simulated seconds in a second. */
+/** Simulated seconds per second. */
 const SPEEDS = [
-  [1, "as fast as it was"],
+  [1, "real time"],
   [1e-1, "10 times slower"],
   [1e-2, "100 times slower"],
   [1e-3, "1000 times slower"],
   [1e-4, "10 000 times slower"],
 ] as const;
-/** At the default speed a round trip takes so long to look at, at least. */
+/** At the default speed, a round trip takes at least this long to watch. */
 const ROUND_TRIP_S = 1.5;
-/** With reduced motion there are pictures in a row, so many a round trip, each for so long. */
+/** With reduced motion, playing shows single pictures: this many per round trip, each for this long. */
 const STILLS = 4;
 const STILL_MS = 900;
 
 export interface Listener {
-  /** Time is there now. */
+  /** The time changed to this value. */
   moved(t: number): void;
-  /** To the next or the last thing that happened. */
+  /** Steps to the next or the previous event. */
   step(direction: 1 | -1): void;
-  /** How far time can go on. */
+  /** The time up to which playing can continue. */
   limit(t: number): number;
 }
 
@@ -98,7 +98,7 @@ export class Player {
     return this.playing;
   }
 
-  /** So much simulated time passes in a second. */
+  /** Sets the simulated time per second. */
   get pace(): number {
     return Number(this.speed.value);
   }
@@ -106,7 +106,7 @@ export class Player {
   private runs(last: number): void {
     this.frame = requestAnimationFrame((now) => {
       if (!this.playing) return;
-      // A page that was not looked at goes on where it was.
+      // A page that was in the background continues where it was.
       const passed = Math.min(0.1, (now - last) / 1000) * this.pace;
       this.go(Math.min(this.t + passed, this.listener.limit(this.t)));
       if (this.t >= this.durationS) this.pause();

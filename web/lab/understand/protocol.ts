@@ -1,21 +1,24 @@
-// What the page and the worker that watches say to each other.
+// Messages between the page and the worker that watches simulations.
 
 import type { Tables } from "../core";
 
 export type Question =
-  /** First: the core, compiled. */
+  /** The first message: the compiled core. */
   | { kind: "begin"; module: WebAssembly.Module }
-  /** Watches these from begin to end, and tells what happened; forgets what it watched before. */
+  /** Watches these runs from beginning to end and reports events; discards earlier runs. */
   | { kind: "watch"; number: number; runs: { json: string; durationNs: number }[] }
-  /** Has these to look at, and does not watch them. */
+  /** Prepares these runs for `ways` without watching them. */
   | { kind: "look"; number: number; runs: { json: string; durationNs: number }[] }
-  /** Each packet's way between two times, of all runs; what is on its way at `fromNs` was sent up to `beforeNs` earlier. */
+  /**
+   * Each packet's hops between two times, of all runs. Packets in transit at `fromNs` were sent up to `beforeNs`
+   * earlier.
+   */
   | { kind: "ways"; number: number; fromNs: number; toNs: number; beforeNs: number }
   | { kind: "stop" }
-  /** Gives back what memory it can, until it is asked again. */
+  /** Frees what memory it can, until the next question. */
   | { kind: "rest" };
 
-/** The ways of a run's packets since the last answer, and up to when they are whole. */
+/** The hops of a run's packets since the last answer, and the time up to which they are complete. */
 export interface Ways {
   tables: Tables;
   reachedNs: number;
@@ -23,8 +26,11 @@ export interface Ways {
 
 export type Answer =
   | { kind: "ready"; events: string[] }
-  /** One of the runs, in their order. */
+  /** The index of the run. */
   | { kind: "watched"; number: number; run: number; tables: Tables }
-  /** `sinceNs`: of what was sent from then on; the answer before is continued where that is lower than the question's `fromNs`. */
+  /**
+   * `sinceNs`: covers packets sent from then on. If it is lower than the question's `fromNs`, this continues the
+   * previous answer.
+   */
   | { kind: "ways"; number: number; sinceNs: number; anew: boolean; runs: Ways[] }
   | { kind: "failed"; number: number; why: string };

@@ -1,16 +1,16 @@
-// How often what happened, of each flow; and in a sentence or two what a loss did to it.
+// Counts of each kind of event per flow, and a sentence or two on what loss did to it.
 
 import { significant, stretch } from "../amount";
 import { KINDS, ORDER, type Happening } from "./happenings";
 
-/** Of one flow: all counts, and what can be stepped through. */
+/** For one flow: all counts, and the events to step through. */
 export interface Story {
   name: string;
   cc: string;
   counts: Map<string, number>;
-  /** In order of time; the first ones, where there are very many. */
+  /** In order of time; only the first if there are very many. */
   steps: Happening[];
-  /** Windows that were cut, before and after; Mbit/s that were paced at meanwhile. */
+  /** Windows before and after each cut; pacing rates in Mbit/s. */
   before: number[];
   after: number[];
   paced: number[];
@@ -18,10 +18,10 @@ export interface Story {
   sent: number;
 }
 
-/** More cannot be stepped through. */
+/** The most events to step through. */
 export const MOST_STEPS = 20_000;
 
-/** A window that comes to this share of the path fills it now and then. */
+/** A window that reaches this share of the path fills it at times. */
 const FULL = 0.9;
 
 export function story(name: string, cc: string): Story {
@@ -40,7 +40,7 @@ export function add(to: Story, one: Happening): void {
   }
 }
 
-/** Kinds that happened to one of them, in the order of the list. */
+/** Kinds of events that at least one flow had, in the order of the list. */
 export function kinds(stories: readonly Story[]): string[] {
   return ORDER.filter((kind) => stories.some(({ counts }) => counts.has(kind)));
 }
@@ -48,7 +48,7 @@ export function kinds(stories: readonly Story[]): string[] {
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
 
-/** What losses and marks did to it. `fills`: so many segments fill the path without a queue. */
+/** What losses and marks did to the flow. `fills`: the number of segments that fill the path without a queue. */
 export function told({ name, cc, counts, before, after, paced, found }: Story, durationS: number, fills: number): string {
   const of = (kind: string): number => counts.get(kind) ?? 0;
   const cuts = of("recovery") + of("reduced-by-mark") + of("reduced-by-probe") + of("timeout");
@@ -56,20 +56,20 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
   const timeouts = of("timeout") > 0 ? ` There ${of("timeout") === 1 ? "was 1 timeout" : `were ${of("timeout")} timeouts`}.` : "";
   if (cc.startsWith("bbr")) {
     if (found === 0) return `${lost}.`;
-    const rate = paced.length > 0 ? `, and went on pacing at ${significant(median(paced), 3)} Mbit/s (median)` : "";
+    const rate = paced.length > 0 ? `, and kept pacing at ${significant(median(paced), 3)} Mbit/s (median)` : "";
     const section = KINDS["recovery"]!.source(cc);
-    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())} it repaired losses; it does not take them for congestion: it measures the bandwidth that gets through, and sends at that. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
+    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())}it repaired losses. It does not treat them as congestion: it measures the bandwidth that gets through, and sends at that rate. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
   }
   if (cuts === 0) return `${lost}, and nothing cut its window.`;
-  const grown = `When it was cut it had come to ${median(before)} segments (median), and was left with ${median(after)}; ${fills} fill this path.`;
+  const grown = `Each cut took it from ${median(before)} to ${median(after)} segments (medians); ${fills} fill this path.`;
   const how = of("reduced-by-mark") + of("timeout") > 0 ? "" : cc === "cubic" ? " to 70% (RFC 9438 section 4.6)" : cc === "reno" ? " to half (RFC 5681 section 3.2)" : "";
   const marks = of("reduced-by-mark");
   const why = marks === 0 ? "losses" : cuts > marks ? "losses and marks" : "marks";
   const often = `${times(cuts)} its window was cut${how}${cuts > 1 ? `, every ${stretch(durationS / cuts)}` : ""}`;
-  return `${lost}. It takes ${why} for congestion: ${often}. ${grown}${tooSoon(of, median(before), median(after), fills)}${timeouts}`;
+  return `${lost}. It treats ${why} as congestion: ${often}. ${grown}${tooSoon(of, median(before), median(after), fills)}${timeouts}`;
 }
 
-/** Why little gets through, where the path loses packets sooner than a window fills it. */
+/** Why the goodput is low, if the path loses packets before a window can fill it. */
 function tooSoon(of: (kind: string) => number, before: number, after: number, fills: number): string {
   if (of("data-lost") <= of("data-dropped") || !(before < FULL * fills)) return "";
   const filled = significant((50 * (before + after)) / fills, 1);

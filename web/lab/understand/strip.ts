@@ -1,4 +1,4 @@
-// What happened against time, as a figure of its own beside the others.
+// Events against time, as a separate figure beside the others.
 
 import type { Figure, Series } from "../../draw/form";
 import { KINDS, type Class } from "./happenings";
@@ -11,7 +11,7 @@ const CLASSES: Record<Class, { name: string; colour: string }> = {
   state: { name: "other states", colour: "#009e73" },
 };
 
-/** What the pointer finds there is named as in the list of what happened how often. */
+/** Readouts use the names of the list of counts. */
 export function strip(stories: readonly Story[], durationS: number): Figure {
   const lanes = Object.keys(CLASSES) as Class[];
   const series = lanes.map((one, lane): Series => {

@@ -1,4 +1,5 @@
-// Understand: what happened, told and stepped through, and the path drawn with its packets. Nothing of it is computed before it is opened.
+// Understand: describes the events, lets the reader step through them, and draws the path with its packets. Nothing is
+// computed before it is opened.
 
 import { draw, type Chart } from "../../draw/index";
 import { tint } from "../../draw/colours";
@@ -19,13 +20,13 @@ import { add, MOST_STEPS, story, told, type Story } from "./story";
 import { strip } from "./strip";
 import "./understand.css";
 
-/** What is drawn when it happened, this part of a round trip long; when it is played, so many seconds of those who look. */
+/** Events stay visible for this share of a round trip, and while playing for this many seconds of real time. */
 const LINGER_ROUND_TRIPS = 0.1;
 const LINGER_S = 0.8;
-/** Of flows with more connections than one. */
+/** For flows with more than one connection. */
 const FIRST = 0;
 
-/** All that happened to one flow at one instant. */
+/** All events of one flow at one instant. */
 interface Moment {
   t: number;
   flow: number;
@@ -52,15 +53,15 @@ export class Understand {
       this.pointed = x !== null;
       if (!this.root.open || !this.watched) return;
       if (x !== null && !this.player.isPlaying) this.player.go(x);
-      // Where nobody points any more, the line goes back to the player's time, when all panels have been told.
+      // When the pointer leaves the figures, the line returns to the player's time, after all panels got the event.
       if (x === null) queueMicrotask(() => this.line());
     },
   };
   private chart: Chart | undefined;
-  /** Somebody points into a figure, which has its own line there. */
+  /** The pointer is in a figure, which draws its own line there. */
   private pointed = false;
   private worker: Worker | undefined;
-  /** It has what it needs to be asked. */
+  /** It has everything needed to ask. */
   private begun = false;
   private events: string[] = [];
   private given: { asked: Asked; runs: readonly RunLines[] } | undefined;
@@ -74,7 +75,7 @@ export class Understand {
     root.addEventListener("toggle", () => (root.open ? this.opened() : this.closed()));
   }
 
-  /** The question is another one: what is shown is of the last, until its answer is there. */
+  /** The question has changed: shows the previous answer until the new one arrives. */
   changed(): void {
     this.given = undefined;
     this.watched = false;
@@ -86,20 +87,20 @@ export class Understand {
     this.unsaid();
   }
 
-  /** Its answer is there. */
+  /** The answer has arrived. */
   answered(asked: Asked, runs: readonly RunLines[]): void {
     this.given = { asked, runs };
     if (this.begun && this.root.open) this.watch();
   }
 
-  /** Loads what it needs, so that it can be opened when the server is gone. */
+  /** Loads what it needs, so that it can be opened after the server has stopped. */
   prepare(): void {
     if (this.worker !== undefined) return;
     const worker = new Worker("watcher.js", { type: "module" });
     this.worker = worker;
     worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
     worker.onerror = (event) => {
-      // The next time it is opened it is tried again.
+      // Tries again the next time it is opened.
       this.worker = undefined;
       this.begun = false;
       this.say(event.message || "What this needs could not be loaded: is the server still there? Close this and open it again.");
@@ -113,7 +114,7 @@ export class Understand {
   }
 
   private opened(): void {
-    // What is there from the last time is of another question.
+    // The previous content belongs to another question.
     for (const part of [this.stories, this.now, this.figure, this.counts, this.live]) part.replaceChildren();
     this.root.append(this.place);
     group("time").join(this.member);
@@ -137,12 +138,12 @@ export class Understand {
     this.unsaid();
   }
 
-  /** What the page's address of it said, for those who wait for it. */
+  /** The state named in the page's address, for callers that wait for it. */
   private unsaid(): void {
     for (const name of ["watched", "told", "drawn"]) delete this.root.dataset[name];
   }
 
-  /** What of it is always the same. */
+  /** The parts that never change. */
   private build(): void {
     this.live.setAttribute("aria-live", "polite");
     this.counts.tabIndex = 0;
@@ -192,7 +193,10 @@ export class Understand {
     }
   }
 
-  /** What happened in one of the runs, in sentences; what takes longer to draw comes after they are seen, and when there are all. */
+  /**
+   * Describes the events of one run in sentences. What takes longer to draw follows once they are visible and all runs
+   * are there.
+   */
   private happened(run: number, tables: Tables): void {
     const { asked, runs: lines } = this.given!;
     const { alone, names, flows, durationS, compiled } = asked;
@@ -207,14 +211,14 @@ export class Understand {
     this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!)));
     this.root.dataset["told"] = String(this.stories.childElementCount);
     if (run < compiled.length - 1) return;
-    const first = flows.some(({ count }) => count > 1) ? " Of flows with several connections the first one is told." : "";
+    const first = flows.some(({ count }) => count > 1) ? " For flows with several connections, this shows the first one." : "";
     const many = this.told.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
     this.say(`Step through what happened, or play it.${first}${many}`);
     const mine = this.number;
     requestAnimationFrame(() => setTimeout(() => mine === this.number && this.root.open && this.drawn(), 0));
   }
 
-  /** What happened, drawn and counted. */
+  /** Draws and counts the events. */
   private drawn(): void {
     const { durationS } = this.given!.asked;
     this.moments = moments(this.told);
@@ -225,20 +229,20 @@ export class Understand {
     else this.chart.set(figure);
     this.watched = true;
     this.player.set(durationS, this.paths.rttS);
-    // A place to begin with: where the first flow's window was cut, when all is under way.
+    // Where to begin: a cut of the first flow's window, once all flows are running.
     const cuts = this.moments.filter(({ flow, happenings }) => flow === 0 && happenings.some(({ kind }) => KINDS[kind]?.class === "less"));
     const start = cuts.find(({ t }) => t >= durationS / 2) ?? cuts[0] ?? this.moments[0];
     this.player.go(start?.t ?? 0);
     this.root.dataset["watched"] = String(this.moments.length);
   }
 
-  /** To the next moment, or the next one of a kind. */
+  /** Steps to the next event, or the next one of a kind. */
   private step(direction: 1 | -1, kind?: string): void {
     if (!this.watched) return;
     const here = this.player.t;
     const fits = ({ happenings }: Moment): boolean => kind === undefined || happenings.some((one) => one.kind === kind);
     let found = direction > 0 ? this.moments.find((one) => one.t > here && fits(one)) : this.moments.filter((one) => one.t < here && fits(one)).at(-1);
-    // From the last of a kind to its first.
+    // From the last event of a kind, goes to the first.
     if (kind !== undefined) found ??= this.moments.find(fits);
     if (found === undefined) return;
     this.player.pause();
@@ -260,12 +264,12 @@ export class Understand {
     this.line();
   }
 
-  /** A line in each figure at the player's time; readouts would be in the way. */
+  /** Draws a line at the player's time in each figure; readouts would be in the way. */
   private line(): void {
     if (this.watched && !this.pointed) group("time").point(this.player.t, this.member, true);
   }
 
-  /** Of each flow what happened last. */
+  /** The latest event of each flow. */
   private sentences(t: number): void {
     const cards = this.told.map((_, flow) => {
       const last = this.last(flow, t);
@@ -311,7 +315,7 @@ function told_(one: Story, activeS: number, fills: number, colour: string): HTML
   return words;
 }
 
-/** Rows as happenings, of each flow's first connection. */
+/** Rows as events, for each flow's first connection. */
 function read(tables: Tables, names: readonly string[], call: (one: Happening) => void): void {
   const of = (name: string): ArrayLike<number> => numbers(tables["events"]![name]!);
   const [t, flow, connection, event] = [of("t_s"), of("flow"), of("connection"), of("event")];

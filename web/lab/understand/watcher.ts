@@ -1,11 +1,11 @@
-// Watches simulations beside the page: what happened in each, and the ways of packets where somebody looks.
+// Watches simulations beside the page: the events of each, and the hops of packets in the stretch on display.
 
 import { Core, CoreError, type Simulation, type Table, type Tables } from "../core";
 import { turn } from "../turn";
 import type { Answer, Question } from "./protocol";
 
 const SLICE_EVENTS = 40_000;
-/** A stretch ends early where so many hops were recorded in it. */
+/** A stretch ends early once this many hops are recorded. */
 const MOST_HOPS = 60_000;
 
 const answer = (told: Answer, tables: readonly Tables[] = []): void => {
@@ -23,7 +23,7 @@ let asked: { json: string; durationNs: number }[] = [];
 let looked: { sinceNs: number; runs: Looked[] } | undefined;
 
 let module: WebAssembly.Module;
-/** Undefined while it rests. */
+/** Undefined while it is idle. */
 let core: Core | undefined;
 
 function begin(given: WebAssembly.Module): void {
@@ -46,7 +46,7 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   }
   const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
   act.catch((error: unknown) => {
-    // After a trap the core's memory is no longer to be trusted.
+    // After a trap, the core's memory cannot be trusted.
     if (error instanceof CoreError) {
       core = new Core(module);
       looked = undefined;
@@ -60,7 +60,10 @@ function forget(): void {
   looked = undefined;
 }
 
-/** What happened in each run, from its begin to its end; told of each by itself, for the first is read while the next is watched. */
+/**
+ * The events of each run, from beginning to end. Reports runs one by one, so that the page can show the first while the
+ * next is watched.
+ */
 async function watch(core: Core, { number, runs }: Extract<Question, { kind: "watch" }>, wanted: () => boolean): Promise<void> {
   asked = runs;
   for (const [run, { json, durationNs }] of runs.entries()) {
@@ -82,7 +85,7 @@ async function watch(core: Core, { number, runs }: Extract<Question, { kind: "wa
   }
 }
 
-/** The ways of packets. Where this goes on from the answer before, nothing is simulated anew. */
+/** The hops of packets. If this continues the previous answer, nothing is simulated again. */
 async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Question, { kind: "ways" }>, wanted: () => boolean): Promise<void> {
   const goesOn = looked !== undefined && looked.sinceNs <= Math.max(0, fromNs - beforeNs) && looked.runs.every((run) => run.reachedNs >= fromNs && run.reachedNs <= toNs);
   if (!goesOn) {
@@ -112,7 +115,7 @@ async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Ques
       parts.hops.push(taken["hops"]!);
       hops += taken["hops"]!["t_s"]!.length;
     }
-    // Another host may be behind in time where it pauses within; all have come to where an answer ends.
+    // When the simulation pauses, another host may be behind in time; at the end of an answer, all have reached it.
     run.reachedNs = simulation.now_ns;
     return { tables: { packets: joined(parts.packets), hops: joined(parts.hops) } as Tables, reachedNs: run.reachedNs };
   });

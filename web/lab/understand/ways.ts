@@ -1,4 +1,4 @@
-// The ways of packets, as they were simulated: where each one was at a time, and which were lost.
+// Packets and their hops in the simulation: where each one was at a given time, and which were lost.
 
 import { numbers, type Table, type Tables } from "../core";
 
@@ -10,19 +10,19 @@ export interface Packet {
   connection: number;
   kind: "data" | "ack" | "other";
   again: boolean;
-  /** From the sending host, or back to it. */
+  /** Whether it travels from the sending host or back to it. */
   forward: boolean;
   bytes: number;
-  /** When it came to each host, by its number; undefined: not yet, or never. */
+  /** Time of arrival at each host, by number; undefined: not yet, or never. */
   at: (number | undefined)[];
   marked: boolean;
-  /** Where it went no further. */
-  gone?: { s: number; host: number; fate: "dropped" | "lost" | "refused" };
+  /** Where it was lost or dropped. */
+  loss?: { s: number; host: number; fate: "dropped" | "lost" | "refused" };
 }
 
 const FATES = ["arrived", "dropped", "lost", "refused"] as const;
 const WHATS = ["data", "ack", "other"] as const;
-/** More than these are not kept. */
+/** The most packets that are kept. */
 const MOST = 150_000;
 
 export class Ways {
@@ -60,16 +60,16 @@ export class Ways {
       if (one === undefined) continue;
       const what = FATES[fate![row]!]!;
       if (what === "arrived") one.at[where![row]!] = when![row]!;
-      else one.gone = { s: when![row]!, host: where![row]!, fate: what };
+      else one.loss = { s: when![row]!, host: where![row]!, fate: what };
       one.marked ||= marked![row] === 1;
     }
     this.reachedS = reachedS;
   }
 
-  /** Forgets what had come to its end before a time. */
+  /** Discards packets that had arrived or were lost before a time. */
   prune(beforeS: number): void {
     if (this.packets.length < MOST / 4) return;
-    const ends = ({ gone, forward, at }: Packet): number => gone?.s ?? at[forward ? RECEIVER : SENDER] ?? Infinity;
+    const ends = ({ loss, forward, at }: Packet): number => loss?.s ?? at[forward ? RECEIVER : SENDER] ?? Infinity;
     this.sinceS = Math.max(this.sinceS, beforeS);
     this.packets = this.packets.filter((one) => ends(one) >= beforeS);
     for (const [number, one] of this.byNumber) if (ends(one) < beforeS) this.byNumber.delete(number);
