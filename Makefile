@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of its own, .venv, with the versions in requirements.lock and Cargo.lock.
+# Everything runs in a separate virtual environment, .venv, with the versions in requirements.lock and Cargo.lock.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -28,17 +28,17 @@ STUDY := one-percent-loss
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
-demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
+demo: setup  ## Set up, run the one-percent-loss study (shortened) and print where its report is
 	$(BIN)/sawtooth run $(STUDY)
 
-# By the marks that tests get from their fixtures, tests/conftest.py. What runs in real time has the machine to itself.
+# Tests are selected by the marks of their fixtures, tests/conftest.py. Tests in real time run alone on the machine.
 QUICK := not (guest or browser or netns or wheel or npm or lab or slow)
 
-quick: setup  ## Tests of Rust and of Python that need nothing but this machine's processors, side by side; a minute or two
+quick: setup  ## Run the tests that need only this machine's processors, in parallel; a minute or two
 	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "$(QUICK)"
 
-# A test that fails beside others runs once more by itself. One that passes then is unsteady: the summary names it.
+# A test that fails in parallel runs once more alone. If it passes then, it is flaky, and the summary names it.
 ALONE := $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA
 
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
@@ -46,7 +46,7 @@ test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not netns" || $(ALONE)
 	$(BIN)/python -m pytest -m netns
 
-check: setup  ## Format, lint, types, and the core's stub against the built core
+check: setup  ## Check format, lint, types, and the core's stub against the built core
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check $(SCRIPTS)
@@ -59,38 +59,38 @@ format:  ## Format all sources
 	$(BIN)/ruff format $(SCRIPTS)
 	$(BIN)/ruff check --fix $(SCRIPTS)
 
-hooks:  ## Check format and lint of what is staged before each commit
+hooks:  ## Install a hook that checks format and lint of staged files before each commit
 	git config core.hooksPath tools/hooks
 
 wheel: setup lab  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
 	tools/wheel
 
 FUZZ_SECONDS := 3600
-fuzz: setup  ## Mutated inputs for every reader of text and every Rust target, an hour each; FUZZ_SECONDS=60 a minute
+fuzz: setup  ## Fuzz every reader of text and every Rust target, an hour each (FUZZ_SECONDS=60: a minute)
 	cargo run --locked --profile checked -p sawtooth-fuzzing -- --seconds $(FUZZ_SECONDS) --seed $$(date +%s)
 	$(BIN)/python -m fuzz.text --seconds $(FUZZ_SECONDS) --seed $$(date +%s) --keep target/fuzz
 
-bench:  ## Delivered data packets for each CPU second
+bench:  ## Measure delivered data packets per CPU second
 	cargo run --locked --release -p sawtooth-net --example bench
 
-bench-instructions:  ## Instructions for each packet against those on file; needs valgrind
+bench-instructions:  ## Compare instructions per packet with the recorded ones; needs valgrind
 	cargo run --locked --release -p sawtooth-net --example bench -- --instructions
 
-bench-ns3: setup kernel target/ns3/bulk  ## Side by side with ns-3: speed, and distance to the kernel; half an hour
+bench-ns3: setup kernel target/ns3/bulk  ## Compare with ns-3: speed, and distance to the kernel; half an hour
 	$(BIN)/python bench/side_by_side.py --ns3 target/ns3/bulk --output results/ns-3
 
 fidelity: setup  ## Compare the simulator with the real kernel's record on the whole grid of scenarios
 	$(BIN)/sawtooth compare --grid fidelity/grid.toml --out results/fidelity
 
-web: setup  ## Build what pages draw with from web/, by npm; what is built is committed
+web: setup  ## Build the pages' drawing code from web/ with npm; the result is committed
 	$(BIN)/python tools/palette.py
 	cd web && npm ci --no-audit --no-fund && npm run --silent check && npm run --silent build
 
-kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
+kernel: setup  ## Build the user-mode kernel if it is not in the cache; a few minutes
 	tools/laboratory
 	$(BIN)/sawtooth kernel build
 
-docs: setup  ## Build the site of these pages, target/docs, with the laboratory where `make lab` built it
+docs: setup  ## Build the documentation as a site in target/docs, with the laboratory if `make lab` built it
 	test -x target/docs-environment/bin/sphinx-build || $(PYTHON) -m venv --clear target/docs-environment
 	target/docs-environment/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	rm -rf target/docs
@@ -98,12 +98,12 @@ docs: setup  ## Build the site of these pages, target/docs, with the laboratory 
 	if ls src/sawtooth/lab/built/*.wasm >/dev/null 2>&1; then $(BIN)/sawtooth lab --export target/docs/lab; fi
 	@echo "make: built $(CURDIR)/target/docs/index.html"
 
-lab: setup  ## Build the page of `sawtooth lab`: node, npm's registry, and a compiler for WebAssembly, Debian's where rustup has none
+lab: setup  ## Build the page of `sawtooth lab`; needs node, npm's registry, and a compiler for WebAssembly
 	$(BIN)/python tools/lab.py
 
-setup: $(VENV)/.core  ## Make .venv and build the optimised core into it, where needed
+setup: $(VENV)/.core  ## Create .venv and build the optimized core into it, if needed
 
-clean:  ## Remove .venv and all that was built; results stay
+clean:  ## Remove .venv and everything built; results stay
 	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f src/sawtooth/_core*.so

@@ -35,18 +35,18 @@ COSTS = ("cpu_s", "cpu_ms_a_point_later")
 
 
 def used_s() -> float:
-    """Processor time of this process and of all that it has started and seen ended."""
+    """Processor time of this process and of all finished children."""
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
 def running_s() -> float:
-    """Processor time of all processes below this one, and of those that they have seen ended."""
+    """Processor time of all processes below this one, and of their finished children."""
     return sum(spent_s for _, spent_s in below().values())
 
 
 def below() -> dict[int, tuple[int, float]]:
-    """All processes below this one, by their ids: whose they are, and their processor time in seconds."""
+    """All processes below this one, by id: their parents, and their processor time in seconds."""
     there = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ def below() -> dict[int, tuple[int, float]]:
 
 
 def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) -> dict[str, Any]:
-    """One way of running the points; in a process of its own, so that its processor time is known."""
+    """One way of running the points, in a separate process, so that its processor time is known."""
     from sawtooth.dask import Cluster
     from sawtooth.io.parallel import fan_out
     from sawtooth.study import Study
@@ -89,7 +89,7 @@ def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) ->
     def kill() -> None:
         nonlocal killed
         while not ended.wait(kill_every_s):
-            # Workers are grandchildren: forks of a process that has loaded what they need.
+            # Workers are grandchildren: forks of a process that has already imported everything.
             there = [number for number, (parent, _) in below().items() if parent != os.getpid()]
             if there:
                 os.kill(there[killed % len(there)], signal.SIGKILL)
@@ -123,7 +123,7 @@ def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) ->
 
 
 def scheduler(groups: int, workers: int) -> dict[str, float]:
-    """What a group of a hundred points costs who submits, passes on and fetches."""
+    """The cost of a group of a hundred points, for client and scheduler."""
     from sawtooth.dask import Cluster, scheduler
     from sawtooth.io.parallel import fan_out, results
 

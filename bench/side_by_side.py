@@ -25,14 +25,14 @@ from sawtooth.run import versions
 SEEDS = (1, 2, 3)
 REPETITIONS = 3
 PATIENCE_S = 900
-"""Wall time after which one ns-3 run is given up: some four times what the longest needs on a busy machine."""
+"""Wall time after which an ns-3 run is abandoned: about four times what the longest needs on a busy machine."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Question:
-    """One bulk experiment that both simulators and the kernel can be asked. Rates in Mbit/s, times in ms, loss in %."""
+    """One bulk experiment for both simulators and the kernel. Rates in Mbit/s, times in ms, loss in %."""
 
     topology: str
     cc: str
@@ -108,7 +108,7 @@ FIDELITY = (
 
 
 def ns3(program: Path, question: Question, seed: int) -> Row:
-    """What the program printed. Raises SystemExit, naming the question, when it fails or takes too long."""
+    """The program's output. Raises SystemExit with the question if it fails or takes too long."""
     command = [str(program), *question.arguments(seed)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
@@ -121,7 +121,9 @@ def ns3(program: Path, question: Question, seed: int) -> Row:
 
 
 def sim_speed(question: Question, seed: int) -> float:
-    """Delivered data packets a CPU second of the simulator's core, as its own bench counts: no start-up, no tables."""
+    """Delivered data packets per CPU second of the simulator's core, as its own bench counts: without startup and
+    tables.
+    """
     from sawtooth import _core
 
     compiled = question.scenario(seed).compile()
@@ -133,13 +135,13 @@ def sim_speed(question: Question, seed: int) -> float:
 
 
 def throughput(question: Question, engine: str, seed: int) -> float:
-    """Mbit/s over the whole run, all flows together, of one of sawtooth's engines."""
+    """Mbit/s over the whole run, all flows together, on one of sawtooth's engines."""
     intervals = run(question.scenario(seed), engine=engine).tables["intervals"]
     return float(intervals.groupby("t_s")["goodput_bps"].sum().mean()) / 1e6
 
 
 def speed(program: Path, questions: Iterable[Question]) -> list[Row]:
-    """Both simulators by turns, so that whatever else the machine does meets both. Medians of the repetitions."""
+    """Runs both simulators in turn, so that other load on the machine affects both. Medians of the repetitions."""
     rows = []
     for question in questions:
         tell(f"speed: {question.name()}")
@@ -185,7 +187,7 @@ def fidelity(program: Path, questions: Iterable[Question]) -> list[Row]:
 
 
 def difference(measured: Sequence[float], real: Sequence[float]) -> float:
-    """Of the means, in percent of the real one; never -0.0."""
+    """Differences of the means, in percent of the kernel's; never -0.0."""
     return round(100 * (fmean(measured) / fmean(real) - 1), 1) + 0.0
 
 
@@ -194,7 +196,7 @@ def tell(what: str) -> None:
 
 
 def markdown(rows: Sequence[Row], heads: Mapping[str, str]) -> str:
-    """The rows' columns that ``heads`` names, in its order."""
+    """The columns that ``heads`` names, in that order."""
     lines = ["| " + " | ".join(heads.values()) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         cells = (f"{row[c]:,}" if isinstance(row[c], int) else str(row[c]) for c in heads)
@@ -231,7 +233,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def provenance() -> str:
-    """Versions and the processor, a sentence."""
+    """Versions and the processor, in a sentence."""
     package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libns3-dev"], capture_output=True, text=True)
     processor = platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -244,7 +246,7 @@ def provenance() -> str:
 
 
 def fill(page: str, name: str, text: str) -> str:
-    """The page with ``text`` between the comments ``<!-- name -->`` and ``<!-- /name -->``. Raises ValueError."""
+    """Replaces the text between the comments ``<!-- name -->`` and ``<!-- /name -->``. Raises ValueError."""
     begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     head, found, rest = page.partition(begin)
     _old, closed, tail = rest.partition(end)

@@ -22,12 +22,12 @@ from sawtooth.watch.watcher import described
 
 LOOKS = 30
 PORTS = range(9000, 9004)
-"""One for each 5,000 connections, or the kernel runs out of numbers for the other end."""
+"""One for each 5,000 connections, because the kernel would run out of port numbers for the other end."""
 LONGEST_S = 300
 
 
 def hold(namespace: str, pairs: int) -> None:
-    """In a child: the connecting ends, a seventh of which have sent something."""
+    """In a child process: the connecting ends, a seventh of which have sent something."""
     with entered(namespace):
         held = [socket.socket() for _ in range(pairs)]
     for at, one in enumerate(held):
@@ -38,10 +38,10 @@ def hold(namespace: str, pairs: int) -> None:
 
 
 def measure(namespace: str) -> None:
-    """Prints a line for each."""
+    """Prints a line for each measurement."""
     with Connections(namespace) as source:
         watcher = Watcher(source)
-        # What is imported and read once.
+        # Excludes what is imported and read only once.
         watcher.look().first()
         timed("a look as columns", source.look)
         timed("a look, what changed, what limits", watcher.look)

@@ -42,7 +42,7 @@ ROWS = (
     ("zero windows", ("zero_window",), ("zero_windows",)),
     ("keep-alives and zero-window probes", ("keep_alive", "zero_window_probe"), ("keep_alives", "zero_window_probes")),
 )
-"""What is compared: its name, tshark's flags, our facts. The values are sums."""
+"""One comparison: its name, tshark's flags, our facts. The values are sums."""
 
 
 def tshark(path: Path) -> collections.Counter[str]:

@@ -42,7 +42,7 @@ TRANSFERS = {"kind": "arrivals", "load": "30%", "sizes": {"kind": "lognormal", "
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario, and the value that is taken from each of its runs."""
+    """A scenario, and the value taken from each of its runs."""
 
     name: str
     value: str

@@ -139,7 +139,7 @@ def trials(found: Sequence[Measured], model: CongestionModel, *, rate: bool = Tr
 
 
 def accuracy(found: Sequence[Measured], model: CongestionModel, name: str) -> Iterator[str]:
-    """Of the congested links: answers with the rate, then without."""
+    """For congested links: answers with the rate, then without."""
     congested = [one for one in found if one.state == "congested"]
     both = trials(congested, model), trials(congested, model, rate=False)
     for split, chosen in SPLITS.items():
@@ -168,7 +168,7 @@ def states(found: dict[str, Sequence[tuple[str, RttSeries]]], model: CongestionM
 
 
 def state_series(found: Sequence[Measured]) -> dict[str, Sequence[tuple[str, RttSeries]]]:
-    """Links by their state, and what is made of congested ones: idle at the end, another order, noise."""
+    """Links by state, and variants of congested ones: idle at the end, another order, noise."""
     random = np.random.default_rng(77)
     congested = [one.series for one in found if one.state == "congested" and one.series.loss < 0.5]
     idle = [replace(one, rtt_s=np.where(np.arange(len(one)) < PROBES - 8, one.rtt_s, 0.002)) for one in congested]
@@ -188,7 +188,7 @@ def state_series(found: Sequence[Measured]) -> dict[str, Sequence[tuple[str, Rtt
 
 
 def unrecorded(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
-    """Of congested links, only the answers, one after the other as if none were missing."""
+    """Only the answers of congested links, one after the other as if none were missing."""
     yield "| lost probes | told with them | without, and missed | without, and not missed | without: inconclusive |"
     yield "|---|---|---|---|---|"
     rows: dict[str, list[tuple[Trial, Trial]]] = {"up to 1%": [], "1 to 5%": [], "above 5%": []}
@@ -211,7 +211,7 @@ def unrecorded(found: Sequence[Measured], model: CongestionModel) -> Iterator[st
 
 
 def question(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
-    """1 or 100 Mbit/s: on which side of 10 the estimate is."""
+    """1 or 100 Mbit/s: which side of 10 the estimate is on."""
     yield "| a flow gets | rate given: right | wrong | inconclusive | no rate: right | wrong | inconclusive |"
     yield "|---|---|---|---|---|---|---|"
     for name in ("slow", "fast"):
@@ -225,7 +225,7 @@ def question(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]
 
 
 def worth(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
-    """A process for each subset, learnt from the model's own rows, the rate known: links left out, and the kernel's."""
+    """One process per subset, trained on the model's own rows with known rate: links left out, and the kernel's."""
     yield "| features | links left out: median | 90th percentile | kernel: median | 90th percentile |"
     yield "|---|---|---|---|---|"
     known = [one for one in found if one.state == "congested"]

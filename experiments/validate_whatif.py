@@ -40,7 +40,7 @@ DEVELOPED = {
     "k": ("30 Mbit/s", "100 ms", "1 bdp", "2%"),
     "l": ("150 Mbit/s", "30 ms", "2 bdp", "0%"),
 }
-"""Rate, base RTT, queue, loss, loss of acknowledgements where there is one."""
+"""Rate, base RTT, queue, loss, and loss of acknowledgements if there is any."""
 UNSEEN = {
     "m": ("8 Mbit/s", "35 ms", "1 bdp", "0%"),
     "n": ("12 Mbit/s", "150 ms", "0.6 bdp", "0.2%"),
@@ -51,7 +51,7 @@ UNSEEN = {
     "s": ("20 Mbit/s", "80 ms", "2 bdp", "runs 0.2% 40%"),
     "t": ("35 Mbit/s", "15 ms", "5 bdp", "1.5%"),
 }
-"""Chosen when the method was finished, before any prediction was made on them. "runs": Gilbert's p and r."""
+"""Chosen after the method was finished, before any prediction was made on them. "runs": Gilbert's p and r."""
 PATHS = DEVELOPED | UNSEEN
 SETS: dict[str, Iterable[str]] = {"developed": DEVELOPED, "unseen": UNSEEN, "all": PATHS}
 CONTROLS = ("cubic", "bbr", "reno")
@@ -94,8 +94,8 @@ def goodput(run: Path) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """From the capture of ``seen`` at ``side``, taken for ``identified``: what ``answer`` gets; ``kernel_bps`` has one
-    figure a seed.
+    """The prediction for ``answer`` from the capture of ``seen`` at ``side``, identified as ``identified``;
+    ``kernel_bps`` has one value per seed.
     """
 
     path: str
@@ -170,7 +170,7 @@ def summary(found: list[Prediction]) -> str:
 
 
 def identifications(found: list[Prediction]) -> str:
-    """How often the control need not have been given."""
+    """How often the control would have been identified without being given."""
     of = list({(one.path, one.side, one.seen): one for one in found}.values())
     right = sum(one.identified == one.seen for one in of)
     unknown = sum(one.identified is None for one in of)

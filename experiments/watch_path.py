@@ -30,13 +30,13 @@ _HARDWARE = {NEAR: "02:00:00:00:00:01", FAR: "02:00:00:00:00:02"}
 _SIOCETHTOOL, _IPV4 = 0x8946, b"\x08\x00"
 _OFFLOADS = {"transmit checksum": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 _FRAMES = 64
-"""Taken from one device at once."""
+"""The most frames taken from one device at once."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A path, a sender and its application. ``limit`` is what holds it back, by construction; ``expected`` may be two
-    where the control itself decides.
+    """A path, a sender and its application. ``limit`` is what limits it, by construction; ``expected`` may be two if
+    the control itself decides.
     """
 
     name: str
@@ -55,20 +55,22 @@ class Situation:
 
 @dataclass
 class RoundTrips:
-    """Of segments sent once, from when they left the sender until an acknowledgement, of SACK too, came to it."""
+    """RTT samples of segments sent once, from departure at the sender until an acknowledgement (or SACK) arrived
+    there.
+    """
 
     waiting: dict[int, float] = field(default_factory=dict)
-    """When each left, by the number after its last byte; NaN of what was sent again."""
+    """The departure of each segment, by the number after its last byte; NaN for retransmissions."""
     ends: list[int] = field(default_factory=list)
     samples: list[tuple[float, float, float]] = field(default_factory=list)
-    """When, and how long of the oldest and of the newest segment that an acknowledgement is the first for. Linux
-    smooths the former, delayed acknowledgements with it, and keeps the least of the latter.
+    """Times, and RTTs of the oldest and the newest segment that an acknowledgement is the first to cover. Linux
+    smooths the former, including delayed acknowledgements, and keeps the minimum of the latter.
     """
     base: int | None = None
-    """A number that all others are counted from."""
+    """The number that all others are relative to."""
 
     def left(self, number: int, now: float) -> None:
-        """A segment of data, or a SYN, by the number after it."""
+        """Records a segment of data, or a SYN, by the number after it."""
         self.base = number - 65536 if self.base is None else self.base
         end = self._from_base(number)
         if end in self.waiting:
@@ -78,7 +80,7 @@ class RoundTrips:
         insort(self.ends, end)
 
     def acknowledged(self, upto: int, blocks: list[tuple[int, int]], now: float) -> None:
-        """A sample, where something is acknowledged for the first time that was sent once."""
+        """Takes a sample if this acknowledges something for the first time that was sent once."""
         if self.base is None:
             return
         found = self.ends[: bisect_left(self.ends, self._from_base(upto) + 1)]
@@ -94,7 +96,7 @@ class RoundTrips:
             self.samples.append((now, now - min(times), now - max(times)))
 
     def smoothed(self, until: float) -> float:
-        """As RFC 6298 has it, with an eighth of each new one."""
+        """As in RFC 6298, with an eighth of each new sample."""
         found = float("nan")
         for at, trip, _ in self.samples:
             if at <= until:
@@ -102,7 +104,7 @@ class RoundTrips:
         return found
 
     def mean_smoothed(self, begin: float, end: float) -> float:
-        """The mean of the smoothed one over the time."""
+        """The mean of the smoothed RTT over the time."""
         total, now, at = 0.0, self.smoothed(begin), begin
         for then, trip, _ in self.samples:
             if begin < then <= end:
@@ -115,7 +117,7 @@ class RoundTrips:
 
 @dataclass
 class Carrier:
-    """Carries packets until it is told to end, and counts data segments that went in, and that were dropped."""
+    """Carries packets until it is told to end, and counts data segments that entered and that were dropped."""
 
     near: socket.socket
     far: socket.socket
@@ -124,12 +126,12 @@ class Carrier:
     dropped: int = 0
     overflowed: int = 0
     busy_s: float = 0.0
-    """How long the bottleneck has sent."""
+    """The time that the bottleneck has spent sending."""
     trips: RoundTrips = field(default_factory=RoundTrips)
     stopped: bool = False
 
     def run(self) -> None:
-        """In a thread of its own."""
+        """Runs in a separate thread."""
         one, rng = self.situation, random.Random(f"{self.situation.name} {self.situation.seed}")
         due: list[tuple[float, int, socket.socket, bytes]] = []
         count, free_s = 0, 0.0
@@ -179,7 +181,7 @@ class Carrier:
 
 
 def frames(source: socket.socket) -> Iterator[bytes]:
-    """What came, but for what this host itself sent there."""
+    """Received frames, except those that this host itself sent there."""
     for _ in range(_FRAMES):
         try:
             frame, about = source.recvfrom(4096)
@@ -190,7 +192,7 @@ def frames(source: socket.socket) -> Iterator[bytes]:
 
 
 def _segment(frame: bytes) -> tuple[int | None, bool]:
-    """The number after the last byte of its data, or after a SYN, if it has either; whether it has data."""
+    """The number after the last byte of its data, or after a SYN, if it has either; and whether it has data."""
     if frame[12:14] != _IPV4 or frame[23] != 6:
         return None, False
     begin = 14 + (frame[14] & 15) * 4
@@ -215,7 +217,7 @@ def _blocks(options: bytes) -> list[tuple[int, int]]:
 
 @contextlib.contextmanager
 def carried(one: Situation) -> Iterator[tuple[list[str], Carrier]]:
-    """Two namespaces with the path between them, and its carrier; all gone afterwards."""
+    """Two namespaces with the path and its carrier between them; all are removed afterward."""
     names = [f"swt-{os.getpid()}-{end}" for end in ("a", "b", "path")]
     for name in names:
         subprocess.run(["ip", "netns", "add", name], check=True)
@@ -227,7 +229,8 @@ def carried(one: Situation) -> Iterator[tuple[list[str], Carrier]]:
             subprocess.run(["sh", "-c", script], check=True)
             script = f"ip addr add {own} peer {peer} dev {here}; "
             script += f"ip link set {here} address {_HARDWARE[own]} txqueuelen 10000 up; "
-            # A question for an address could be lost on the path, and nothing is sent for a second.
+            # Static neighbor entries: an address request could be lost on the path, and then nothing is sent for a
+            # second.
             script += f"ip neighbour add {peer} lladdr {_HARDWARE[peer]} dev {here} nud permanent"
             subprocess.run(["ip", "netns", "exec", name, "sh", "-c", script], check=True)
             subprocess.run(["ip", "-n", names[2], "link", "set", there, "up"], check=True)
@@ -255,7 +258,7 @@ def carried(one: Situation) -> Iterator[tuple[list[str], Carrier]]:
 
 
 def _plain(device: str) -> None:
-    """Frames as they are on a wire, with their checksums."""
+    """Frames as on a wire, with their checksums."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in _OFFLOADS.values():
             wanted = array.array("B", struct.pack("=II", command, 0))
@@ -264,7 +267,7 @@ def _plain(device: str) -> None:
 
 
 def transfer(one: Situation, names: list[str]) -> None:
-    """Sender and receiver, in a child, until it is killed."""
+    """Sender and receiver, in a child process, until it is killed."""
     with entered(names[1]):
         server = socket.socket()
         if one.receive_buffer:

@@ -1,4 +1,4 @@
-"""Situations for watch_truth.py: forty that the rules of `watch` were corrected on, and others by a seed."""
+"""Situations for watch_truth.py: forty used to correct the rules of `watch`, and others drawn from a seed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import random
 from watch_path import Situation
 
 ANY = ("path", "congestion window")
-"""Where the control decides; how busy the bottleneck was tells afterwards."""
+"""The control decides; how busy the bottleneck was shows the answer afterward."""
 
 
 def known() -> list[Situation]:
-    """Forty of them."""
+    """The forty situations."""
     found = []
     for cc in ("cubic", "reno", "bbr"):
         for rtt in (0.02, 0.06):
             lossy = ("path",) if cc == "bbr" else ("congestion window",)
             for loss in (0.01, 0.03):
-                # BBR needs a bottleneck, or it takes this script's process for one.
+                # BBR needs a bottleneck, or it treats this script's process as one.
                 rate = 10e6 if cc == "bbr" else 0.0
                 found.append(Situation(f"loss-{cc}-{rtt}-{loss}", cc, lossy, rtt, rate, 200, loss))
             found.append(Situation(f"path-{cc}-{rtt}", cc, ("path",), rtt, 8e6, int(2 * 8e6 * rtt / 12000) + 4))
@@ -35,7 +35,7 @@ def known() -> list[Situation]:
 
 
 def drawn(seed: int, count: int) -> list[Situation]:
-    """Of each five three that the network holds back, one by its application, one by its hosts' buffers or pacing."""
+    """Of each five, three are limited by the network, one by its application, one by its hosts' buffers or pacing."""
     rng = random.Random(seed)
     found = []
     for at in range(count):
@@ -50,7 +50,7 @@ def drawn(seed: int, count: int) -> list[Situation]:
             found.append(Situation(f"{name}-{what}", cc, right, **path, loss=loss))
         elif kind == 3:
             loss = rng.choice((0.0, 0.005))
-            # What the control could carry is far more than what is written.
+            # The control could carry far more than the application writes.
             asked = min(0.4 * rate, 0.3 * 1.2 * 11600 / rtt / math.sqrt(loss) if loss else rate)
             found.append(Situation(f"{name}-app", cc, ("application",), **path, loss=loss, app_bps=asked))
         else:
@@ -66,5 +66,5 @@ def drawn(seed: int, count: int) -> list[Situation]:
 
 
 def _between(rng: random.Random, low: float, high: float) -> float:
-    """Even in its logarithm."""
+    """Uniform in the logarithm."""
     return math.exp(rng.uniform(math.log(low), math.log(high)))

@@ -40,18 +40,20 @@ from sawtooth.watch.expected import expect, observed
 from sawtooth.watch.path import MILLISECOND, in_milliseconds
 
 BEFORE_S, LOOKS = 8, 10
-"""Its start is over, as the replays' of what-ifs take it."""
+"""The start is over then, as in the replays of what-ifs."""
 STEADY_S, MEASURED_S = 8, 20
-"""Of a transfer that is the truth of a what-if: after its start, as the replays' own."""
+"""Duration of a transfer that is the truth of a what-if: after its start, like the replays'."""
 CONTROLS = ("reno", "cubic", "bbr")
 FULL, FREE = 0.95, 0.85
-"""Shares of the time that a bottleneck is busy: above, the path is what holds a connection back, below it is not."""
+"""Shares of the time that a bottleneck is busy: above the first, the path limits a connection; below the second, it
+does not.
+"""
 Row = dict[str, Any]
 
 
 @contextlib.contextmanager
 def transferred(one: Situation) -> Iterator[tuple[str, Carrier]]:
-    """A transfer that goes on; the sender's namespace."""
+    """A running transfer; yields the sender's namespace."""
     with carried(one) as (names, path):
         child = os.fork()
         if child == 0:
@@ -68,7 +70,7 @@ def transferred(one: Situation) -> Iterator[tuple[str, Carrier]]:
 
 
 def look(one: Situation) -> Row:
-    """What watch says, and what the path did meanwhile."""
+    """What watch reports, and what the path did meanwhile."""
     with transferred(one) as (namespace, path), Connections(namespace) as source:
         watcher = Watcher(source, filter=f"dport = :{PORT}", looks=LOOKS)
         time.sleep(BEFORE_S)
@@ -90,7 +92,7 @@ def look(one: Situation) -> Row:
     truth = (dropped + overflowed) / max(1, sent)
     low, high = found.loss_low or 0, found.loss_high or 0
     least, kept = min(newest for _, _, newest in path.trips.samples), found.rtt_min_s or 0
-    # What is of whole milliseconds is a timestamp's.
+    # RTTs of whole milliseconds come from timestamps.
     at_most = kept + (MILLISECOND if in_milliseconds(kept) else 0)
     smoothed = path.trips.smoothed(ended)
     mean = path.trips.mean_smoothed(begun, ended)
@@ -124,7 +126,7 @@ def look(one: Situation) -> Row:
 
 
 def goodput(one: Situation, seed: int) -> float:
-    """Of a transfer on Linux, in bit/s, after its start."""
+    """The goodput of a transfer on Linux, in bit/s, after its start."""
     scenario = Scenario(
         topology="path",
         duration=f"{STEADY_S + MEASURED_S} s",
@@ -145,7 +147,7 @@ def goodput(one: Situation, seed: int) -> float:
 
 
 def truths(one: Situation) -> dict[str, list[float]]:
-    """What the other controls got there, and the same one without the random loss, twice where chance has a part."""
+    """What the other controls got there, and the same control without the random loss; twice if chance matters."""
     asked = {cc: dataclasses.replace(one, cc=cc) for cc in CONTROLS}
     if one.loss:
         asked["lossless"] = dataclasses.replace(one, loss=0.0)
@@ -156,7 +158,7 @@ def truths(one: Situation) -> dict[str, list[float]]:
 
 
 def looked(one: Situation, guest: bool) -> Row:
-    """``look``, here or in a guest of its own."""
+    """Calls ``look``, here or in a separate guest."""
     if not guest:
         return look(one)
     with tempfile.TemporaryDirectory(prefix="sawtooth-watch-truth-") as share:
@@ -169,7 +171,7 @@ def looked(one: Situation, guest: bool) -> Row:
 
 
 def whatif(one: Situation, seen: Row, truth: dict[str, list[float]]) -> list[Row]:
-    """What was expected of it, beside what happened; nothing where no number is told, but one row with the reason."""
+    """Expected values beside measured ones; without a number, one row with the reason."""
     connection = Connection(**seen["looks"][-1])
     told = expect(observed(connection, seen["fastest_bps"]))
     of = {each.cc: each for each in told.controls}
@@ -207,7 +209,7 @@ def write(path: Path, rows: Sequence[Row], without: Sequence[str] = ()) -> None:
 
 
 def summary(rows: Sequence[Row], answers: Sequence[Row]) -> Iterator[str]:
-    """Counts beside the bars."""
+    """Counts beside the thresholds."""
     limits, losses = (sum(row[f"{name}_right"] for row in rows) for name in ("limit", "loss"))
     least = sum(row["rtt_min_right"] for row in rows)
     yield f"limit right {limits} of {len(rows)}, loss {losses}, least round trip within 2% or its millisecond {least}"

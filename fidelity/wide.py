@@ -35,18 +35,18 @@ kernel = {{ runs = 4, least = 2, cpu = "6 s" }}
 sim = {{ runs = 12 }}
 """
 SEGMENTS = 8_000
-"""About so many are sent in a run: they cost the kernel two seconds."""
+"""About this many packets are sent in a run: they take the kernel two seconds."""
 AQM = ("codel", "fq_codel", "red", "pie", "fq_pie")
 
 
 class Draw:
-    """Values of fields, from one generator."""
+    """Draws values of fields from one generator."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
     def log(self, low: float, high: float) -> float:
-        """Between both, evenly on a logarithmic scale, three digits."""
+        """Between both, uniformly on a logarithmic scale, three digits."""
         value = math.exp(self.random.uniform(math.log(low), math.log(high)))
         return float(f"{value:.3g}")
 
@@ -77,7 +77,7 @@ class Draw:
         return f"{self.log(0.2, 4):g} bdp" if self.often(0.6) else f"{round(self.log(1, 300))} packets"
 
     def varying(self, rate: float) -> dict[str, Any]:
-        """Jitter and the like, or changes."""
+        """Jitter and similar effects, or changes."""
         kind = self.one("jitter", "reorder", "duplicate", "corrupt", "changes", "trace")
         if kind == "jitter":
             about = {"deviation": f"{self.log(0.1, 5):g} ms"}

@@ -19,7 +19,7 @@ SOURCES = ROOT / "src" / "sawtooth"
 PAGE = ROOT / "docs" / "architecture.md"
 DRAWING = ROOT / "docs" / "images" / "architecture.svg"
 ROW, LETTER = 34, 7.3
-"""Of the drawing, in pixels: a row's height, a letter's width."""
+"""Sizes in the drawing, in pixels: a row's height, a letter's width."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Import:
     source: str
     target: str
     typing: bool
-    """Under ``if TYPE_CHECKING``: no module needs the other one to run."""
+    """Under ``if TYPE_CHECKING``: neither module needs the other one to run."""
 
 
 def _named(path: Path) -> str:
@@ -40,7 +40,7 @@ MODULES = {_named(path): path for ending in ("py", "pyi") for path in sorted(SOU
 
 
 def imported(tree: ast.AST, *, typing: bool = False) -> Iterator[tuple[str, str | None, bool]]:
-    """Module, the name taken from it, and whether for types only; from anywhere in the file."""
+    """Module, the name imported from it, and whether for types only; from anywhere in the file."""
     for node in ast.iter_child_nodes(tree):
         match node:
             case ast.Import(names):
@@ -102,7 +102,7 @@ def _short(path: str) -> str:
 
 
 def floors() -> list[list[str]]:
-    """The parts by how many others lie below them at least: the last floor's use nothing of ours."""
+    """The parts by the number of layers below them; the lowest layer uses nothing of ours."""
     used, height = uses(), dict[str, int]()
     for path in reversed([path for _, paths in layers() for path in paths]):
         height[path] = max((height[one] + 1 for one in used[path]), default=0)
@@ -110,7 +110,7 @@ def floors() -> list[list[str]]:
 
 
 def drawing() -> str:
-    """The floors from top to bottom as SVG, a box for each package and crate."""
+    """The layers from top to bottom as SVG, with a box for each package and crate."""
     rows, right = [], 0.0
     for floor, paths in enumerate(floors()):
         x, y = 8.0, 8 + ROW * floor
@@ -132,7 +132,7 @@ def drawing() -> str:
 
 
 def page() -> str:
-    """docs/architecture.md as it should be."""
+    """The expected content of docs/architecture.md."""
     used = uses()
     lines = [
         "# Architecture",

@@ -33,7 +33,7 @@ def files() -> dict[str, Path]:
 
 
 def absent(path: Path) -> list[str]:
-    """What the scenario needs and is not installed here: its line "# needs: a b"."""
+    """Programs that the scenario needs and that are missing here: its line "# needs: a b"."""
     (line,) = [one for one in path.read_text(encoding="utf-8").splitlines() if one.startswith("# needs: ")]
     return [one for one in line.split()[2:] if not _is_installed(one)]
 
@@ -44,13 +44,13 @@ def _is_installed(name: str) -> bool:
 
 @dataclass
 class Counted:
-    """The runs of one scenario: how many were as the first, and what the first was."""
+    """The runs of one scenario: how many equal the first, and the first run."""
 
     first: Run
     same: int = 1
     tried: int = 1
     differ: set[str] = field(default_factory=set)
-    """Columns and tables that were not the same each time."""
+    """Columns and tables that differed between runs."""
     cpu_s: list[float] = field(default_factory=list)
 
     def add(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Examples for docs/reference/scenario.md: of each table, and a value of each field. A test reads all of them."""
+"""Examples for docs/reference/scenario.md: one of each table, and a value of each field. A test reads all of them."""
 
 from __future__ import annotations
 
@@ -316,4 +316,4 @@ VALUES = {
     "Tbf.burst": '"16 kB"',
     "gilbert_elliott": '{ p = "1%", r = "30%" }',
 }
-"""Values of fields as TOML writes them, where those of the kind say too little; by table and field, or by field."""
+"""Values of fields in TOML, if the default example of their type is not useful; by table and field, or by field."""

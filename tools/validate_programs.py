@@ -20,18 +20,18 @@ import sawtooth
 from sawtooth.scenario import Scenario
 
 PATHS = [(2, 50), (5, 20), (10, 40), (10, 200), (20, 20), (20, 40), (20, 100), (50, 10), (50, 40), (100, 20)]
-"""Mbit/s, and ms of round-trip time. No random loss, which would be another one each time in real time."""
+"""Mbit/s, and ms of round-trip time. No random loss, because in real time it would differ in each run."""
 SIZES = {
     "http1": ("head -c 1000000", "head -c 4000000"),
     "iperf3": ('"2M"', '"4M"'),
     "quic-ngtcp2": ("head -c 1000000", "head -c 4000000"),
     "pgbench": ("-t 50", "-t 50"),
 }
-"""Programs of studies/programs, and what is made longer."""
+"""Programs of studies/programs, and the fields that lengthen their transfers."""
 
 
 def scenario(name: str, rate: int, rtt: int, *, delayed: bool) -> Scenario:
-    """The program's scenario on another path, without loss. Its queue takes what that rate and round trip hold."""
+    """The program's scenario on another path, without loss. Its queue holds one bandwidth-delay product."""
     found = Scenario.load(known.files()[name])
     before, after = SIZES[name]
     changed: list[dict[str, Any]] = []
@@ -47,7 +47,7 @@ def scenario(name: str, rate: int, rtt: int, *, delayed: bool) -> Scenario:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 1 where a median is further than 3% away."""
+    """Exits with status 1 if a median is further than 3% away."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="PROGRAM", help=f"Default: {', '.join(SIZES)}.")
     parser.add_argument("--times", type=int, default=3, help="Runs on netns for each path (default: 3).")
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         for name in wanted:
             for rate, rtt in PATHS:
                 values = []
-                # In virtual time each run is the same.
+                # In virtual time all runs are identical.
                 for _ in range(given.times if engine == "netns" else 1):
                     run = sawtooth.run(scenario(name, rate, rtt, delayed=not given.without_delay), engine=engine)
                     values.append(next(iter(run.meta["measured"].values())))

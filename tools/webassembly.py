@@ -27,16 +27,18 @@ from sawtooth.io.tempdirs import cache
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"
 CRATES = ("units", "tcp", "net", "scenario", "capture", "bindings/wasm")
-"""Of what it is made."""
+"""The files that it is made from."""
 
 
 class MissingError(Exception):
-    """There is no compiler for it here: why, and what to do."""
+    """No compiler for WebAssembly is available: why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """``version`` in its own words; what cargo needs beyond its own arguments and environment to use it."""
+    """``version`` is the compiler's own text; the rest is what cargo needs to use it, beyond its usual arguments and
+    environment.
+    """
 
     version: str
     arguments: tuple[str, ...] = ()
@@ -44,7 +46,7 @@ class Compiler:
 
 
 SMALL = ("sawtooth-scenario", "sha2", "toml", "toml_parser")
-"""Packages that a page asks once for each scenario, and loads: small before fast."""
+"""Packages that a page calls once per scenario, and loads: optimized for size."""
 
 
 def build(made: Path) -> None:
@@ -57,10 +59,11 @@ def build(made: Path) -> None:
     if not done.exists():
         settings = {"PANIC": "abort", "DEBUG": "false"}
         profile = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
-        # Of this checkout: cargo tells those of one name by times alone, and another's may be newer.
+        # Specific to this checkout: cargo distinguishes builds of one name only by time, and another checkout's may be
+        # newer.
         target = ROOT / "target" / "webassembly"
         places = ["--target", TARGET, "--target-dir", str(target)]
-        # Names of functions are more than half of it.
+        # Function names are more than half of the file.
         places += ["--config", "profile.release.package.sawtooth-wasm.strip=true"]
         for package in SMALL:
             places += ["--config", f'profile.release.package.{package}.opt-level="z"']
@@ -77,7 +80,7 @@ def build(made: Path) -> None:
 
 
 def _digest(compiler: Compiler) -> str:
-    """Of all that decides what comes out."""
+    """A digest of everything that determines the output."""
     found = hashlib.sha256(f"{compiler.version}\n{Path(__file__).read_text()}".encode())
     for path in sorted(_sources()):
         found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
@@ -96,7 +99,7 @@ def _aside(path: Path) -> Path:
 
 
 def _installed() -> Compiler | None:
-    """The compiler on the PATH, where it has this target's standard library."""
+    """The compiler on the PATH, if it has this target's standard library."""
     rustc = os.environ.get("RUSTC", "rustc")
     found = subprocess.run([rustc, "--print", "target-libdir", "--target", TARGET], capture_output=True, text=True)
     if found.returncode or not any(Path(found.stdout.strip()).glob("libstd-*.rlib")):
@@ -106,7 +109,7 @@ def _installed() -> Compiler | None:
 
 @functools.cache
 def _debians(kept: Path) -> Compiler:
-    """Debian's, with its own linker and the sources of its standard library, which cargo builds along."""
+    """Debian's compiler, with its own linker and the sources of its standard library, which cargo builds as well."""
     rustup = f"where rustup has it: rustup target add {TARGET}"
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None or platform.machine() != "x86_64":
         raise MissingError(
@@ -122,7 +125,7 @@ def _debians(kept: Path) -> Compiler:
     environment = {
         "RUSTC": str(usr / "bin" / "rustc"),
         "LD_LIBRARY_PATH": str(libraries),
-        # build-std is of nightly compilers only.
+        # build-std works with nightly compilers only.
         "RUSTC_BOOTSTRAP": "1",
         f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_LINKER": str(linker),
     }
@@ -130,12 +133,12 @@ def _debians(kept: Path) -> Compiler:
 
 
 def _packages(rustup: str) -> Iterator[tuple[str, str]]:
-    """Names and versions of all that is needed, as apt would install them now."""
+    """Names and versions of everything needed, as apt would install them now."""
     standard = _needed_by("libstd-rust-web-dev", r"libstd-rust-web-[0-9.]+")
     llvm = _needed_by(standard, r"libllvm[0-9]+") if standard else ""
     linker = llvm.replace("libllvm", "lld-")
     names = ("rustc-web", "libstd-rust-web-dev", "rust-web-src", standard, llvm, linker)
-    # In one question: each takes apt a second and more.
+    # In one call, because each takes apt a second or more.
     told = _told(["apt-cache", "policy", *filter(None, names)])
     for name in names:
         found = re.search(rf"(?m)^{re.escape(name)}:\n  Installed: .*\n  Candidate: (?!\(none\))(\S+)$", told)
@@ -146,7 +149,7 @@ def _packages(rustup: str) -> Iterator[tuple[str, str]]:
 
 
 def _needed_by(package: str, pattern: str) -> str:
-    """The first dependency of that pattern."""
+    """The first dependency that matches the pattern."""
     found = re.search(rf"(?m)^ +Depends: ({pattern})$", _told(["apt-cache", "depends", package]))
     return "" if found is None else found[1]
 
@@ -163,7 +166,7 @@ def _unpack(versions: Mapping[str, str], place: Path, rustup: str) -> None:
         whole = Path(aside, "whole")
         for package in Path(aside).glob("*.deb"):
             subprocess.run(["dpkg", "-x", package, whole], check=True)
-        # Another run may have been quicker.
+        # Another process may have been faster.
         if not place.exists():
             whole.replace(place)
 

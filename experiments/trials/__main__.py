@@ -44,7 +44,7 @@ TRIALS = {
 
 
 def main() -> None:
-    """Prints what was counted."""
+    """Prints the counts."""
     parser = argparse.ArgumentParser(prog="python -m experiments.trials", description=__doc__)
     parser.add_argument("trial", choices=list(TRIALS))
     parser.add_argument("--times", type=int, default=8)

@@ -181,7 +181,7 @@ SERIES: dict[str, str] = {
 
 
 def bombs(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """Every one of the tables above, or ``times`` of each kind at random."""
+    """Each of the tables above, or ``times`` of each kind at random."""
     import sawtooth.cli.program
     import sawtooth.link_estimate
     import sawtooth.scenario
@@ -244,7 +244,7 @@ def _judge(held: Counter[str], kind: str, name: str, command: list[str]) -> None
 
 
 def _bound(said: int) -> None:
-    """Gives this process ``said`` for its messages, and so much memory and time."""
+    """Redirects this process's messages to ``said``, and limits its memory and time."""
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(said, 2)
@@ -254,7 +254,9 @@ def _bound(said: int) -> None:
 
 
 def bounded(command: list[str]) -> tuple[int, str, resource.struct_rusage]:
-    """Runs a command of ours in a fork. Its status (below 0: the signal that ended it), messages, and what it used."""
+    """Runs one of our commands in a fork. Returns its status (below 0: the signal that ended it), its messages, and
+    its usage.
+    """
     with tempfile.TemporaryFile() as said:
         process = os.fork()
         if process == 0:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def damage(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """A capture is damaged at random: bits, bytes, parts."""
+    """Damages a capture at random: bits, bytes, parts."""
     from sawtooth import SawtoothError, read_capture
     from sawtooth.engines.sim import Sim
     from sawtooth.scenario import Scenario

@@ -1,4 +1,4 @@
-"""The command that is tried, the study that it runs, and what is kept of it."""
+"""The command under trial, the study that it runs, and what is kept of its results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def sawtooth(*arguments: object, **options: Any) -> subprocess.Popen[str]:
 
 
 def connection_row(number: int, **words: str) -> dict[str, Any]:
-    """A row of a recording by ``sawtooth watch --record``: its numbers are ``number``, its texts ``words`` or usual."""
+    """A row of a recording by ``sawtooth watch --record``: its numbers are ``number``, its texts ``words`` or
+    plausible ones.
+    """
     import pyarrow as pa
 
     from sawtooth.watch.record import schema
@@ -54,7 +56,7 @@ def connection_row(number: int, **words: str) -> dict[str, Any]:
 
 
 def ends(command: list[str], prepare: Callable[[], object]) -> NoReturn:
-    """Runs a command in this process, a fork, and ends it with the command's status, or 70 where there is none."""
+    """Runs a command in this process, a fork, and exits with the command's status, or 70 if it has none."""
     status = 70
     try:
         prepare()
@@ -71,7 +73,7 @@ def ends(command: list[str], prepare: Callable[[], object]) -> NoReturn:
 
 
 def finished(arguments: list[object]) -> str:
-    """Runs a command to its end, which must be a good one."""
+    """Runs a command, which must succeed."""
     program = sawtooth(*arguments, start_new_session=True)
     _, told = program.communicate()
     if program.returncode:

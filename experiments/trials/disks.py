@@ -1,4 +1,4 @@
-"""A disk that fills."""
+"""A disk that fills up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal would obey, in each text that others write and we print, shown on a terminal."""
+"""Control sequences in each text from others that we print, shown on a terminal."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _pcapng(home: Path, place: str, text: str) -> str:
 
 
 def _recorded(home: Path, column: str, text: str) -> list[str]:
-    """A recording of one connection that has the text."""
+    """A recording of one connection, with the text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -148,7 +148,7 @@ def _module(home: Path, text: str, where: str) -> list[str]:
 
 
 def _described(home: Path, text: str, words: list[str], name: str, content: dict[str, Any]) -> list[str]:
-    """A saved result whose description has the text."""
+    """A saved result with the text in its description."""
     directory = home / "described" / "x" / "20260101-000000"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / name).write_text(
@@ -158,7 +158,7 @@ def _described(home: Path, text: str, words: list[str], name: str, content: dict
 
 
 def _named(words: list[str]) -> Callable[[Path, str], list[str]]:
-    """A file of such a name."""
+    """A file whose name is the text."""
 
     def command(home: Path, text: str) -> list[str]:
         name = text.replace("\0", "").replace("/", "-")
@@ -287,7 +287,7 @@ def escapes(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def on_terminal(command: list[str], home: Path) -> tuple[int, str]:
-    """Runs a command of ours in a fork, on a terminal. Its status, and what the terminal got."""
+    """Runs one of our commands in a fork, on a terminal. Returns its status, and what the terminal received."""
     process, terminal = pty.fork()
     if process == 0:
         ends(command, lambda: os.chdir(home))

@@ -1,4 +1,4 @@
-"""Names and texts that would end a field and begin another, in each form that we write."""
+"""Names and texts that would end a field and begin another, in each format that we write."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TEXTS = (
     *("[a](javascript:owned)", "![a](http://x/y)", "a|b|c", "**a**", "# a", "`a`", "~~~", "<a href=javascript:x>"),
     *('a"} 1', 'a\\"b', "__proto__", "constructor", "null", "NaN", "1e999", "true", "../../x", "a/../b", "~", "-rf"),
 )
-"""Of a flow's name, a study's title and question, an expectation's name."""
+"""For a flow's name, a study's title and question, and an expectation's name."""
 
 
 def forms(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """A study with each text in all its places is run, judged and compared; what is written is read by the form's own
-    reader, and must have the text, or its plain form, and nothing else of it.
+    """Runs, judges and compares a study with each text in all its places. The format's own reader reads the output,
+    which must have the text, or its plain form, and nothing more from it.
     """
     held = Counter[str]()
     texts = list(TEXTS)
@@ -67,7 +67,7 @@ def forms(times: int, rng: random.Random, home: Path) -> Counter[str]:
         for name, check in _CHECKS.items():
             try:
                 good = check(directory, junit, annotated, text)
-            except Exception as error:  # what a reader makes of a broken file
+            except Exception as error:  # what a reader raises for a broken file
                 good, told = False, f"{told} {type(error).__name__}: {error}"
             held[f"{name}: holds" if good else f"{name}: BROKEN"] += 1
             if not good:
@@ -83,7 +83,7 @@ def _junit(_: Path, junit: Path, __: str, text: str) -> bool:
 
 
 def _github(_: Path, __: Path, annotated: str, text: str) -> bool:
-    """One workflow command a line, of ours: the runner splits at line ends, then properties at "," and "::"."""
+    """One workflow command per line, all ours: the runner splits at line ends, then properties at "," and "::"."""
     commands = [line for line in annotated.splitlines() if re.match(r"\s*(::|##\[)", line)]
     found = [re.fullmatch(r"::(error|warning) ([^:]*)::(.*)", line) for line in commands]
     if len(commands) != 1 or found[0] is None:
@@ -99,7 +99,7 @@ def _said(text: str) -> str:
 
 
 def _csv(directory: Path, _: Path, __: str, text: str) -> bool:
-    """Each row as long as the header, the name whole; no cell that a spreadsheet takes for more than a sum."""
+    """Each row is as long as the header and has the whole name; no cell is a formula other than a sum."""
     for path in directory.rglob("*.csv"):
         rows = list(csv.reader(io.StringIO(path.read_text(), newline="")))
         if any(len(row) != len(rows[0]) for row in rows):
@@ -128,7 +128,7 @@ _usual: dict[str, Counter[str]] = {}
 
 
 def _html(directory: Path, _: Path, __: str, text: str) -> bool:
-    """The same scripts, styles, links and pictures as with a plain name, and no handler."""
+    """The same scripts, styles, links and pictures as with a plain name, and no event handler."""
     reader = _Tags()
     page = (directory / "report.html").read_text()
     reader.feed(page)

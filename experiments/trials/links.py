@@ -1,4 +1,4 @@
-"""Links, pipes and directories of a stranger in the places where root's command writes."""
+"""A stranger's links, pipes and directories in the places where root's command writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COMMANDS = {
 
 
 class Victim:
-    """Files that nobody is to change, and a directory in which nobody is to make one."""
+    """Files that nobody may change, and a directory in which nobody may create one."""
 
     def __init__(self, home: Path) -> None:
         self.home = home / "victim"
@@ -51,7 +51,7 @@ class Victim:
         self.file.write_text("as it was")
 
     def lay(self, kind: str, where: Path) -> None:
-        """One of KINDS under that name, the stranger's."""
+        """Creates one of KINDS under that name, owned by the stranger."""
         match kind:
             case "a link":
                 where.symlink_to(self.file)
@@ -71,8 +71,8 @@ class Victim:
 
 
 def links(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """In the place of each file that a command writes, one after the other, each kind; and in a directory for results,
-    and for temporary files. ``times``: of each command's places.
+    """Puts each kind in the place of each file that a command writes, one after the other; then in a directory for
+    results, and for temporary files. ``times``: places tried for each command.
     """
     held, victim = Counter[str](), Victim(home)
     given = _given(home)
@@ -117,7 +117,7 @@ def _command(words: list[str], given: dict[str, object], out: Path) -> list[obje
 
 
 def _written(words: list[str], given: dict[str, object], out: Path) -> list[str]:
-    """What the command writes where nobody interferes."""
+    """The files that the command writes without interference."""
     out.mkdir()
     if words[0] == "report":
         shutil.copytree(given["RUN"], out, dirs_exist_ok=True, symlinks=True)  # type: ignore[call-overload]
@@ -131,7 +131,7 @@ def _written(words: list[str], given: dict[str, object], out: Path) -> list[str]
 
 
 def _open_directory(path: Path) -> Path:
-    """As /tmp: everybody may write, only owners remove; of the stranger."""
+    """A directory of the stranger's like /tmp: everybody may write, only owners remove."""
     path.mkdir()
     os.chown(path, STRANGER, STRANGER)
     path.chmod(0o1777)
@@ -162,7 +162,7 @@ def _try(held: Counter[str], name: str, command: list[object], victim: Victim, w
 
 
 def _unfinished(out: Path, victim: Victim, given: dict[str, object], changed: Callable[[Path], object]) -> None:
-    """Results that look like root's own, to be taken up, of which the stranger has changed something."""
+    """Results that look like root's own, to be resumed, in which the stranger has changed something."""
     shutil.copytree(given["RESULTS"], out, dirs_exist_ok=True, symlinks=True)  # type: ignore[call-overload]
     from sawtooth.io.atomic_io import read_description, write_description
 
@@ -241,7 +241,7 @@ print(count)
 
 
 def _races(times: int, held: Counter[str], given: dict[str, object], home: Path, victim: Victim) -> None:
-    """A stranger who renames, links and removes what appears in a shared directory, all the time."""
+    """A stranger who renames, links and removes whatever appears in a shared directory, all the time."""
     for number in range(max(1, times // 4)):
         shared = home / f"shared-{number}"
         shared.mkdir()

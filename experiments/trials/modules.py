@@ -1,4 +1,4 @@
-"""Congestion controls in C that mean harm, in each function that the core calls."""
+"""Hostile congestion controls in C, in each function that the core calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 PROGRAM = "sawtooth.engines.cc_module"
-"""The module that a module's process runs, in its command."""
+"""The module in the command line of a module's process."""
 _DECLARED = """
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -67,7 +67,7 @@ _DEEPER = "static noinline int deeper(volatile int n) { return n > 0 ? deeper(n 
 
 
 def source(hook: str, act: str) -> str:
-    """A module that is Reno but for one function, which does that first."""
+    """A module like Reno, except that one function does that first."""
     given = {"ssthresh": "tcp_reno_ssthresh", "cong_avoid": "tcp_reno_cong_avoid", "undo_cwnd": "tcp_reno_undo_cwnd"}
     given |= {hook: f"mine_{hook}"} if hook != "module_init" else {}
     lines = "".join(f"\t.{name} = {of},\n" for name, of in given.items())
@@ -83,7 +83,9 @@ def source(hook: str, act: str) -> str:
 
 
 def modules(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """Each function with each act, in a random order; what hangs is ended after 1 s here, not 10 or 30."""
+    """Tries each act in each function, in a random order; hanging modules are ended after 1 s here, not after 10 or
+    30.
+    """
     import sawtooth.engines.cc_module.isolated_process
     import sawtooth.engines.cc_module.process_watch
     from sawtooth.engines.sim import Sim
@@ -126,7 +128,7 @@ def modules(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def _left(before: set[int]) -> list[psutil.Process]:
-    """New processes that run modules, a moment later."""
+    """New processes that run modules, checked a moment later."""
     time.sleep(0.2)
     found = []
     for one in psutil.process_iter(["cmdline", "status"]):

@@ -61,7 +61,7 @@ _PHASES = (
 
 
 def phases(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """Spoils the moments in a random order, each by a signal to the command or an error of the disk."""
+    """Interrupts at each moment, in a random order, by a signal to the command or an error of the disk."""
     study = home / "study.toml"
     study.write_text(SMALL)
     run: list[object] = ["run", study, "--quiet", "--jobs", "1", "--out"]
@@ -78,7 +78,7 @@ def phases(times: int, rng: random.Random, home: Path) -> Counter[str]:
         held[f"{phase}: {'stopped' if what.startswith('SIG') else 'refused'}"] += 1
         held["WITH A TRACEBACK"] += "Traceback" in told
         expected = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 130, "SIGINT": 130}.get(what, 1)
-        # At the last moments all is done, or what is refused is of no account.
+        # At the last moments, either all is done or the refused operation does not matter.
         right = status == expected or (status == 0 and was_finished)
         held["ended as it should"] += right
         coded = {"ENOSPC": "error[disk-full]", "EIO": "error[unwritable-output]"}.get(what, "error[interrupted]")

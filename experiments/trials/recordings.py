@@ -1,4 +1,4 @@
-"""Recordings of ``watch`` with values that no connection has, of other types, damaged, or larger than they look."""
+"""Recordings of ``watch`` with impossible values, of other types, damaged, or larger than they look."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _WAYS = (
 
 
 def recordings(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """One value in one column of one of 50 connections, or another column, or damage; ``times`` at random."""
+    """Changes one value in one column of one of 50 connections, or another column, or damages the file; ``times`` at
+    random.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -93,6 +95,6 @@ def recordings(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def _row(number: int) -> dict[str, Any]:
-    """A connection of the first look, as it could be."""
+    """A plausible connection of the first sample."""
     row = connection_row(number + 1, peer=f"10.0.0.{number + 2}")
     return row | {"at_s": 1.0, "connections_total": 50}

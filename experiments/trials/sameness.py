@@ -1,4 +1,4 @@
-"""The same study elsewhere, at once, and with a clock that jumps: the same bytes."""
+"""The same study elsewhere, in parallel, and with a clock that jumps: the same bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.trials.command import STUDY, finished, sawtooth, tables
 
 
 def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """The same study with other numbers of workers."""
+    """Runs the same study with other numbers of workers."""
     study = home / "study.toml"
     study.write_text(STUDY)
     held: Counter[str] = Counter()
@@ -77,8 +77,8 @@ time_t time(time_t *t) {
 
 
 def clocks(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """The clock of the day jumps a while after the start of each process, or at each look, by a library that stands
-    before the C library's; the command alone, with two workers, or with a cluster's; every fourth is also killed once.
+    """The system clock jumps a while after the start of each process, or at each reading, by a library loaded before
+    the C library. The command runs alone, with two workers, or with a cluster's; every fourth is also killed once.
     """
     library = home / "clock.so"
     (home / "clock.c").write_text(CLOCK)
@@ -112,7 +112,7 @@ def clocks(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def at_once(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """Ten times the same command at the same time, into the same directory; some are killed and all given again."""
+    """Ten copies of a command at the same time, into the same directory; some are killed and all are run again."""
     study = home / "study.toml"
     study.write_text(STUDY.replace('"20 s"', '"2 s"'))
     finished(["run", study, "--quiet", "--out", home / "whole"])
@@ -145,7 +145,7 @@ def at_once(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def _tables_of(directory: Path) -> str:
-    """As ``tables``, of one of several results."""
+    """Like ``tables``, for one of several results."""
     digest = hashlib.sha256()
     for path in sorted([*directory.glob("*.csv"), *directory.glob("points/*/*.parquet")]):
         digest.update(f"{path.relative_to(directory)} ".encode() + path.read_bytes())
@@ -153,8 +153,9 @@ def _tables_of(directory: Path) -> str:
 
 
 def elsewhere(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """The same study in turn with one job and two, on a cluster of two workers, with other seeds of Python's hashes,
-    in another directory, another language and another time zone; and a scenario on the kernel, each time again.
+    """Runs the same study in turn with one job and two, on a cluster of two workers, with other seeds of Python's
+    hashes, in another directory, another language and another time zone; and a scenario on the kernel, each time
+    again.
     """
     from sawtooth.engines import get
     from sawtooth.scenario import Scenario

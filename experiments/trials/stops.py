@@ -1,4 +1,4 @@
-"""Signals at random moments: to the command, its group, its workers."""
+"""Signals at random moments: to the command, its process group, its workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.trials.command import POINTS, STUDY, finished, is_finished, kep
 
 
 def kills(times: int, rng: random.Random, home: Path) -> Counter[str]:
-    """A study is ended at random by a signal to all its processes, again and again, until it finishes."""
+    """Ends a study at random by a signal to all its processes, again and again, until it finishes."""
     study = home / "study.toml"
     study.write_text(STUDY)
     run: list[object] = ["run", study, "--quiet", "--jobs", "2", "--out"]
@@ -50,7 +50,7 @@ def kills(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 def cluster_kills(times: int, rng: random.Random, home: Path) -> Counter[str]:
     """A study on ``--cluster local:1`` or ``local:2``: a signal to the command, to its whole group, or to one worker.
-    What it had finished by then is written down before the same command is given again, at once.
+    Records what it had finished before running the same command again, at once.
     """
     study = home / "study.toml"
     study.write_text(STUDY.replace('"20 s"', '"5 s"'))
@@ -62,7 +62,7 @@ def cluster_kills(times: int, rng: random.Random, home: Path) -> Counter[str]:
         victim = rng.choice(("command", "group", "worker"))
         run: list[object] = ["run", study, "--quiet", "--cluster", f"local:{workers}", "--out", out]
         program = sawtooth(*run, start_new_session=True)
-        # From the first start on, or between two points, or while the report is drawn.
+        # After the first start, or between two points, or while the report is drawn.
         after, more_s = rng.randrange(-1, POINTS + 1), rng.uniform(0.0, 1.0)
         while program.poll() is None and after >= 0 and len(kept(out)) < after:
             time.sleep(0.01)
@@ -104,7 +104,7 @@ def cluster_kills(times: int, rng: random.Random, home: Path) -> Counter[str]:
 
 
 def _each(out: Path) -> list[Path]:
-    """Places as ``tables`` takes them, of one result each."""
+    """Places for ``tables``, one result each."""
     found = []
     for at, directory in enumerate(sorted(path for path in out.glob("trial/*") if not path.is_symlink())):
         place = out / f"only-{at}" / "trial"
@@ -121,7 +121,7 @@ def _below(process: int) -> list[psutil.Process]:
 
 
 def _workers(process: int) -> list[psutil.Process]:
-    """Of a local cluster: grandchildren, forks of a process that has loaded what they need."""
+    """Workers of a local cluster: grandchildren, forks of a process that has already imported everything."""
     return [one for one in _below(process) if one.ppid() != process]
 
 

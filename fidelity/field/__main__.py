@@ -1,4 +1,4 @@
-"""``python -m fidelity.field TRIAL …``, from the checkout's root, with the environment that ``make setup`` makes."""
+"""``python -m fidelity.field TRIAL …``, from the root of the checkout, with the environment of ``make setup``."""
 
 from __future__ import annotations
 

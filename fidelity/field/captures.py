@@ -1,4 +1,4 @@
-"""The trial of captures: connection by connection, what sawtooth counts beside what tshark does."""
+"""The trial of captures: sawtooth's counts beside tshark's, connection by connection."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ENDINGS = (".pcap", ".pcapng", ".cap", ".trace", ".dmp", ".gz", ".zst")
 WITHIN = 1
 COPY = 11
 COUNTED = (1, 2, 3, 4, 5, 6)
-"""Kinds of the table ``segments`` (docs/reference/capture.md) that are sent again, or out of order."""
+"""Kinds of the table ``segments`` (docs/reference/capture.md) that are retransmissions, or out of order."""
 GOAL = 0.98
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A pair of tallies of the capture ``file``; with the packets that differ where they are apart."""
+    """A pair of tallies of the capture ``file``; if they differ, with the packets that differ."""
 
     file: str
     pair: Pair
@@ -37,7 +37,7 @@ class Judged:
 
     @property
     def proven(self) -> bool:
-        """Apart, but with packets that prove all of it but one."""
+        """They differ, but packets prove all of the difference but one."""
         open_ = sum(not one.claim for one in self.differing)
         return not self.within and open_ <= WITHIN and len(self.differing) - open_ >= self.pair.apart - WITHIN
 
@@ -66,7 +66,7 @@ def captures(
     for path in files(directory):
         try:
             judged += list(judge(path) if counts is None else judge_by_counts(path, counts, known))
-        except Exception as error:  # a collection is not to end with its first broken file
+        except Exception as error:  # the first broken file must not end the collection
             click.echo(f"{path.name}: {error}", err=True)
     if write_proofs is not None:
         write(write_proofs, {(one.file, one.pair.ends): one.differing for one in judged if one.proven})
@@ -83,7 +83,7 @@ def files(directory: Path) -> list[Path]:
 
 
 def judge(path: Path) -> Iterator[Judged]:
-    """Every connection of a capture, with tshark beside. Raises as ``read_capture`` and ``tshark.segments`` do."""
+    """Every connection of a capture, with tshark's counts. Raises like ``read_capture`` and ``tshark.segments``."""
     from sawtooth import read_capture
 
     try:
@@ -102,7 +102,7 @@ def judge(path: Path) -> Iterator[Judged]:
 
 
 def judge_by_counts(path: Path, counts: Path, proofs: Proofs) -> Iterator[Judged]:
-    """The same without tshark: the witness' counts, and what was proven of packets, are read from files."""
+    """The same without tshark: its counts, and the proofs for packets, are read from files."""
     from sawtooth import read_capture
 
     by_ports = {(file, ports(ends)): found for (file, ends), found in proofs.items()}
@@ -111,7 +111,7 @@ def judge_by_counts(path: Path, counts: Path, proofs: Proofs) -> Iterator[Judged
 
 
 def share(judged: list[Judged]) -> float:
-    """Of the connections without a proof, those within 1."""
+    """Of the connections without a proof, those that differ by at most 1."""
     open_ = [one for one in judged if not one.proven]
     return sum(one.within for one in open_) / len(open_) if open_ else 1.0
 

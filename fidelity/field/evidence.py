@@ -1,6 +1,5 @@
-"""Evidence: the packets of a connection that one of the two counts and the other does not, and what proves it.
-
-Everything here is read off the headers as tshark shows them, none of it out of sawtooth's analysis.
+"""Evidence: the packets of a connection that only one of the two programs counts, and what proves it. Everything here
+comes from the headers as tshark shows them, nothing from sawtooth's analysis.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from fidelity.field.tshark import Seen
 
 _FIN, _SYN, _ACK = 1, 2, 16
 AT_ONCE_S, SOON_S, TIMER_S = 1e-3, 3e-3, 0.02
-"""No retransmission is sent so soon: without an identification; with one, where no round trip was seen; and where one
-was, before the shortest timers that senders have.
+"""No retransmission is sent this soon: without an identification; with one, if no round trip was seen; and if one was,
+before the shortest timers of senders.
 """
 SYN_S = 0.2
-"""A SYN is sent again after a second (RFC 6298 section 2.1), by some after a quarter of it."""
+"""A SYN is retransmitted after a second (RFC 6298 section 2.1), by some senders after a quarter of it."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Difference:
 
 
 def differences(segments: Sequence[Seen], counted: Collection[int]) -> list[Difference]:
-    """``segments`` of one connection in order; ``counted`` are the packets that sawtooth counts, SYNs apart: of these,
-    the copies are told that tshark counts.
+    """``segments`` of one connection in order; ``counted`` are the packets that sawtooth counts, without SYNs. Returns
+    the copies among them that tshark counts.
     """
     found = []
     trip_s = least_trip_s(segments)
@@ -57,7 +56,7 @@ def differences(segments: Sequence[Seen], counted: Collection[int]) -> list[Diff
 
 
 def first(seen: Seen, before: Sequence[Seen], trip_s: float | None) -> int | None:
-    """The packet that acknowledged all of ``seen`` shortly before it, where no packet had any of its bytes."""
+    """The packet that acknowledged all of ``seen`` shortly before it, if no packet had any of its bytes."""
     low, high = _range(seen)
     if trip_s is None or any(one.source == seen.source and _below(low, _range(one)[1]) for one in before):
         return None
@@ -67,8 +66,8 @@ def first(seen: Seen, before: Sequence[Seen], trip_s: float | None) -> int | Non
 
 
 def copied(seen: Seen, before: Sequence[Seen], trip_s: float | None) -> int | None:
-    """The earlier packet that ``seen`` is once more: all of its header, with an identification of its own, and seen at
-    another place or sooner than any retransmission is sent; without identification, in the same millisecond.
+    """The earlier packet of which ``seen`` is a copy: the same header with its own identification, seen at another
+    place or sooner than any retransmission is sent; without identification, in the same millisecond.
     """
     own = [one for one in before if one.source == seen.source]
     ids = {one.ip_id for one in own}
@@ -84,7 +83,7 @@ def copied(seen: Seen, before: Sequence[Seen], trip_s: float | None) -> int | No
 
 
 def least_trip_s(segments: Sequence[Seen]) -> float | None:
-    """From data, or a SYN, to the first acknowledgement of all of it: the least of each direction, added."""
+    """From data, or a SYN, to the first acknowledgement of all of it: the minimum of each direction, added."""
     least: dict[tuple[str, int], float] = {}
     waiting: dict[tuple[str, int], dict[int, float]] = {}
     for one in segments:
@@ -99,7 +98,7 @@ def least_trip_s(segments: Sequence[Seen]) -> float | None:
 
 
 def repeated(seen: Seen, before: Sequence[Seen]) -> int | None:
-    """An earlier packet with some of the same bytes, none of them acknowledged by then, that is not the same packet."""
+    """An earlier packet with some of the same bytes, none of them acknowledged yet, that is not the same packet."""
     low, high = _range(seen)
     if low == high:
         return None

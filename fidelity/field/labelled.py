@@ -1,4 +1,4 @@
-"""The trial of labelled traces: is the congestion control told, and do the probabilities mean what they say?"""
+"""The trial of labelled traces: is the congestion control identified, and are the probabilities calibrated?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDINGS = (".csv", ".pcap", ".pcapng")
 THREE = ("reno", "cubic", "bbr")
 SURE = 0.9
 LEFT_OUT = Path(__file__).with_name("left-out.json.xz")
-"""Of each link a classifier that learned and was calibrated without it (experiments/train_identify.py)."""
+"""For each link, a classifier that was trained and calibrated without it (experiments/train_identify.py)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Trial:
 
     @property
     def named(self) -> bool:
-        """Right by the likeliest control alone; ``dctcp`` and ``lp`` count as the Reno that they are."""
+        """Right by the likeliest control alone; ``dctcp`` and ``lp`` count as Reno, which they equal without marks."""
         return self.answered and self.answer.names[0][0] == SAME.get(self.control, self.control)
 
     @property
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Count:
-    """``right`` of ``of``, and the share that is the bar."""
+    """``right`` of ``of``, and the share that is required."""
 
     name: str
     right: int
@@ -83,8 +83,8 @@ class Count:
 def labelled(directory: Path, rows: Path | None, left_out: bool) -> None:
     """Ask what sent each trace LINK/CONTROL.csv (or .pcap, .pcapng) in DIRECTORY, at any depth, and compare.
 
-    Ends with status 1 where a bar is missed: 60% answered; of those 80% right, 95% of reno, cubic and bbr, 95% of these
-    in windows above 40 segments; 97% of the answers with more than 90%.
+    Ends with status 1 if a threshold is missed: 60% answered; of those 80% right, 95% of reno, cubic and bbr, 95% of
+    these in windows above 40 segments; 97% of the answers with more than 90%.
     """
     found = trials(directory, by_left_out if left_out else identify_file)
     if not found:
@@ -96,13 +96,13 @@ def labelled(directory: Path, rows: Path | None, left_out: bool) -> None:
 
 
 def trials(directory: Path, ask: Callable[[Path], Identification] = identify_file) -> list[Trial]:
-    """Of every trace below ``directory`` that is named after a congestion control of Linux."""
+    """Every trace below ``directory`` that is named after a congestion control of Linux."""
     files = [file for file in sorted(directory.rglob("*")) if file.suffix in ENDINGS and file.stem in LINUX_CONTROLS]
     return [Trial(str(file.parent.relative_to(directory)), file.stem, ask(file)) for file in files]
 
 
 def by_left_out(file: Path) -> Identification:
-    """By the classifier that had not seen the file's link; by the shipped one for links that it was not trained on."""
+    """By the classifier without the file's link; by the bundled one for links that it was not trained on."""
     classifier = _left_out().get(file.parent.name) if file.suffix == ".csv" else None
     return identify_file(file) if classifier is None else classifier.identify(read_csv(file))
 
@@ -118,7 +118,7 @@ def row(trial: Trial) -> dict[str, Any]:
 
 
 def counts(found: Sequence[Trial]) -> tuple[Count, ...]:
-    """What the bars are on, and how often the likeliest control alone is right."""
+    """The counts with thresholds, and how often the likeliest control alone is right."""
     answered = [trial for trial in found if trial.answered]
     three = [trial for trial in answered if trial.control in THREE]
     large = [trial for trial in three if trial.large]

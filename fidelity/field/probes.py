@@ -1,4 +1,4 @@
-"""The trial of probe series: what ``sawtooth congestion estimate`` says of links, beside what their flows got."""
+"""The trial of probe series: estimates of ``sawtooth congestion estimate`` beside what the links' flows got."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sawtooth.link_estimate.model import CongestionModel
 
 TRUTH = "truth.csv"
 MEDIAN, HELD, FACTOR, ANSWERED = 0.10, 0.85, 2.5, 0.80
-"""The bars: median error, share of intervals that hold, median factor from least to most, share answered."""
+"""The thresholds: median error, share of intervals that hold, median factor from lower to upper end, share answered."""
 _ANY_BPS = 1e12
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Of a file: the link's state, and where it is congested what a flow got; its rate, where it is known."""
+    """For a file: the link's state, and if it is congested what a flow got; its rate, if known."""
 
     file: str
     state: str
@@ -35,14 +35,14 @@ class Truth:
 
 @dataclass(frozen=True)
 class Judged:
-    """One window of a series with its truth and what was said of it."""
+    """One window of a series with its truth and its estimate."""
 
     truth: Truth
     said: Estimate
 
     @property
     def right(self) -> bool | None:
-        """Whether the state is; None where none was told. A link whose truth is ``none`` must get none."""
+        """Whether the state is right; None if no state was given. A link whose truth is ``none`` must get none."""
         return None if self.said.state is None else self.said.state == self.truth.state
 
     @property
@@ -58,7 +58,7 @@ class Judged:
 
     @property
     def factor(self) -> float:
-        """From the least to the most of the interval; infinite where it is one-sided."""
+        """The factor from the lower to the upper end of the interval; infinite if it is one-sided."""
         low, high = self.said.low_bps, self.said.high_bps
         return high / low if low and high else float("inf")
 
@@ -69,11 +69,11 @@ class Judged:
 @click.option("--model", "model_file", type=click.Path(exists=True, path_type=Path), help="Instead of the shipped one.")
 @click.option("--all", "every", is_flag=True, help="A row for every series, not only for those that are off.")
 def probes(directory: Path, no_rate: bool, model_file: Path | None, every: bool) -> None:
-    """Set what is said of the series of probes in DIRECTORY beside what is known of their links.
+    """Compare estimates for the series of probes in DIRECTORY with what is known of their links.
 
-    DIRECTORY has truth.csv, with the columns file, state (idle, busy, congested; none: no queue's), rate_mbps and
+    DIRECTORY has truth.csv, with the columns file, state (idle, busy, congested; none: not a queue's), rate_mbps and
     flow_mbps (each may be empty) and about (any words), and the files, of any kind that "sawtooth congestion estimate"
-    reads. Ends with status 1 where a bar is not reached.
+    reads. Ends with status 1 if a threshold is not reached.
     """
     model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
     judged = list(judge(directory, model, rates=not no_rate))
@@ -82,7 +82,7 @@ def probes(directory: Path, no_rate: bool, model_file: Path | None, every: bool)
 
 
 def truths(directory: Path) -> list[Truth]:
-    """What ``truth.csv`` says."""
+    """The rows of ``truth.csv``."""
 
     def number(cell: str | None) -> float | None:
         return float(cell) * 1e6 if cell else None
@@ -95,7 +95,7 @@ def truths(directory: Path) -> list[Truth]:
 
 
 def judge(directory: Path, model: CongestionModel, *, rates: bool = True) -> Iterator[Judged]:
-    """Every window of every series. A rate that the model does not know is left out."""
+    """Every window of every series. Rates outside the model's range are omitted."""
     for truth in truths(directory):
         for series in read_series(directory / truth.file):
             try:
@@ -106,7 +106,7 @@ def judge(directory: Path, model: CongestionModel, *, rates: bool = True) -> Ite
 
 
 def reached(judged: Sequence[Judged]) -> bool:
-    """Whether all bars are."""
+    """Whether all thresholds are reached."""
     told = _told(judged)
     congested = [one for one in judged if one.truth.state == "congested"]
     if any(one.right is False for one in judged) or not congested:
@@ -120,7 +120,7 @@ def reached(judged: Sequence[Judged]) -> bool:
 
 
 def table(judged: Sequence[Judged], *, every: bool = False) -> str:
-    """Markdown: a row for each series that is off, or for each; then the sums beside the bars."""
+    """Markdown: a row for each series that is wrong, or for each; then the sums beside the thresholds."""
     lines = ["| series | link | truth | said | error |", "|---|---|---|---|---|"]
     for one in judged:
         off = one.right is False or one.said.reason or (one.error is not None and not one.holds)

@@ -1,4 +1,4 @@
-"""Tallies: what sawtooth and tshark count of each connection, side by side."""
+"""Tallies: the counts of sawtooth and tshark for each connection, side by side."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from fidelity.field.tshark import Seen
 
 Ends = tuple[str, str]
-"""Addresses and ports of a connection in order, or ports alone where a file of counts has no more."""
+"""Addresses and ports of a connection in order, or only ports if a file of counts has no more."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Of one connection. ``again``: sent again, SYNs apart; ``copies``: the very same packet captured once more, which
-    tshark takes for sent again.
+    """For one connection. ``again``: retransmissions without SYNs; ``copies``: the same packet captured twice, which
+    tshark counts as a retransmission.
     """
 
     again: int = 0
@@ -30,8 +30,8 @@ class Tally:
         return Tally(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
 
     def apart(self, other: Tally) -> int:
-        """How far two tallies are from each other. What is sent again and what is out of order count together: which
-        of the two a segment is, tshark tells by the first round trip alone.
+        """The difference between two tallies. Retransmissions and segments out of order count together, because tshark
+        distinguishes them only by the first round trip.
         """
         below = self.again + self.out_of_order - other.again - other.out_of_order
         return max(abs(below), abs(self.syns - other.syns))
@@ -39,9 +39,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pair:
-    """Connections between the same two ends in both tellings, the same ones as far as that can be told.
-
-    ``indices`` are sawtooth's and ``streams`` tshark's numbers.
+    """Connections between the same two ends in both programs, matched as far as possible. ``indices`` are sawtooth's
+    and ``streams`` tshark's numbers.
     """
 
     ends: Ends
@@ -57,7 +56,7 @@ class Pair:
 
 @dataclass
 class _Told:
-    """One connection as one of the two tells it."""
+    """One connection as one of the two programs reports it."""
 
     number: int
     start_s: float
@@ -65,7 +64,7 @@ class _Told:
 
 
 def of_facts(facts: dict[str, Any]) -> dict[Ends, list[_Told]]:
-    """What ``sawtooth.read_capture(…).facts`` has."""
+    """The contents of ``sawtooth.read_capture(…).facts``."""
     found: dict[Ends, list[_Told]] = defaultdict(list)
     for one in facts["connections"]:
         ways = one["directions"]
@@ -81,7 +80,7 @@ def of_facts(facts: dict[str, Any]) -> dict[Ends, list[_Told]]:
 
 
 def of_segments(segments: Iterable[Seen]) -> dict[Ends, list[_Told]]:
-    """What tshark says of each segment, added up by its streams."""
+    """tshark's analysis of each segment, summed by stream."""
     streams: dict[int, tuple[Ends, _Told]] = {}
     for seen in segments:
         ends = _ends(_text(seen.source), _text(seen.target))
@@ -98,8 +97,8 @@ def of_segments(segments: Iterable[Seen]) -> dict[Ends, list[_Told]]:
 
 
 def of_counts(path: Path) -> dict[str, dict[Ends, list[_Told]]]:
-    """A file of counts, by the names of the captures: ``file, stream, ends`` (ports, joined by -), ``retransmissions``,
-    ``out_of_order``, ``syn_retransmissions``; further columns are passed over.
+    """A file of counts, by the names of the captures: ``file, stream, ends`` (ports, joined by -),
+    ``retransmissions``, ``out_of_order``, ``syn_retransmissions``; other columns are ignored.
     """
     found: dict[str, dict[Ends, list[_Told]]] = defaultdict(lambda: defaultdict(list))
     with path.open(newline="", encoding="utf-8") as stream:
@@ -111,7 +110,7 @@ def of_counts(path: Path) -> dict[str, dict[Ends, list[_Told]]]:
 
 
 def paired(ours: dict[Ends, list[_Told]], theirs: dict[Ends, list[_Told]]) -> list[Pair]:
-    """Connections with the same ends in order of time; together where the two do not tell equally many."""
+    """Connections with the same ends in order of time; summed if the two programs do not report equally many."""
     if theirs and all(":" not in end for ends in theirs for end in ends):
         by_ports: dict[Ends, list[_Told]] = defaultdict(list)
         for ends, told in ours.items():

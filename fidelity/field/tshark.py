@@ -1,4 +1,4 @@
-"""tshark as a witness: every TCP segment of a capture with what its analysis says of it."""
+"""tshark as a witness: every TCP segment of a capture with tshark's analysis of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SYN = 2
 
 @dataclass(frozen=True)
 class Seen:
-    """A TCP segment as tshark shows it; of a tunnel's packet what is inside. Numbers are as on the wire."""
+    """A TCP segment as tshark shows it; for a packet in a tunnel, the inner one. Numbers are as on the wire."""
 
     frame: int
     t_s: float
@@ -46,13 +46,13 @@ class Seen:
     seq: int
     ack: int
     length: int | None
-    """Payload bytes; None of a fragment."""
+    """Payload bytes; None for a fragment."""
     flags: int
     ip_id: int | None
     tsval: int | None
     window: int
     way: str
-    """Time to live, VLAN, VXLAN network: what differs between two places where the same packet passes."""
+    """Time to live, VLAN, VXLAN network: what differs between two places that the same packet passes."""
     said: frozenset[str]
     """Of ``FLAGS``."""
 
@@ -62,12 +62,12 @@ class Seen:
 
     @property
     def again(self) -> bool:
-        """Called a retransmission of any kind."""
+        """Whether tshark calls it a retransmission of any kind."""
         return bool(self.said.intersection(AGAIN))
 
 
 def version() -> str | None:
-    """As "4.0.17"; None where tshark is not installed."""
+    """Such as "4.0.17"; None if tshark is not installed."""
     try:
         told = subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -76,15 +76,14 @@ def version() -> str | None:
 
 
 def segments(path: Path) -> Iterator[Seen]:
-    """All TCP segments in the file's order. Reassembly is off: it moves what is said of a segment to later ones.
-
-    Raises subprocess.CalledProcessError where tshark reads nothing at all.
+    """All TCP segments in the file's order. Reassembly is off, because it moves the analysis of a segment to later
+    ones. Raises subprocess.CalledProcessError if tshark reads nothing at all.
     """
-    # Of packets in tunnels the last, that is the innermost, headers.
+    # For packets in tunnels, the last headers, which are the innermost.
     command = ["tshark", "-r", str(path), "-Y", "tcp", "-o", "tcp.desegment_tcp_streams:FALSE"]
     command += ["-T", "fields", "-E", "occurrence=l", *(word for name in _FIELDS for word in ("-e", name))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # A file that is cut short is told as far as it goes.
+    # A truncated file is read as far as it goes.
     if done.returncode and not done.stdout:
         done.check_returncode()
     for line in done.stdout.splitlines():

@@ -22,15 +22,15 @@ from sawtooth.errors import SawtoothError
 from sawtooth.sanitize import plain
 
 MOST_S = 2.0
-"""Of processor time for one input."""
+"""Processor time for one input, in seconds."""
 MOST_BYTES = 1 << 30
-"""That a target may add to the process, over all its inputs."""
+"""Memory that a target may add to the process, over all its inputs."""
 _LONGEST_MESSAGE = 8000
 _DEFECTS = ("internal", "core-failed")
 
 
 class _TooSlow(BaseException):
-    """An input took longer than it may."""
+    """An input exceeded its time limit."""
 
 
 def expired(_number: int, _frame: object) -> None:
@@ -38,7 +38,7 @@ def expired(_number: int, _frame: object) -> None:
 
 
 def trouble(target: Target, data: bytes) -> str | None:
-    """What is wrong with how a target takes an input, in a line; None: nothing."""
+    """What is wrong with how a target handles an input, in a line; None: nothing."""
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_S)
     try:
         target(data)
@@ -60,14 +60,14 @@ def trouble(target: Target, data: bytes) -> str | None:
 
 
 def _place(trace: object) -> str:
-    """The innermost line of sawtooth's."""
+    """The innermost line in sawtooth's code."""
     frames = traceback.extract_tb(trace)  # type: ignore[arg-type]
     ours = [frame for frame in frames if "sawtooth" in frame.filename and "fuzz" not in frame.filename] or frames
     return f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
 
 
 def run(name: str, most: int | None, seconds: float, seed: int, keep: Path | None) -> tuple[int, dict[str, int]]:
-    """Inputs tried, and how often each kind of trouble came."""
+    """The number of inputs tried, and of failures of each kind."""
     target, corpus = TARGETS[name], seeds(name)
     found: dict[str, int] = {}
     end, number = time.monotonic() + seconds, 0
@@ -75,7 +75,7 @@ def run(name: str, most: int | None, seconds: float, seed: int, keep: Path | Non
         data = mutated(Random(f"{name} {seed} {number}"), corpus)
         said = trouble(target, data)
         if said is not None:
-            # The same place is the same trouble, whatever numbers it names.
+            # Failures at the same place are the same failure, whatever numbers the message has.
             kind = f"{said.partition(':')[0]} {said.rpartition(', in ')[2]}"
             if kind not in found:
                 print(f"{name}, seed {seed}, input {number}: {said}", flush=True)

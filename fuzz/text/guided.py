@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["sawtooth"]):
 
     signal.signal(signal.SIGVTALRM, plainly.expired)
     for _name, _target in TARGETS.items():
-        # What a target imports when it is first called is instrumented too.
+        # Modules that a target imports when it is first called are instrumented, too.
         for _data in seeds(_name):
             plainly.trouble(_target, _data)
 

@@ -1,4 +1,4 @@
-"""Mutations: what damage, age and malice do to a text. The same ``random.Random`` gives the same ones."""
+"""Mutations: what damage, age and malice do to a text. The same ``random.Random`` gives the same mutations."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _splice(rng: Random, text: bytes, seeds: Sequence[bytes]) -> bytes:
 
 
 def _token(rng: Random, text: bytes, seeds: Sequence[bytes]) -> bytes:
-    """One token becomes another: of the text, of another seed, or one that often hurts."""
+    """Replaces one token: by another of the text, one of another seed, or one that often breaks readers."""
     tokens = list(_TOKEN.finditer(text[:50_000]))
     if not tokens:
         return rng.choice(WORDS)
@@ -130,7 +130,7 @@ def _nest(rng: Random, text: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _json(rng: Random, text: bytes, _: Sequence[bytes]) -> bytes:
-    """A value somewhere in a JSON text becomes another, goes, or comes twice."""
+    """Replaces, removes or duplicates a value somewhere in a JSON text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -153,7 +153,7 @@ def _json(rng: Random, text: bytes, _: Sequence[bytes]) -> bytes:
         case 2:
             source, other = rng.choice(places)
             found = source[other] if other in source or (isinstance(other, int) and other < len(source)) else None
-            # Not itself: that would have no end.
+            # Excludes itself, which would recurse without end.
             holder[key] = json.loads(json.dumps(found))
         case _:
             holder[key] = rng.choice(_JSON)

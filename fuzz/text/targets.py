@@ -32,7 +32,7 @@ def text_of(data: bytes) -> str:
 
 
 def series(data: bytes) -> None:
-    """RTT series: ping, scamper, RIPE Atlas, CSV; checked, and estimated from where they are long enough."""
+    """RTT series: ping, scamper, RIPE Atlas, CSV; checked, and estimated if they are long enough."""
     from sawtooth.link_estimate.estimate import estimate
     from sawtooth.link_estimate.inputs import read_series
     from sawtooth.link_estimate.series import difference
@@ -55,7 +55,7 @@ def _shipped_model() -> Any:
 
 
 def measurement(data: bytes) -> None:
-    """What ``whatif`` reads, of iperf3 and ss: up to the scenarios that it would replay."""
+    """iperf3's and ss's output for ``whatif``: up to the scenarios that it would replay."""
     from sawtooth.whatif.estimators import estimate
     from sawtooth.whatif.inputs import observe
     from sawtooth.whatif.replay import draw, middle, scenario
@@ -71,7 +71,7 @@ def measurement(data: bytes) -> None:
 
 
 def tshark(data: bytes) -> None:
-    """Per-packet CSV of tshark's, identified."""
+    """tshark's per-packet CSV, identified."""
     from sawtooth.capture.csv import read_csv
     from sawtooth.capture.identify import identify
 
@@ -80,7 +80,7 @@ def tshark(data: bytes) -> None:
 
 
 def scenario(data: bytes) -> None:
-    """A scenario file: read, compiled, told, written and read again."""
+    """A scenario file: read, compiled, displayed, written and read again."""
     from sawtooth.cli.scenario_text import describe
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.toml import parse_toml
@@ -91,7 +91,7 @@ def scenario(data: bytes) -> None:
 
 
 def sizes(data: bytes) -> None:
-    """The cumulative distribution of transfers' sizes."""
+    """The cumulative distribution of transfer sizes."""
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.sizes import read_cdf
 
@@ -113,7 +113,7 @@ def deviations(data: bytes) -> None:
 
 
 def transfers(data: bytes) -> None:
-    """A list of transfers that come by themselves."""
+    """A list of transfers with their start times."""
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.arrivals import read_transfers
 
@@ -123,7 +123,7 @@ def transfers(data: bytes) -> None:
 
 
 def trace(data: bytes) -> None:
-    """Traces of a link: delivery times, CSV; compiled, as a path has them."""
+    """Traces of a link: delivery times, CSV; compiled for a path."""
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.traces import read_trace
 
@@ -133,7 +133,7 @@ def trace(data: bytes) -> None:
 
 
 def study(data: bytes) -> None:
-    """A study file, and its points where there are few."""
+    """A study file, and its points if there are few."""
     from sawtooth.scenario.toml import parse_toml
     from sawtooth.study import Study
 
@@ -157,7 +157,7 @@ def grid(data: bytes) -> None:
 
 
 def override(data: bytes) -> None:
-    """What --set takes: a field and its value, on two scenarios and a study."""
+    """The argument of --set: a field and its value, on two scenarios and a study."""
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import Study
@@ -182,7 +182,7 @@ _BASES = (
 
 
 def quantity(data: bytes) -> None:
-    """Text with a unit; what is printed of it reads as the same."""
+    """Text with a unit; its printed form is read as the same."""
     from sawtooth.compare import tolerance
     from sawtooth.scenario import Loss, Queue, Rate, Size, Span
 
@@ -197,7 +197,7 @@ def quantity(data: bytes) -> None:
 
 
 def wanted(data: bytes) -> None:
-    """A comparison as --want and expectations take it: read, and worked out."""
+    """A comparison of --want and expectations: read, and evaluated."""
     from sawtooth.scenario.expressions import RATE, SHARE, Amount, parse
 
     for line in text_of(data).split("\n")[:50]:
@@ -211,7 +211,7 @@ def wanted(data: bytes) -> None:
 
 
 def expectation(data: bytes) -> None:
-    """A line of a study's [expect]: read, and its points found."""
+    """A line of a study's [expect]: read, and matched with points."""
     from sawtooth.study import Study
     from sawtooth.study.expectation import Expectation, point_of
 
@@ -240,7 +240,7 @@ def sql(data: bytes) -> None:
 
 
 def published(data: bytes) -> None:
-    """A table of figures that others published."""
+    """A table of published figures."""
     from sawtooth.study.published import load
 
     (_home / "input.csv").write_bytes(data)
@@ -249,7 +249,7 @@ def published(data: bytes) -> None:
 
 
 def result(data: bytes) -> None:
-    """study.json and run.json of saved results: whatever stands there, the tables are checked against it."""
+    """study.json and run.json of saved results: whatever their content, the tables are checked against it."""
     from sawtooth.study import StudyResult
 
     kept = _saved()
