@@ -128,7 +128,7 @@ def test_an_axis_is_named_by_column_field_or_its_last_word_and_a_value_as_writte
         ("", "bad-expression"),
     ],
 )
-def test_what_cannot_be_asked_is_told_with_its_place(result, text: str, code: str) -> None:
+def test_what_cannot_be_asked_is_reported_with_its_place(result, text: str, code: str) -> None:
     assert code_of(result, text) == code
 
 
@@ -152,7 +152,7 @@ def test_a_field_of_the_scenario_is_its_amount(result) -> None:
     assert (found.right.mean, found.right.low, found.verdict) == (0.9e9, 0.9e9, HOLDS)
 
 
-def test_a_value_that_is_nowhere_measured_cannot_be_told(result) -> None:
+def test_a_value_that_is_nowhere_measured_cannot_be_judged(result) -> None:
     found = only(result, "fct_ms_p99(cc='bbr', loss=0%) < 1 s")
     assert (found.verdict, found.seeds_to_decide) == (UNKNOWN, None)
     assert "has no value" in found.reason
@@ -173,7 +173,7 @@ def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_
         assert_holds(one, counted.text)
 
 
-def test_what_set_left_out_of_the_study_is_not_asked_and_said(tmp_path: Path) -> None:
+def test_what_set_left_out_of_the_study_is_not_judged_but_reported(tmp_path: Path) -> None:
     left = quick(asked(), out=tmp_path, overrides={"chain.loss": "1%"})
     found = only(left, KEEPS)
     assert (found.verdict, found.case) == (ABSENT, {})
@@ -306,7 +306,7 @@ rtt = "10 ms"
 
 @pytest.mark.parametrize(("line", "status"), [("mean_mbps > 1 Mbit/s", 0), ("mean_mbps < 1 kbit/s", 3)])
 @pytest.mark.usefixtures("patience")
-def test_run_tells_at_its_end_and_the_saved_result_can_be_asked_again(tmp_path, capsys, line, status) -> None:
+def test_run_reports_at_its_end_and_the_saved_result_can_be_asked_again(tmp_path, capsys, line, status) -> None:
     file = tmp_path / "gate.toml"
     file.write_text(f'{SCENARIO}gate = "{line}"\n')
     out = str(tmp_path / "results")

@@ -72,7 +72,7 @@ def test_a_direction_that_carries_data_is_a_row(file: Path) -> None:
     assert row.goodput_bps == pytest.approx(20_000 * 8 / row.duration_s)
 
 
-def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip_is_told(tmp_path: Path) -> None:
+def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip_is_reported(tmp_path: Path) -> None:
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
     # The capture starts midway. The first acknowledgement comes 0.5 s later, the second acknowledges a retransmission.
     packets = [_packet(1.0, True, 101, 501, ACK, 1000), _packet(1.5, False, 501, 1101, ACK, 0)]
@@ -89,7 +89,7 @@ def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip
     assert series["rtt_s"].notna().sum() == 1
 
 
-def test_copies_of_several_devices_are_set_aside_and_told(transfer: bytes, tmp_path: Path) -> None:
+def test_copies_of_several_devices_are_ignored_and_reported(transfer: bytes, tmp_path: Path) -> None:
     records, at = [], 24
     while at < len(transfer):
         kept = int.from_bytes(transfer[at + 8 : at + 12], "little")
@@ -125,14 +125,14 @@ def test_the_series_adds_up_to_what_was_acknowledged(file: Path) -> None:
     assert (series.goodput_bps * length_s / 8).sum() == pytest.approx(20_000)
 
 
-def test_a_packed_capture_tells_the_same(file: Path, transfer: bytes, tmp_path: Path) -> None:
+def test_a_packed_capture_reports_the_same(file: Path, transfer: bytes, tmp_path: Path) -> None:
     packed = tmp_path / "transfer.pcap.gz"
     packed.write_bytes(gzip.compress(transfer))
     plain, unpacked = sawtooth.read_capture(file).facts, sawtooth.read_capture(packed).facts
     assert plain["connections"] == unpacked["connections"]
 
 
-def test_a_capture_that_breaks_is_told_as_far_as_it_goes(transfer: bytes, tmp_path: Path) -> None:
+def test_a_capture_that_breaks_is_reported_as_far_as_it_goes(transfer: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.pcap"
     path.write_bytes(transfer[:-20])
     capture = sawtooth.read_capture(path)
@@ -140,7 +140,7 @@ def test_a_capture_that_breaks_is_told_as_far_as_it_goes(transfer: bytes, tmp_pa
     assert capture.connections.iloc[0].acknowledged_bytes == 19_000
 
 
-def test_progress_is_told_and_may_end_the_reading(file: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_and_may_end_the_reading(file: Path, tmp_path: Path) -> None:
     content = file.read_bytes()
     big = tmp_path / "big.pcap"
     big.write_bytes(content[:24] + content[24:] * 4000)
@@ -199,7 +199,7 @@ def test_the_text_names_every_part_with_its_unit(file: Path) -> None:
     assert 'as a scenario loss = "5%"' in text
 
 
-def test_a_connection_without_data_is_told_as_such(tmp_path: Path) -> None:
+def test_a_connection_without_data_is_reported_as_such(tmp_path: Path) -> None:
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
     packets = [_packet(time_s, True, 100, 0, SYN, 0) for time_s in (1.0, 2.0)]
     path = tmp_path / "silent.pcap"

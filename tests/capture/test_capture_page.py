@@ -43,7 +43,7 @@ def test_the_scripts_read_what_the_tables_hold_and_draw_it(tmp_path: Path) -> No
     assert found["said"] == said
 
 
-def test_what_is_shown_is_told_in_words(tmp_path: Path) -> None:
+def test_what_is_shown_is_reported_in_words(tmp_path: Path) -> None:
     capture = transfer()
     found, view = run(write_page(capture, tmp_path / "page.html")), View.of(capture, "some.pcap")
     assert found["whole"].startswith(f"0 to {view.end_s + 1e-6:.6g} s: 400 captured segments with data, 579.2 kB ack")

@@ -262,7 +262,7 @@ def test_a_capture_without_data_or_without_its_segments_is_refused_by_name() -> 
         (["same.pcap", "same.pcap"], ["same.pcap", "same.pcap"]),
     ],
 )
-def test_captures_are_told_apart_by_the_shortest_names(files: list[str], names: list[str]) -> None:
+def test_captures_are_distinguished_by_the_shortest_names(files: list[str], names: list[str]) -> None:
     assert [view.name for view in views([transfer(file=file) for file in files])] == names
 
 
@@ -298,7 +298,7 @@ def test_retransmissions_have_a_colour_by_kind_and_only_where_they_are_in_view(t
 
 
 @pytest.mark.usefixtures("patience")
-def test_two_captures_stand_side_by_side_each_on_its_own_axes(tmp_path: Path) -> None:
+def test_two_captures_are_side_by_side_each_on_its_own_axes(tmp_path: Path) -> None:
     from matplotlib import image
 
     one = image.imread(draw(transfer(), tmp_path / "one")[0])

@@ -80,7 +80,7 @@ def test_shares_add_up_and_the_largest_is_first() -> None:
 
 
 @shared
-def test_a_receiver_that_does_not_read_is_the_limit_for_all_who_tell() -> None:
+def test_a_receiver_that_does_not_read_is_the_limit_for_all_outputs() -> None:
     capture = sawtooth.read_capture(FULL)
     judged = Judgement.of(capture.facts["connections"][0])
     assert judged is not None
@@ -93,7 +93,7 @@ def test_a_receiver_that_does_not_read_is_the_limit_for_all_who_tell() -> None:
 
 
 @shared
-def test_a_burst_is_told_in_time_as_well_as_in_numbers() -> None:
+def test_a_burst_is_reported_in_time_as_well_as_in_numbers() -> None:
     capture = sawtooth.read_capture(BURSTS)
     loss = capture.facts["connections"][0]["directions"][1]["loss"]
     assert (loss["lost"], loss["runs"], loss["bursts"]) == (39, 36, 4)

@@ -24,5 +24,5 @@ def test_the_facts_sentences_come_first_and_then_the_control() -> None:
     assert found[-1][1] == control
 
 
-def test_an_unknown_control_is_said_to_be_unknown() -> None:
+def test_an_unknown_control_is_reported_as_unknown() -> None:
     assert told(UNKNOWN)[-1][1] == "Unknown: it lasts less than 10 s. Best guess: BBR, 40%."

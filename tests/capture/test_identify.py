@@ -90,7 +90,7 @@ def test_the_window_in_flight_is_the_senders_at_every_capture_point(to_receiver_
     assert made.min_rtt_s == pytest.approx(RTT_S, rel=0.01)
 
 
-def test_without_timestamps_the_handshake_tells_how_far_the_sender_is() -> None:
+def test_without_timestamps_the_handshake_reports_how_far_the_sender_is() -> None:
     with_stamps = rounds(trace(transfer(GROWING, to_receiver_s=0.02)))
     without = rounds(trace(transfer(GROWING, to_receiver_s=0.02, stamped=False)))
     assert without.flight.tolist() == pytest.approx(with_stamps.flight.tolist(), rel=0.2)
@@ -117,7 +117,7 @@ def test_a_capture_at_the_sender_that_lacks_the_handshake_or_its_syn_shows_the_w
 
 
 @pytest.mark.parametrize("packets", [1, 2, 3])
-def test_a_capture_at_the_receiver_is_told_without_the_handshake_too(packets: int) -> None:
+def test_a_capture_at_the_receiver_is_identified_without_the_handshake_too(packets: int) -> None:
     assert trace(without_handshake(transfer(GROWING, to_receiver_s=RTT_S / 2 - 1e-5, stamped=False), packets)).hidden
 
 
@@ -391,7 +391,7 @@ def test_a_temperature_below_one_sharpens() -> None:
 
 @pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
 @pytest.mark.parametrize(("rate", "rtt", "loss"), [("2 Mbit/s", "120 ms", "0%"), ("8 Mbit/s", "40 ms", "0.1%")])
-def test_captures_of_the_simulator_are_told_apart_at_both_ends(
+def test_captures_of_the_simulator_are_distinguished_at_both_ends(
     tmp_path: Path, cc: str, rate: str, rtt: str, loss: str
 ) -> None:
     # Training has seen only the kernel's captures.

@@ -77,7 +77,7 @@ def in_rounds(windows: list[int]) -> Trace:
     return Trace(t_s, end, known, known_s, end < 0, 1000, float("nan"))
 
 
-def test_none_of_them_is_said_of_windows_that_none_would_have_had() -> None:
+def test_no_control_is_the_answer_for_windows_that_none_would_have_had() -> None:
     found = replayed(in_rounds([10, 100, 3, 60, 5] * 30))
     assert found
     assert not any(one.fits for one in found)

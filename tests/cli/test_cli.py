@@ -162,7 +162,7 @@ def test_omit_sets_the_warm_up_and_the_table_says_so(call, scenario: Path, tmp_p
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(call, tmp_path: Path) -> None:
+def test_a_flow_that_nothing_limits_is_reported_in_the_first_line_and_in_the_report(call, tmp_path: Path) -> None:
     path = tmp_path / "up.toml"
     path.write_text(
         'duration = "1 s"\n[path]\n[host]\nreceive_buffer = "64 KiB"\n[[flows]]\nfrom = "receiver"\nto = "sender"'
@@ -340,7 +340,7 @@ def test_messages_that_nobody_takes_change_neither_output_nor_status(messages: s
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_study_runs_on_when_nobody_takes_its_messages(scenario: Path, tmp_path: Path) -> None:
+def test_a_study_continues_when_nobody_takes_its_messages(scenario: Path, tmp_path: Path) -> None:
     told = in_shell(f"sawtooth run {scenario} --engine model --jobs 1 --out {tmp_path}/results 2> /dev/full")
     assert told.returncode == 0
     assert "report: " in told.stdout
@@ -373,7 +373,7 @@ def test_where_no_formula_holds_the_prediction_is_unknown(call) -> None:
 
 
 @pytest.mark.usefixtures("patience")
-def test_sigterm_ends_as_ctrl_c_does_and_nothing_else_is_said(scenario: Path, tmp_path: Path) -> None:
+def test_sigterm_ends_as_ctrl_c_does_and_nothing_else_is_reported(scenario: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "run", str(scenario)]
     command += ["--set", "duration=20 d", "--set", "interval=1 h", "--out", str(tmp_path / "results"), "--jobs", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

@@ -144,7 +144,7 @@ def test_what_is_given_on_the_command_line_comes_back_harmless(arguments: list[s
         'name = "x"\n[scenario]\n[columns.cc]\nfield = "flows.cc"\nlabels = { cubic = "\\u009b31m" }',
     ],
 )
-def test_what_stands_in_a_file_comes_back_harmless_and_short(text: str, called) -> None:
+def test_what_is_in_a_file_comes_back_harmless_and_short(text: str, called) -> None:
     told = called("show", "-", text=text)
     assert told.returncode == 2, told.stdout
     assert not told.stderr.startswith("error[internal]")

@@ -51,7 +51,7 @@ def test_summaries_are_whole_sentences_on_80_columns(group: str) -> None:
     assert all(line.endswith((".", "?")) and not line.endswith("...") and len(line) <= 80 for line in listed)
 
 
-def test_the_shipped_studies_are_told_as_json() -> None:
+def test_the_shipped_studies_are_reported_as_json() -> None:
     told = json.loads(CliRunner().invoke(sawtooth, ["studies", "--json"]).output)
     found = {one["name"]: one for one in told}["one-percent-loss"]
     assert set(found) == {"name", "title", "question", "file", "varies", "points"}
@@ -59,7 +59,7 @@ def test_the_shipped_studies_are_told_as_json() -> None:
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_run_is_told_as_json(tmp_path: Path) -> None:
+def test_a_run_is_reported_as_json(tmp_path: Path) -> None:
     asked = tmp_path / "one.toml"
     asked.write_text('duration = "2 s"\nprobes = [{ interval = "100 ms" }]\n')
     told = CliRunner().invoke(sawtooth, ["run", str(asked), "--out", str(tmp_path / "r"), "--json", "--jobs", "1"])
@@ -70,7 +70,7 @@ def test_a_run_is_told_as_json(tmp_path: Path) -> None:
     assert found["latency"][0]["probe"] == "probe"
 
 
-def test_clean_is_told_as_json() -> None:
+def test_clean_is_reported_as_json() -> None:
     assert set(json.loads(CliRunner().invoke(sawtooth, ["clean", "--json"]).output)) == {"removed", "ended", "refused"}
 
 

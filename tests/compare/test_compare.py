@@ -119,7 +119,7 @@ def test_so_many_seeds_would_tell_and_one_less_would_not() -> None:
     assert half(seeds) < margin <= half(seeds - 1)
 
 
-def test_no_number_of_seeds_tells_a_difference_as_large_as_the_tolerance_or_one_without_an_interval() -> None:
+def test_no_number_of_seeds_resolves_a_difference_as_large_as_the_tolerance_or_one_without_an_interval() -> None:
     reference = Interval(10, 9, 11, 5, "seeds")
     assert seeds_to_decide(reference, Interval(11.01, 10, 12, 5, "seeds"), 1) is None
     assert seeds_to_decide(reference, Interval(10, math.nan, math.nan, 0, "run"), 1) is None
@@ -151,7 +151,7 @@ def test_a_run_is_within_any_tolerance_of_itself(tmp_path: Path) -> None:
     assert call(run, run, "--within", "0%") == 0
 
 
-def test_where_one_is_outside_the_exit_status_is_3_whatever_cannot_be_told(tmp_path: Path) -> None:
+def test_where_one_is_outside_the_exit_status_is_3_whatever_cannot_be_judged(tmp_path: Path) -> None:
     runs = [saved(tmp_path / name, mean) for name, mean in (("a", 100), ("bb", 104), ("ccc", 120))]
     assert call(*runs, "--within", "4%") == 3
 
@@ -186,12 +186,12 @@ def test_what_is_omitted_is_left_out_of_both_as_a_warm_up_is(tmp_path: Path) -> 
         compare(whole, omit="100 s")
 
 
-def test_means_of_different_seconds_are_told(tmp_path: Path) -> None:
+def test_means_of_different_seconds_are_reported(tmp_path: Path) -> None:
     found = compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 100, warmup="30 s")])
     assert "means over DIFFERENT times (a of 100 s from the start" in words(found)
 
 
-def test_a_beginning_that_changes_the_mean_is_told(tmp_path: Path) -> None:
+def test_a_beginning_that_changes_the_mean_is_reported(tmp_path: Path) -> None:
     run = Run.load(saved(tmp_path / "a", 100))
     run.tables["intervals"].loc[:3, "goodput_bps"] = 0.0
     found = compare([tmp_path / "a", run.save(tmp_path / "late")])
@@ -216,7 +216,7 @@ def test_flows_are_compared_one_by_one_and_together(tmp_path: Path) -> None:
     assert list(found.table["difference_mbps"]) == pytest.approx([4, 2, 2])
 
 
-def test_retransmissions_timeouts_and_round_trip_times_stand_side_by_side(tmp_path: Path) -> None:
+def test_retransmissions_timeouts_and_round_trip_times_are_side_by_side(tmp_path: Path) -> None:
     row = compare([saved(tmp_path / "a", 100, retransmits=10), saved(tmp_path / "bb", 100, retransmits=20)]).table.iloc[
         0
     ]

@@ -136,7 +136,9 @@ def test_a_question_depends_on_what_is_asked_not_on_name_seed_or_spelling(small:
         ("[100]", "[]", "empty-axis", "blocks.1.vary.host.hz"),
     ],
 )
-def test_what_is_wrong_in_a_grid_is_said_with_its_place(small: Path, old: str, new: str, code: str, field: str) -> None:
+def test_what_is_wrong_in_a_grid_is_reported_with_its_place(
+    small: Path, old: str, new: str, code: str, field: str
+) -> None:
     small.write_text(SMALL.replace(old, new))
     with pytest.raises(SawtoothError) as caught:
         Grid.load(small)
@@ -220,7 +222,7 @@ def test_another_table_is_no_ledger(tmp_path: Path) -> None:
 # Campaigns.
 
 
-def test_a_campaign_that_is_interrupted_keeps_its_runs_and_goes_on(
+def test_a_campaign_that_is_interrupted_keeps_its_runs_and_continues(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     points = Grid.load(small).points()

@@ -67,7 +67,7 @@ def test_connections_of_the_same_ends_are_paired_in_order_of_time_or_summed() ->
     assert (pair.theirs, pair.ours, pair.indices, pair.streams) == (Tally(again=1), Tally(), (), (0,))
 
 
-def test_a_file_of_counts_stands_for_tshark(tmp_path: Path) -> None:
+def test_a_file_of_counts_replaces_tshark(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("file,stream,ends,retransmissions,out_of_order,syn_retransmissions\na.pcap,0,80-40000,2,1,0\n")
     (pair,) = paired(of_segments([_seen(1, 1, 5)]), of_counts(path)["a.pcap"])

@@ -96,7 +96,7 @@ def unpack(names: list[str], to: Path) -> None:
 
 
 @shared
-def test_files_that_begin_at_the_syn_ack_are_told(tmp_path: Path) -> None:
+def test_files_that_begin_at_the_syn_ack_are_identified(tmp_path: Path) -> None:
     # The model was trained on these; the next test measures unseen links.
     unpack([f"nebby-labelled-2/15-ms-400-kbps/{control}.csv" for control in ("cubic", "reno")], tmp_path)
     called = CliRunner().invoke(field, ["labelled", str(tmp_path)])

@@ -24,7 +24,7 @@ def judged(
     return Judged(truth, Estimate("one", 0.0, 100.0, 1000, state, said_bps, reason=reason, **ends))
 
 
-def test_links_that_are_told_well_reach_the_bars() -> None:
+def test_links_with_right_answers_reach_the_thresholds() -> None:
     assert reached([judged(5e6, 5.2e6)] * 9 + [judged(5e6, None, None)])
 
 
@@ -44,7 +44,7 @@ def test_each_bar_can_be_missed(found: list[Judged]) -> None:
     assert not reached(found)
 
 
-def test_what_is_off_has_a_row_and_the_sums_stand_beside_the_bars() -> None:
+def test_what_is_wrong_has_a_row_and_the_sums_are_beside_the_thresholds() -> None:
     told = table([judged(5e6, 5.2e6), judged(5e6, 20e6), judged(None, 5e6), judged(5e6, None, None)])
     rows = [line for line in told.splitlines() if line.startswith("| one.csv")]
     assert len(rows) == 3

@@ -113,7 +113,7 @@ def die(_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_task_that_kills_every_worker_is_an_error_and_does_not_go_on_for_ever(two: Cluster) -> None:
+def test_a_task_that_kills_every_worker_is_an_error_and_does_not_continue_forever(two: Cluster) -> None:
     with pytest.raises(SawtoothError) as caught:
         fan_out(die, ["a"], done=lambda *_: None, executor=two)
     assert caught.value.code == "worker-died"
@@ -146,7 +146,7 @@ def test_an_error_of_a_worker_is_raised_here_with_its_code(two: Cluster) -> None
     assert caught.value.code == "internal"
 
 
-def test_a_study_that_failed_goes_on_where_it_was(two: Cluster, tmp_path: Path, marks: Path) -> None:
+def test_a_study_that_failed_continues_where_it_was(two: Cluster, tmp_path: Path, marks: Path) -> None:
     with pytest.raises(SawtoothError) as caught:
         run_study(study(), engine=Failing(), out=tmp_path / "out", executor=two, quiet=True)
     assert caught.value.code == "core-failed"
@@ -159,7 +159,7 @@ def test_a_study_that_failed_goes_on_where_it_was(two: Cluster, tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("blind")
-def test_ctrl_c_tells_workers_that_see_no_disk_to_stop_and_the_next_run_goes_on(two: Cluster, tmp_path: Path) -> None:
+def test_ctrl_c_stops_workers_that_see_no_disk_and_the_next_run_continues(two: Cluster, tmp_path: Path) -> None:
     out = tmp_path / "out"
     begun: list[float] = []
 
@@ -179,7 +179,9 @@ def test_ctrl_c_tells_workers_that_see_no_disk_to_stop_and_the_next_run_goes_on(
     assert runs(result) == runs(quick(out=tmp_path / "here"))
 
 
-def test_a_worker_of_other_versions_is_refused_and_both_are_told(two: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_of_other_versions_is_refused_and_both_are_reported(
+    two: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(crew, "versions", lambda: versions() | {"core": "0123456789abcdef"})
     # Workers are asked for the name that they know, here that of the function above.
     monkeypatch.setattr(two.client, "run", lambda _, workers, **__: dict.fromkeys(workers, versions()))
@@ -347,7 +349,7 @@ def test_what_is_no_scheduler_is_refused(given: str) -> None:
     assert caught.value.code == "bad-usage"
 
 
-def test_where_no_scheduler_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_scheduler_answers_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 1.0)
     with pytest.raises(SawtoothError) as caught:
         Cluster("tcp://127.0.0.1:9")
@@ -362,7 +364,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     assert "pip install 'sawtooth[cluster]'" in str(caught.value)
 
 
-def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> None:
+def test_a_lost_scheduler_is_reported_and_what_is_saved_stays(tmp_path: Path) -> None:
     about = tmp_path / "scheduler.json"
     options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(about)]
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options]

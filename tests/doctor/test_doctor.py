@@ -51,7 +51,7 @@ def test_every_engine_works_or_says_why_not(found: dict) -> None:
         assert found["engines"][name]["works"], found["engines"][name]["reasons"]
 
 
-def test_what_a_guest_needs_of_the_processor_is_told(found: dict) -> None:
+def test_what_a_guest_needs_of_the_processor_is_reported(found: dict) -> None:
     told = found["tracing"]
     assert told["ptrace"] is True
     features = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
@@ -98,7 +98,7 @@ def test_a_qdisc_that_this_kernel_lacks_has_a_reason(found: dict) -> None:
         assert told in (True, examination.MODULE) or (isinstance(told, str) and told), name
 
 
-def test_a_module_that_is_not_loaded_is_told_and_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_not_loaded_is_reported_and_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "modules", lambda: frozenset({"sch_fq", "sch_netem", "tcp_bbr", "tcp_diag", "tcp_vegas"}))
     told = examine()
     assert told["capabilities"]["qdiscs"]["fq"] == examination.MODULE

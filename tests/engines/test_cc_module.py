@@ -97,7 +97,7 @@ def test_several_modules_and_controls_of_the_core_share_a_run(tmp_path: Path) ->
     assert same(SIM.run(scenario("reno", "bbr", "reno")), SIM.run(scenario(mine, "bbr", theirs)))
 
 
-def test_each_connection_has_its_own_private_memory_and_each_run_the_modules_own_anew(tmp_path: Path) -> None:
+def test_each_connection_has_its_own_private_memory_and_each_run_a_fresh_module(tmp_path: Path) -> None:
     counting = """
 	u64 *calls = inet_csk_ca(sk);
 	static u64 all;
@@ -117,7 +117,7 @@ def test_hz_is_that_of_the_sending_host(tmp_path: Path) -> None:
         SIM.run(scenario(module(path)))
 
 
-def test_what_is_in_flight_is_told_in_bytes_and_the_peers_timestamps_have_an_offset(tmp_path: Path) -> None:
+def test_what_is_in_flight_is_reported_in_bytes_and_the_peers_timestamps_have_an_offset(tmp_path: Path) -> None:
     before = """
     static void mine_acked(struct sock *sk, const struct ack_sample *sample)
     {
@@ -171,7 +171,7 @@ def test_a_parameter_takes_what_its_type_holds(tmp_path: Path, kind: str, value:
     assert (caught.value.code, caught.value.field) == ("module-refused", "flows.0.cc.parameters.knob")
 
 
-def test_an_unknown_parameter_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_parameter_is_reported_with_the_nearest(tmp_path: Path) -> None:
     path = source(tmp_path, before="static int beta = 1;\nmodule_param(beta, int, 0644);")
     error = refusal(module(path, parameters={"betta": 7}))
     assert (error.code, error.fix) == ("unknown-name", 'did you mean "beta"?')
@@ -299,7 +299,7 @@ def _lives(stat: Path) -> bool:
         ("tp->snd_cwnd = 1", 9, "correct the source"),
     ],
 )
-def test_what_a_compiler_refuses_is_told_with_its_line_and_what_there_is(
+def test_what_a_compiler_refuses_is_reported_with_its_line_and_what_there_is(
     tmp_path: Path, avoid: str, line: int, fix: str
 ) -> None:
     error = refusal(module(source(tmp_path, avoid)))
@@ -308,7 +308,7 @@ def test_what_a_compiler_refuses_is_told_with_its_line_and_what_there_is(
     assert fix in (error.fix or "")
 
 
-def test_a_missing_header_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+def test_a_missing_header_is_reported_with_those_that_there_are(tmp_path: Path) -> None:
     error = refusal(module(source(tmp_path, before="#include <linux/win_minmaxx.h>")))
     assert "did you mean <linux/win_minmax.h>?" in (error.fix or "")
 
@@ -334,7 +334,7 @@ def test_what_is_no_module_is_refused_with_its_file(tmp_path: Path, content: byt
     assert (error.code in ("compile-failed", "module-refused"), error.file) == (True, str(path))
 
 
-def test_a_source_that_is_a_directory_or_missing_is_told_before_anything_is_compiled(tmp_path: Path) -> None:
+def test_a_source_that_is_a_directory_or_missing_is_reported_before_anything_is_compiled(tmp_path: Path) -> None:
     assert refusal(module(tmp_path)).code == "file-unreadable"
     error = refusal(module(tmp_path / "none.c"))
     assert (error.code, error.field) == ("file-not-found", "flows.0.cc.source")

@@ -107,7 +107,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_run_that_is_suspended_whole_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_is_suspended_whole_continues(tmp_path: Path) -> None:
     """As with Ctrl-Z, which stops the run but not the separate process; and with both stopped."""
     program = """if True:
         import sys
@@ -171,7 +171,7 @@ def test_what_a_module_writes_reaches_no_answer_and_no_terminal(
         assert "wrote to a file that it did not open" in error.message
 
 
-def test_what_a_module_prints_is_passed_on_whole_and_who_prints_without_end_is_cut(
+def test_what_a_module_prints_is_passed_on_whole_and_endless_output_is_cut(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = source(tmp_path, 'static int n; if (n < 5000) pr_info("word %d\\n", n++);')

@@ -89,7 +89,7 @@ def test_the_same_scenario_and_seed_give_the_same_tables_twice() -> None:
     assert not first.tables["intervals"].equals(other.tables["intervals"])
 
 
-def test_what_chance_drops_does_not_depend_on_where_python_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_chance_drops_does_not_depend_on_where_python_is(monkeypatch: pytest.MonkeyPatch) -> None:
     red = {"rate": "10 Mbit/s", "queue": {"kind": "red", "limit": "100 ms"}}
     here = run(path=red, duration="4 s").tables["queues"]
     assert here["early_drops"].sum() > 0
@@ -287,7 +287,7 @@ def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_
     assert made.tables["flows"]["segments_out"].sum() >= 10
 
 
-def test_several_connections_of_iperf3_are_told_apart() -> None:
+def test_several_connections_of_iperf3_are_distinguished() -> None:
     made = run(path=METRO, duration="5 s", traffic="iperf3", flows=[{"count": 3}, {"cc": "reno", "start": "1 s"}])
     rows = made.tables["tcp_info"].groupby(["flow", "connection"]).size()
     assert list(rows.index) == [(0, 0), (0, 1), (0, 2), (1, 0)]

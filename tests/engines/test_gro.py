@@ -40,7 +40,7 @@ def test_a_time_or_whether_is_written_as_it_was_read() -> None:
 
 
 @pytest.mark.parametrize("given", ["1 s", 50, "fast"])
-def test_what_is_no_time_or_too_long_is_told_by_its_field(given: Any) -> None:
+def test_what_is_no_time_or_too_long_is_reported_by_its_field(given: Any) -> None:
     with pytest.raises(SawtoothError) as caught:
         path(given)
     assert caught.value.field == "host.gro"

@@ -153,7 +153,7 @@ def test_progress_rises_to_one() -> None:
     assert seen[-1] == 1.0
 
 
-def test_a_run_that_is_told_to_stop_is_interrupted() -> None:
+def test_a_run_that_is_stopped_is_interrupted() -> None:
     asked: list[bool] = []
 
     def stop() -> bool:
@@ -305,7 +305,7 @@ def test_a_refusal_of_the_core_is_a_defect_with_a_code(monkeypatch: pytest.Monke
     assert caught.value.code == "core-failed"
 
 
-def test_a_core_that_is_not_built_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_core_that_is_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     import sawtooth
 
     monkeypatch.delattr(sawtooth, "_core", raising=False)

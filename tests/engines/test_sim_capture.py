@@ -48,7 +48,7 @@ def test_run_writes_a_capture_of_each_end_and_point(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
 @pytest.mark.parametrize("loss", ["2%", "10%", BURSTS])
-def test_a_senders_capture_tells_the_retransmissions_timeouts_and_tail_probes_of_the_tables(
+def test_a_senders_capture_reports_the_retransmissions_timeouts_and_tail_probes_of_the_tables(
     cc: str, loss: Any, tmp_path: Path
 ) -> None:
     run = _captured(_scenario(cc, loss=loss), tmp_path, "sender")

@@ -130,7 +130,7 @@ def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_node(
         assert told[name] == expected, name
 
 
-def test_what_happens_is_told_there_as_by_the_native_core(lab: Path) -> None:
+def test_what_happens_is_reported_there_as_by_the_native_core(lab: Path) -> None:
     names = ["cubic", "bbr beside cubic", "dctcp, marks", "fq_codel, reverse flow", "prague, dualpi2"]
     names += ["without SACK and timestamps, merged"]
     compiled = dict(zip(SCENARIOS, _compiled(), strict=True))

@@ -84,7 +84,7 @@ class TestForm:
         with pytest.raises(ValueError, match=said):
             wrong.json()
 
-    def test_an_axis_is_told_from_its_title(self) -> None:
+    def test_an_axis_is_named_by_its_title(self) -> None:
         assert (Axis.of("packet loss, %").label, Axis.of("packet loss, %").unit) == ("packet loss", "%")
         assert (Axis.of("size, in all").label, Axis.of("flows").unit) == ("size, in all", "")
 
@@ -244,7 +244,7 @@ def test_a_value_between_gaps_is_a_dot_and_its_band_a_line(act: Act) -> None:
     assert (sum(dots), len([one for one in paths if one.get("stroke-width") == "4.4"])) == (2, 2)
 
 
-def test_words_of_marks_that_are_near_stand_below_each_other(act: Act) -> None:
+def test_words_of_marks_that_are_near_are_below_each_other(act: Act) -> None:
     marks = [Mark("x", at, f"the {at}th of some percentiles") for at in (2.0, 2.1, 2.2, 3.9)]
     svg = saved(act, line(), marks=marks)
     # Each mark is drawn twice: its rim, and itself.

@@ -156,7 +156,7 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path, kind):
 
 
 @pytest.mark.parametrize("content", [{"a": [1, 2.5, None, "ä"]}, {"b": {"2": 1, "10": 2}, "a": (1, 2)}, {3: 4}])
-def test_a_description_has_a_digest_of_itself_by_which_a_change_is_told(tmp_path, content):
+def test_a_description_has_a_digest_of_itself_by_which_a_change_is_detected(tmp_path, content):
     path = tmp_path / "x.json"
     write_description(path, {"format": 1} | content)
     assert read_description(path, 1) == json.loads(json.dumps({"format": 1} | content))

@@ -88,7 +88,7 @@ def test_a_script_s_own_engine_is_refused_before_anything_starts(place: Path) ->
     assert not (place / "results").exists()
 
 
-def test_what_lies_in_the_working_directory_is_not_imported_by_the_command_line_s_workers(place: Path) -> None:
+def test_what_is_in_the_working_directory_is_not_imported_by_the_command_line_s_workers(place: Path) -> None:
     (place / "random.py").write_text("open('imported', 'w')")
     command = [Path(sys.executable).with_name("sawtooth"), "run", "small.toml", "--engine", "model"]
     told = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=200)
@@ -194,7 +194,7 @@ def wait_for(file: Path) -> None:
         time.sleep(0.02)
 
 
-def test_a_system_without_named_semaphores_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_named_semaphores_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     # Importing it asks for their largest value.
     importlib.import_module("multiprocessing.synchronize")
 

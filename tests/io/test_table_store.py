@@ -142,7 +142,7 @@ def test_statistics_of_a_long_table_are_those_of_the_whole(tmp_path: Path, monke
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_a_full_directory_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_directory_for_temporary_files_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     # Every write to this device fails because no space is left.
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
     with pytest.raises(SawtoothError) as caught:

@@ -48,7 +48,7 @@ def hostile(shared: Path, victim: Path) -> list[Path]:
     return made
 
 
-def test_clean_passes_over_what_is_not_its_users_and_goes_on(
+def test_clean_passes_over_what_is_not_its_users_and_continues(
     tmp_path: Path, shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     victim = tmp_path / "victim"

@@ -38,7 +38,7 @@ def test_folded_words_are_the_same_words(text: str, width: int) -> None:
     assert folded(text, None) == text
 
 
-def test_a_sentence_goes_on_behind_its_label_and_a_table_stays_as_it_is() -> None:
+def test_a_sentence_continues_behind_its_label_and_a_table_stays_as_it_is() -> None:
     assert folded("  rate    one two three", 20) == "  rate    one two\n          three"
     row = "a  b  c  d  e  f  g  h  i"
     assert folded(row, 12) == row

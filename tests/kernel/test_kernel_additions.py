@@ -117,7 +117,7 @@ def test_a_module_that_registers_nothing_new_is_an_error(tmp_path: Path, tree: P
     assert "cubic is Linux's own" in refused(source_path=tree, modules=[module, second]).message
 
 
-def test_a_module_that_does_not_compile_is_told_with_its_line(tree: Path, module: Path) -> None:
+def test_a_module_that_does_not_compile_is_reported_with_its_line(tree: Path, module: Path) -> None:
     module.write_text(MODULE + "int broken(void) { return nonsense; }\n")
     error = refused(source_path=tree, modules=[module])
     assert (error.code, error.file) == ("bad-module", str(module))

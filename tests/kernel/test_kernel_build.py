@@ -124,7 +124,7 @@ def test_edits_for_speed_are_made_where_a_kernel_has_their_place_and_left_out_wh
     assert not (copy / "arch/um/kernel/time.c").exists()
 
 
-def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Path) -> None:
+def test_progress_reports_the_stages_in_order_and_fractions_that_grow(tmp_path: Path) -> None:
     told: list[tuple[str, float | None]] = []
     build(source_path=stand_in(tmp_path / "linux"), progress=lambda what, fraction: told.append((what, fraction)))
     assert list(dict.fromkeys(what for what, _ in told)) == [
@@ -141,7 +141,7 @@ def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Pa
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path: Path, cache: Path, how: signal.Signals) -> None:
+def test_an_interrupted_build_continues_where_it_stopped(tmp_path: Path, cache: Path, how: signal.Signals) -> None:
     tree = stand_in(tmp_path / "linux", steps=12, seconds=0.15)
     # The fifth step is not done before the interrupt.
     makefile, on = (tree / "Makefile").read_text(), tmp_path / "on"
@@ -232,7 +232,7 @@ def test_a_header_that_is_missing_is_named_by_package(monkeypatch: pytest.Monkey
     assert prerequisites.missing() == ["libno-such-dev"]
 
 
-def test_a_disk_that_is_too_full_is_told_before_anything_is_done(
+def test_a_disk_that_is_too_full_is_reported_before_anything_is_done(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prerequisites, "SPACE_BYTES", 10**18)
@@ -244,7 +244,7 @@ def test_a_disk_that_is_too_full_is_told_before_anything_is_done(
     ("reason", "code"),
     [("[Errno 28] No space left on device", "disk-full"), ("[Errno 13] Permission denied", "bad-source")],
 )
-def test_a_source_that_cannot_be_copied_is_told_by_its_reason(
+def test_a_source_that_cannot_be_copied_is_reported_by_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, code: str
 ) -> None:
     def refused(*_args: object, **_options: object) -> None:

@@ -103,7 +103,7 @@ def test_the_command_writes_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert (tmp_path / "www" / "index.html").read_bytes() == SITE.files["index.html"]
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_that_is_taken_is_reported() -> None:
     with Server(SITE) as server, pytest.raises(SawtoothError, match="port") as refused:
         serve(SITE, server.server_port, browser=False, as_json=False)
     assert refused.value.code == "port-taken"

@@ -110,7 +110,7 @@ def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen
     opened.context.close()
 
 
-def test_a_screen_reader_is_told_the_answer(page: Opened) -> None:
+def test_a_screen_reader_gets_the_answer(page: Opened) -> None:
     page.finish()
     heard = page.page.locator("#answer").aria_snapshot()
     assert 'region "Result"' in heard

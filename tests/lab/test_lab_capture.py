@@ -88,7 +88,7 @@ def six(file: Path, out: Path) -> Path:
     return out
 
 
-def test_a_capture_is_told_in_the_words_of_the_command_line(page: Opened, capture: Path) -> None:
+def test_a_capture_is_reported_in_the_words_of_the_command_line(page: Opened, capture: Path) -> None:
     drop(page, capture)
     facts = sawtooth.read_capture(capture).facts
     assert page.page.inner_text("#capture-said").startswith(
@@ -111,7 +111,7 @@ def test_a_capture_is_told_in_the_words_of_the_command_line(page: Opened, captur
     assert page.page.locator("#capture-over-time canvas").count() == 3
 
 
-def test_what_ecn_said_is_told_in_the_words_of_the_command_line(page: Opened, tmp_path: Path) -> None:
+def test_what_ecn_said_is_reported_in_the_words_of_the_command_line(page: Opened, tmp_path: Path) -> None:
     queue = {"kind": "fq_codel", "ecn": True}
     marking = {"host": {"ecn": 1}, "path": {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": queue}}
     Sim(capture=tmp_path).run(Scenario.from_dict({**marking, "duration": "5 s", "flows": [{"cc": "cubic"}]}))
@@ -125,7 +125,7 @@ def test_what_ecn_said_is_told_in_the_words_of_the_command_line(page: Opened, tm
     page.page.locator("#capture-verdict", has_text=told).wait_for()
 
 
-def test_every_segment_is_drawn_and_what_is_seen_is_told(page: Opened, capture: Path) -> None:
+def test_every_segment_is_drawn_and_what_is_seen_is_reported(page: Opened, capture: Path) -> None:
     drop(page, capture)
     index = int(page.page.locator("#capture-rows [aria-pressed='true']").get_attribute("data-connection") or -1)
     segments = sawtooth.read_capture(capture, index).segments
@@ -151,7 +151,7 @@ def test_every_segment_is_drawn_and_what_is_seen_is_told(page: Opened, capture: 
     assert drawn.inner_text() == whole
 
 
-def test_a_segment_is_told_with_its_number_in_the_file(page: Opened, capture: Path) -> None:
+def test_a_segment_is_reported_with_its_number_in_the_file(page: Opened, capture: Path) -> None:
     drop(page, capture)
     index = int(page.page.locator("#capture-rows [aria-pressed='true']").get_attribute("data-connection") or -1)
     segments = sawtooth.read_capture(capture, index).segments
@@ -300,7 +300,7 @@ def test_a_file_can_be_dropped_anywhere(page: Opened) -> None:
     assert page.page.inner_text("#capture-wrong").startswith("dropped.txt: it begins neither like")
 
 
-def test_reading_a_long_one_tells_how_far_it_is_and_can_be_cancelled(
+def test_reading_a_long_one_reports_how_far_it_is_and_can_be_cancelled(
     page: Opened, capture: Path, tmp_path: Path
 ) -> None:
     content = capture.read_bytes()

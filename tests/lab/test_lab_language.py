@@ -300,7 +300,7 @@ def test_what_the_package_refuses_the_page_refuses_in_the_same_words(
     assert answer["field"] == field
 
 
-def test_what_the_page_does_not_have_is_told_by_its_field(lab: Path) -> None:
+def test_what_the_page_does_not_have_is_reported_by_its_field(lab: Path) -> None:
     asked = [
         {"topology": "chain"},
         {"path": {"jitter": "1 ms"}},

@@ -69,7 +69,7 @@ def test_a_link_is_written_so_that_it_is_taken_whole_and_older_ones_open_too(pag
         ("#" + "x" * 30_000, "30000 characters"),
     ],
 )
-def test_a_damaged_link_is_told_and_kept_until_something_is_changed(
+def test_a_damaged_link_is_reported_and_kept_until_something_is_changed(
     browser: Any, address: str, hash_: str, words: str
 ) -> None:
     opened = Opened(browser, address + hash_)

@@ -82,7 +82,7 @@ def test_a_slider_writes_text_with_its_unit_and_the_answer_follows(page: Opened)
         ("Duration", "0 s", "outside 1 ms … 30 d"),
     ],
 )
-def test_wrong_input_is_told_at_its_field_and_the_last_answer_stays(
+def test_wrong_input_is_reported_at_its_field_and_the_last_answer_stays(
     page: Opened, label: str, wrong: str, words: str
 ) -> None:
     page.finish()
@@ -128,7 +128,7 @@ def test_the_numbers_have_no_column_that_says_nothing(page: Opened) -> None:
     assert "cubic, 2 connections together, gets" in page.sentence
 
 
-def test_lines_that_share_an_entry_of_the_legend_are_told_apart(page: Opened) -> None:
+def test_lines_that_share_an_entry_of_the_legend_are_distinguished(page: Opened) -> None:
     page.finish()
     figure = page.page.locator("#figures > div").nth(1)
     assert figure.locator(".entry").all_inner_texts() == ["cubic", "bbr"]
@@ -153,7 +153,7 @@ def test_panels_of_a_row_stand_at_one_height(page: Opened) -> None:
     assert places[2:] == [pytest.approx(places[2], abs=1)] * 3
 
 
-def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
+def test_a_transfer_reports_when_it_is_done(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("short-transfer")
     page.finish()
     assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
@@ -164,7 +164,7 @@ def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     assert "is done after" in page.sentence
 
 
-def test_a_flow_that_comes_late_is_told_by_the_time_that_it_was_there(page: Opened) -> None:
+def test_a_flow_that_comes_late_is_reported_by_the_time_that_it_was_there(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("late-comer")
     page.finish()
     means = [float(row[1].split()[0]) for row in page.rows]
@@ -282,7 +282,7 @@ def test_a_browser_that_keeps_nothing_for_pages_has_the_whole_page(browser: Any,
         thread.join()
 
 
-def test_what_of_the_page_does_not_come_is_told(browser: Any, address: str) -> None:
+def test_what_of_the_page_does_not_come_is_reported(browser: Any, address: str) -> None:
     for part, words in (("worker.js", "the worker could not be loaded"), ("sawtooth.wasm", "WebAssembly")):
         page = browser.new_context().new_page()
         page.route(f"**/{part}", lambda route: route.fulfill(status=200, body="not that"))
@@ -294,7 +294,7 @@ def test_what_of_the_page_does_not_come_is_told(browser: Any, address: str) -> N
         page.context.close()
 
 
-def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_same(page: Opened) -> None:
+def test_what_is_too_heavy_is_reported_with_what_is_lighter_and_can_be_run_anyway(page: Opened) -> None:
     page.finish()
     page.set("Rate", "10 Gbit/s")
     page.set("Duration", "30 s")
@@ -318,7 +318,7 @@ HEAVY = ("Duration", "90000 s")
 """For the first question: minutes of simulation on any machine, which the tests cancel."""
 
 
-def test_what_takes_long_tells_how_far_it_is_and_is_cancelled_by_button_or_escape(page: Opened) -> None:
+def test_what_takes_long_reports_how_far_it_is_and_is_cancelled_by_button_or_escape(page: Opened) -> None:
     page.finish()
     line, bar = page.page.locator("#running"), page.page.locator("#run-progress")
     assert line.is_hidden()
@@ -420,7 +420,7 @@ def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened,
         page.page.wait_for_function("words => document.getElementById('took').textContent.includes(words)", arg=words)
 
 
-def test_a_mean_that_is_not_of_the_whole_run_is_said_to_be(page: Opened) -> None:
+def test_a_mean_over_part_of_the_run_is_marked(page: Opened) -> None:
     page.finish()
     assert page.page.locator("#means").is_hidden()
     page.page.get_by_label("Start from a question").select_option("late-comer")

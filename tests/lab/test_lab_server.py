@@ -279,7 +279,7 @@ def study_of(results: Path) -> Path:
     return next(path for path in (results / "small").iterdir() if not path.is_symlink())
 
 
-def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(server: Server, results: Path) -> None:
+def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_again(server: Server, results: Path) -> None:
     directory = study_of(results)
     shutil.rmtree(directory / "points")
     identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
@@ -296,7 +296,7 @@ def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(serve
 
 
 @pytest.mark.usefixtures("patience")
-def test_what_is_not_stored_is_said(server: Server, results: Path) -> None:
+def test_what_is_not_stored_is_reported(server: Server, results: Path) -> None:
     directory = study_of(results)
     identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
     (directory / "report.html").write_text("<p>of another version")
@@ -430,7 +430,7 @@ def test_a_file_is_run_too(server: Server) -> None:
         (None, "wrong-type", None),
     ],
 )
-def test_what_is_wrong_is_told_of_its_field(server: Server, told: Any, code: str | None, field: str | None) -> None:
+def test_what_is_wrong_is_reported_of_its_field(server: Server, told: Any, code: str | None, field: str | None) -> None:
     answer = asked(server, "/run", "POST", json.dumps(told), Content_Type=JSON)
     if code is None:
         assert answer[0] == 200

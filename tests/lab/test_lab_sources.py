@@ -66,7 +66,7 @@ BBRS = {
 """Version 1 and version 3."""
 
 
-def test_each_thing_that_happens_is_told_with_its_section(lab: Path) -> None:
+def test_each_thing_that_happens_is_reported_with_its_section(lab: Path) -> None:
     found = ask(lab, "sources", CONTROLS)
     known = {kind: [source] * len(CONTROLS) for kind, source in ALIKE.items()}
     known |= {kind: list(sources) for kind, sources in BY_CONTROL.items()}
@@ -74,5 +74,5 @@ def test_each_thing_that_happens_is_told_with_its_section(lab: Path) -> None:
     assert {kind: tuple(found[kind][-2:]) for kind in BBRS} == BBRS
 
 
-def test_whatever_the_core_tells_has_a_sentence(lab: Path) -> None:
+def test_whatever_the_core_reports_has_a_sentence(lab: Path) -> None:
     assert set(_core.event_names()) == set(ask(lab, "sources", CONTROLS))

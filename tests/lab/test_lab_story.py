@@ -27,7 +27,7 @@ def headline(page: Opened) -> str:
     return str(page.page.inner_text("#story-said"))
 
 
-def test_it_opens_with_a_guess_and_tells_the_simulation_s_numbers_after_it(page: Opened) -> None:
+def test_it_opens_with_a_guess_and_reports_the_simulation_s_numbers_after_it(page: Opened) -> None:
     page.finish()
     assert headline(page) == "Same line, same 1% loss: CUBIC ?, BBR ? Mbit/s"
     assert page.page.inner_text("#story-sentences") == ""
@@ -191,14 +191,14 @@ def test_what_is_shared_opens_the_same(browser: Any, address: str, tmp_path: Pat
         ("#cc=cubic&loss=1%", 'a "%" in it is not followed by two digits'),
     ],
 )
-def test_a_damaged_short_link_is_told(browser: Any, address: str, hash_: str, words: str) -> None:
+def test_a_damaged_short_link_is_reported(browser: Any, address: str, hash_: str, words: str) -> None:
     opened = Opened(browser, address + hash_)
     assert words in opened.page.inner_text("#link-wrong")
     assert opened.said == []
     opened.context.close()
 
 
-def test_a_short_link_with_a_wrong_value_is_told_at_its_field(browser: Any, address: str) -> None:
+def test_a_short_link_with_a_wrong_value_is_reported_at_its_field(browser: Any, address: str) -> None:
     opened = Opened(browser, f"{address}#cc=cubic&queue=much")
     assert opened.page.locator("#more").get_attribute("open") is not None
     assert opened.page.locator("#more [aria-invalid]").count() == 1

@@ -94,7 +94,7 @@ def test_the_first_time_it_is_opened_it_needs_no_server(browser: Any, address: s
     opened.context.close()
 
 
-def test_what_cannot_be_loaded_is_said_and_tried_again(browser: Any, address: str) -> None:
+def test_what_cannot_be_loaded_is_reported_and_tried_again(browser: Any, address: str) -> None:
     opened = Opened(browser, "about:blank", ready=False)
     opened.page.route("**/watcher.js", lambda route: route.fulfill(status=404, body="gone"))
     opened.page.goto(address)
@@ -362,7 +362,7 @@ def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> Non
 
 
 @pytest.mark.parametrize("preset", ["sawtooth", "congested", "fq-codel", "reverse", "l4s", "short-transfer"])
-def test_every_kind_of_question_is_told(page: Opened, preset: str) -> None:
+def test_every_kind_of_question_is_reported(page: Opened, preset: str) -> None:
     page.page.get_by_label("Start from a question").select_option(preset)
     page.finish()
     page.page.wait_for_selector("#understand[data-watched]")

@@ -142,7 +142,7 @@ def test_usual_flows_get_one_to_a_hundred_mbits() -> None:
     assert usual_flows(10**8)[0] == 3
 
 
-def test_a_congested_link_is_told_with_an_interval(congested: tuple[RttSeries, float]) -> None:
+def test_a_congested_link_is_reported_with_an_interval(congested: tuple[RttSeries, float]) -> None:
     probes, truth = congested
     for rate_bps, within in ((1e8, 0.5), (None, 1.0)):
         (told,) = estimate(probes, rate_bps=rate_bps)
@@ -267,7 +267,7 @@ def test_losses_that_a_source_leaves_out_are_missed_and_the_answer_does_without(
     assert told.low_bps <= truth <= told.high_bps
 
 
-def test_a_throughput_that_changes_is_told_with_both(congested: tuple[RttSeries, float], beyond: Beyond) -> None:
+def test_a_throughput_that_changes_is_reported_with_both(congested: tuple[RttSeries, float], beyond: Beyond) -> None:
     before, after = congested[0].rtt_s[:500], beyond[SLOWER][0].rtt_s[:500]
     (told,) = estimate(series(np.concatenate([before, after])), rate_bps=1e8)
     assert told.state == "congested"
@@ -278,7 +278,7 @@ def test_a_throughput_that_changes_is_told_with_both(congested: tuple[RttSeries,
     assert estimate(congested[0], rate_bps=1e8)[0].changes_s is None
 
 
-def test_a_long_series_is_told_window_by_window(congested: tuple[RttSeries, float]) -> None:
+def test_a_long_series_is_reported_window_by_window(congested: tuple[RttSeries, float]) -> None:
     probes, _ = congested
     twice = series(np.concatenate([probes.rtt_s, probes.rtt_s, probes.rtt_s[:300]]))
     told = estimate(twice)

@@ -26,7 +26,7 @@ def forest(patience: None) -> Forest:
     return Forest.learn(*rings(600, 1), WRONG)
 
 
-def test_what_no_line_parts_is_told_apart(forest: Forest) -> None:
+def test_what_no_line_parts_is_distinguished(forest: Forest) -> None:
     rows, states = rings(300, 2)
     assert (forest.predict(rows).argmax(axis=1) == states).mean() > 0.8
 

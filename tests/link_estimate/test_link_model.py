@@ -61,7 +61,7 @@ def test_intervals_hold_about_their_share_and_the_prediction(model: CongestionMo
     assert np.median(high / low) < 3
 
 
-def test_states_are_told_apart(model: CongestionModel, unseen: pd.DataFrame) -> None:
+def test_states_are_distinguished(model: CongestionModel, unseen: pd.DataFrame) -> None:
     assert np.mean(np.array(model.predict_state(unseen)) == unseen["state"].to_numpy()) > 0.95
 
 

@@ -181,7 +181,7 @@ def test_several_windows_are_counted_by_state_and_reason(congested: RttSeries, m
     assert told.split("(")[1].startswith(("level-shift: 1, all-lost: 1)", "all-lost: 1, level-shift: 1)"))
 
 
-def test_windows_are_told_by_their_distance_in_classes_that_add_up(
+def test_windows_are_reported_by_their_distance_in_classes_that_add_up(
     congested: RttSeries, model: CongestionModel
 ) -> None:
     link = Link.of(congested, model, ASSUMED)
@@ -199,7 +199,7 @@ def test_a_link_without_congestion_has_no_throughput(tmp_path: Path, model: Cong
     assert table(file.parent, "estimates")["throughput_bps"].isna().all()
 
 
-def test_a_one_sided_answer_is_said_so_and_drawn(tmp_path: Path, model: CongestionModel) -> None:
+def test_a_one_sided_answer_is_marked_as_such_and_drawn(tmp_path: Path, model: CongestionModel) -> None:
     many, few = (Measurement(100_000_000, 396, 0.02, flows, 0, seed=4711) for flows in (400, 2))
     make(tmp_path / "series", [many, few], jobs=1, quiet=True)
     found = {one.one: replace(one.series, source="link.csv", label="") for one in read(tmp_path / "series")}
@@ -217,7 +217,7 @@ def test_a_one_sided_answer_is_said_so_and_drawn(tmp_path: Path, model: Congesti
     assert all(high > y for high, y in zip(flows["series"][0]["high"], flows["series"][0]["y"], strict=True))
 
 
-def test_what_was_checked_is_said_and_what_is_odd_is_marked(congested: RttSeries, model: CongestionModel) -> None:
+def test_what_was_checked_is_reported_and_what_is_odd_is_marked(congested: RttSeries, model: CongestionModel) -> None:
     found = {one.what: one for one in checks(Link.of(mixed(congested), model, ASSUMED))}
     assert found["probes"].found.startswith("4,050 sent over 405 s")
     assert "from probe" in found["level shifts"].found
@@ -228,7 +228,7 @@ def test_what_was_checked_is_said_and_what_is_odd_is_marked(congested: RttSeries
     assert f"{100 * gone / 4050:.3g}% lost" in found["probes"].found
 
 
-def test_a_gap_is_told_and_marked_in_the_table_of_the_rtts(tmp_path: Path, model: CongestionModel) -> None:
+def test_a_gap_is_reported_and_marked_in_the_table_of_the_rtts(tmp_path: Path, model: CongestionModel) -> None:
     series = idle(2000)
     series = replace(series, sent_s=np.where(np.arange(2000) < 1500, series.sent_s, series.sent_s + 60))
     file = write_report([series], tmp_path / "out", model, ASSUMED)
@@ -430,7 +430,7 @@ def test_the_calibration_curves_are_the_models_own_series(whole: Path, model: Co
     assert set(near["control"]) >= {"cubic", "reno", "mixed"}
 
 
-def test_a_model_tells_its_congestion_controls_after_it_was_saved(tmp_path: Path, model: CongestionModel) -> None:
+def test_a_model_reports_its_congestion_controls_after_it_was_saved(tmp_path: Path, model: CongestionModel) -> None:
     again = CongestionModel.load(model.save(tmp_path / "model.json"))
     assert again.trained()["control"].tolist() == model.trained()["control"].tolist()
     kept = json.loads((tmp_path / "model.json").read_text())

@@ -202,7 +202,7 @@ def test_answers_that_overtook_each_other_are_counted() -> None:
     assert told == "2 answers came after that of a later probe"
 
 
-def test_a_path_that_changed_is_told_by_who_answers() -> None:
+def test_a_path_that_changed_is_reported_by_its_answering_routers() -> None:
     address = np.array(["10.0.0.1"] * 600 + ["10.0.0.2"] * 400, dtype=object)
     remark = next(one for one in check(series(address=address)).remarks if one.code == "path-changed")
     assert remark.doubt
@@ -226,7 +226,7 @@ def test_late_probes_and_duplicates_are_remarked_on() -> None:
         np.isin(np.arange(1000), np.arange(0, 1000, 10) + np.random.default_rng(1).integers(0, 2, 100)),
     ],
 )
-def test_a_limit_on_answers_is_told_from_its_pattern(answered: np.ndarray) -> None:
+def test_a_limit_on_answers_is_recognized_by_its_pattern(answered: np.ndarray) -> None:
     limited = series(np.where(answered, series().rtt_s, np.nan))
     assert rate_limited(limited)
     if answered.sum() >= 100:

@@ -162,14 +162,14 @@ def test_several_pings_in_one_file_are_several_series(tmp_path: Path) -> None:
     assert len({one.label for one in both}) == 2
 
 
-def test_sequence_numbers_of_ping_go_on_where_16_bits_end(tmp_path: Path) -> None:
+def test_sequence_numbers_of_ping_continue_where_16_bits_end(tmp_path: Path) -> None:
     lines = [f"64 bytes from 192.0.2.7: icmp_seq={i % 65536} ttl=57 time={10 + i % 7} ms" for i in range(65530, 65560)]
     (one,) = read(tmp_path, "\n".join(lines))
     assert len(one) == 30
     assert one.answered.all()
 
 
-def test_lines_of_ping_that_are_not_understood_are_told(tmp_path: Path) -> None:
+def test_lines_of_ping_that_are_not_understood_are_reported(tmp_path: Path) -> None:
     (one,) = read(tmp_path, IPUTILS.replace("icmp_seq=5 ttl=57 time=14 ms", "icmp_seq=5 tt"))
     told = next(remark for remark in one.remarks if remark.code == "unknown-lines")
     assert told.text == "1 lines are not understood: 5"
@@ -211,7 +211,7 @@ def test_older_scamper_says_no_times_of_lost_probes(tmp_path: Path) -> None:
     np.testing.assert_allclose(one.sent_s - 1.7e9, [0.001, 0.1, 0.201, 0.3], atol=1e-6)
 
 
-def test_scampers_pings_of_one_hop_go_on_and_those_of_another_are_another(tmp_path: Path) -> None:
+def test_scampers_pings_of_one_hop_continue_and_those_of_another_are_another(tmp_path: Path) -> None:
     later = scamper_ping(start={"sec": 1_700_000_100, "usec": 0}, responses=[], no_responses=[])
     lines = [json.dumps(one) for one in (scamper_ping(), scamper_ping(ttl=4), later)]
     near, far = read(tmp_path, "\n".join(lines))
@@ -354,7 +354,7 @@ def test_a_file_of_the_prober_that_was_cut_is_refused(tmp_path: Path) -> None:
         read_series(part)
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
     for path, code in (
         (tmp_path / "absent", "file-not-found"),
         ("/dev/zero", "file-unreadable"),

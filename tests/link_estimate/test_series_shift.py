@@ -67,7 +67,7 @@ def test_lost_probes_do_not_move_the_place() -> None:
     assert [shift.index for shift in level_shifts(series(rtt_s))] == [600]
 
 
-def test_a_queue_that_comes_at_once_is_told_from_a_route_by_its_spread() -> None:
+def test_a_queue_that_comes_at_once_is_distinguished_from_a_route_by_its_spread() -> None:
     rtt_s = 0.02 + np.random.default_rng(1).exponential(5e-5, 1000)
     rtt_s[500:] += sawtooth_queue(500, 4, 1, low=0.7)
     found = level_shifts(series(rtt_s))

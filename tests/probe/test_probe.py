@@ -117,7 +117,7 @@ def test_the_pace_does_not_drift_over_two_hours_nor_do_sequence_numbers_of_16_bi
     assert waited_ms.max() <= 3.001
 
 
-def test_lateness_is_recorded_and_told(tmp_path: Path) -> None:
+def test_lateness_is_recorded_and_reported(tmp_path: Path) -> None:
     simulated = Simulated(lambda *_: [after(20)], busy=lambda sent: 130 * MS if sent == 10 else 0)
     measured, (series,) = measure(tmp_path, simulated)
     assert series.late_s[11] == pytest.approx(0.030)
@@ -206,7 +206,7 @@ def test_duplicates_are_counted_and_the_first_answer_is_kept(tmp_path: Path) -> 
     assert measured.counts["near"]["duplicates"] == 2
 
 
-def test_who_answers_is_recorded(tmp_path: Path) -> None:
+def test_the_answering_router_is_recorded(tmp_path: Path) -> None:
     def network(count: int, *_: int) -> list[Any]:
         return [after(20, address="10.0.0.1" if count < 60 else "10.0.9.1")]
 

@@ -181,7 +181,7 @@ def test_a_router_that_limits_its_answers_is_detected(chain: Chain, tmp_path: Pa
     assert found["series"][0]["error"]["code"] == "too-few-probes"
 
 
-def test_a_path_that_changes_is_seen_in_who_answers(chain: Chain, tmp_path: Path) -> None:
+def test_a_path_that_changes_is_seen_in_the_answering_routers(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     options = ("--pace", "20 ms", "--count", "250", "--timeout", "200 ms", "--out", str(path))
     # A router answers from the address that its route back uses.
@@ -354,7 +354,7 @@ def test_the_file_written_exists_already(tmp_path: Path) -> None:
         (["--hops", "1", "-6"], "bad-target"),
     ],
 )
-def test_wrong_usage_is_told_before_a_probe_is_sent(options: list[str], code: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_reported_before_a_probe_is_sent(options: list[str], code: str, tmp_path: Path) -> None:
     words = [*SAWTOOTH, "probe", "near", "127.0.0.1", "--protocol", "udp", *options]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2

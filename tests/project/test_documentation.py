@@ -143,6 +143,6 @@ def test_the_notebook_runs_in_jupyter(tmp_path: Path) -> None:
     assert any("image/png" in output.get("data", {}) for output in shown), "a figure is among what cells show"
 
 
-def test_who_cites_it_names_this_version() -> None:
+def test_the_citation_names_this_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

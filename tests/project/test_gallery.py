@@ -41,7 +41,7 @@ def test_it_has_a_picture_of_a_sane_size_and_a_distance_from_the_kernel(name: st
     assert near is not None, "python tools/gallery.py --kernel measures it"
 
 
-def test_a_study_made_anew_has_the_numbers_and_the_picture_of_the_page(
+def test_a_study_made_again_has_the_numbers_and_the_picture_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: None
 ) -> None:
     name, docs = "policer", gallery.DOCS

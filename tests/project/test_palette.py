@@ -64,7 +64,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize(("page", "colours"), [("printed", PRINTED), ("light", LIGHT), ("dark", DARK)])
-def test_controls_are_told_apart(page: str, colours: dict[str, str], vision: str) -> None:
+def test_controls_are_distinguished(page: str, colours: dict[str, str], vision: str) -> None:
     seen = {cc: oklab(np.asarray(VISIONS[vision]) @ linear(colour)) for cc, colour in colours.items()}
     for one, other in itertools.combinations(CONTROLS, 2):
         apart = float(np.linalg.norm(seen[one] - seen[other]))

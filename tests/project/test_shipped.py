@@ -50,7 +50,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert caught.value.code == "file-not-found"
 
 
-def test_who_looks_for_the_file_of_a_shipped_study_is_told_its_name() -> None:
+def test_a_search_for_the_file_of_a_shipped_study_gets_its_name() -> None:
     with pytest.raises(sawtooth.SawtoothError, match="give its name alone, one-percent-loss") as caught:
         found("studies/one-percent-loss.toml")
     assert caught.value.code == "file-not-found"

@@ -48,7 +48,7 @@ def test_ns3_answers_a_line_of_json(bench: ModuleType, tmp_path: Path) -> None:
     assert bench.ns3(fake, bench.SPEED[0], 1) == {"packets": 1000, "cpu_s": 0.5, "mean_mbps": 9}
 
 
-def test_a_failure_of_ns3_is_told_with_its_command(bench: ModuleType, tmp_path: Path) -> None:
+def test_a_failure_of_ns3_is_reported_with_its_command(bench: ModuleType, tmp_path: Path) -> None:
     fake = program(tmp_path, "echo out of memory >&2; exit 3")
     with pytest.raises(SystemExit, match=r"ns-3 failed: .*--topology=chain(.|\n)*out of memory"):
         bench.ns3(fake, bench.SPEED[0], 1)

@@ -75,7 +75,7 @@ def test_no_figure_adds_up_what_goes_both_ways(both_ways: Any) -> None:
 
 
 @pytest.mark.usefixtures("patience")
-def test_more_lines_than_are_told_apart_get_panels_of_their_own(tmp_path: Path) -> None:
+def test_more_lines_than_are_distinguished_get_panels_of_their_own(tmp_path: Path) -> None:
     content = {
         "name": "many",
         "scenario": {"duration": "1 s", "path": {"rate": "5 Mbit/s"}, "flows": [{"name": "bulk"}]},
@@ -115,7 +115,7 @@ def test_a_study_that_says_none_has_the_one_of_its_figures(report: dict[str, Any
     assert Study.from_dict({**BOTH_WAYS, "report": {"x": "queue", **report}}).headline == headline
 
 
-def test_a_headline_that_no_table_has_is_told() -> None:
+def test_a_headline_that_no_table_has_is_reported() -> None:
     with pytest.raises(InputError) as told:
         Study.from_dict({**BOTH_WAYS, "report": {"headline": "latency_p50"}})
     assert (told.value.code, told.value.field) == ("unknown-name", "report.headline")

@@ -164,7 +164,7 @@ def test_a_card_says_against_what(page):
     assert re.search(r"<span>against [0-9.]+ Mbit/s, RTT 2 ms at 0% packet loss</span>", cards)
 
 
-def test_the_path_stands_above_the_answer(page):
+def test_the_path_is_above_the_answer(page):
     path = page[page.index('aria-label="the path"') : page.index('<ul class="cards">')]
     assert re.findall(r"<span>([^<]*)</span>([^<]*)</li>", path) == [
         ("flows, varies", "CUBIC | BBR"),
@@ -266,7 +266,7 @@ def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_no
     assert {one["name"] for panel in window["panels"] for one in panel["series"]} == {"CUBIC"}
 
 
-def test_marks_are_told_where_a_queue_marks(tmp_path):
+def test_marks_are_reported_where_a_queue_marks(tmp_path):
     path = {"rate": "10 Mbit/s", "queue": {"kind": "codel", "ecn": True}}
     scenario = {"duration": "5 s", "path": path, "host": {"ecn": True}}
     made = quick(Study.from_dict({"name": "marks", "scenario": scenario}), out=tmp_path, engine=engines.get("sim"))
@@ -334,7 +334,7 @@ def test_single_flows_have_no_figure_and_no_table_of_shares(result, page):
     assert "What each flow gets" not in page
 
 
-def test_characters_that_no_font_has_are_told_in_the_page_and_nowhere_else(tmp_path):
+def test_characters_that_no_font_has_are_reported_in_the_page_and_nowhere_else(tmp_path):
     unknown = "\U00020000"  # from a Unicode plane that few fonts cover
     made = run(
         tmp_path,
@@ -363,7 +363,7 @@ def test_a_report_of_something_else_is_refused(tmp_path):
     assert caught.value.code == "not-a-result"
 
 
-def test_a_value_is_told_in_words():
+def test_a_value_is_reported_in_words():
     assert value_text("packet loss, %", 1) == "1% packet loss"
     assert value_text("rtt, ms", 20.0) == "20 ms rtt"
     assert value_text("congestion control", "bbr") == "congestion control BBR"
@@ -394,7 +394,7 @@ def test_a_response_of_many_controls_gives_each_a_panel(tmp_path):
     assert {line.name for line in figure.lines} == {"measured", "closed form", "the others"}
 
 
-def test_a_report_of_many_series_stands_in_columns_that_share_their_scales(tmp_path):
+def test_a_report_of_many_series_is_in_columns_that_share_their_scales(tmp_path):
     kinds = [f"{number + 20} ms" for number in range(18)]
     columns = {"rtt_ms": {"field": "chain.rtt", "unit": "ms"}, "loss_percent": {"field": "chain.loss", "unit": "%"}}
     vary = {"chain.rtt": kinds, "chain.loss": ["0.1%", "1%"]}

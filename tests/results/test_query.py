@@ -142,7 +142,7 @@ def test_an_unknown_table_is_answered_by_those_that_there_are(home: Path) -> Non
     assert "summary" in str(refused(home, "SELECT * FROM sumary").fix)
 
 
-def test_a_damaged_table_is_told_and_a_damaged_result_left_out(home: Path, tmp_path: Path) -> None:
+def test_a_damaged_table_is_reported_and_a_damaged_result_left_out(home: Path, tmp_path: Path) -> None:
     mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
     path = next(mine.glob("small/2*/points/*/intervals.parquet"))
     path.write_bytes(b"PAR1 no table PAR1")
@@ -205,7 +205,7 @@ def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys)
     assert "summary" in json.loads(capsys.readouterr().out)
 
 
-def test_a_table_that_is_too_wide_goes_on_below_by_the_numbers_of_its_rows(
+def test_a_table_that_is_too_wide_continues_below_by_the_numbers_of_its_rows(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Empty columns are omitted there."""

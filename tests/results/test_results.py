@@ -154,7 +154,7 @@ def test_results_of_earlier_formats_are_listed_verified_and_read(form: str) -> N
     assert [round(mean, 2) for mean in read.pooled["mean_mbps"]] == [22.43, 7.09, 21.96, 6.88]
 
 
-def test_a_directory_that_is_not_there_and_a_state_that_is_none_are_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_and_a_state_that_is_none_are_reported(tmp_path: Path) -> None:
     with pytest.raises(SawtoothError, match="file-not-found"):
         listing(tmp_path / "nowhere")
     with pytest.raises(SawtoothError, match='did you mean "whole"'):
@@ -173,7 +173,7 @@ def test_a_result_is_found_by_its_directory_its_name_and_its_studys_name(made: P
         place(made, made)
 
 
-def test_a_study_of_which_nothing_is_finished_is_told_so_by_its_name(tmp_path: Path) -> None:
+def test_a_study_of_which_nothing_is_finished_is_reported_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(SawtoothError):
         quick(out=tmp_path, engine=Failing())
     (begun,) = (tmp_path / "small").iterdir()

@@ -69,7 +69,7 @@ def test_a_load_is_a_rate_of_the_payload_or_a_share_of_the_bottleneck() -> None:
         ({"every": "1 s", "sizes": "1 kB", "open": 0}, "out-of-range", "open"),
     ],
 )
-def test_what_is_wrong_with_a_source_is_told_with_its_field(source: dict[str, Any], code: str, field: str) -> None:
+def test_what_is_wrong_with_a_source_is_reported_with_its_field(source: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         of(source)
     assert (caught.value.code, caught.value.field) == (code, f"flows.0.source.{field}")
@@ -175,7 +175,7 @@ def test_a_bad_list_is_refused_with_its_line(tmp_path: Path, text: str, words: s
     assert refusal(read_transfers, tmp_path, text, words) == "bad-transfers"
 
 
-def test_a_list_lies_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path) -> None:
+def test_a_list_is_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("bytes,t_s\n100,0\n200,0.5\n")
     (tmp_path / "sizes.cdf").write_text("100 0.5\n200 1\n")
     file = tmp_path / "s.toml"

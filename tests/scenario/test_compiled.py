@@ -101,7 +101,7 @@ def test_the_json_is_what_the_contract_says_key_by_key_in_its_order() -> None:
     )
 
 
-def test_what_the_core_does_not_know_is_told_only_where_it_is_set() -> None:
+def test_what_the_core_does_not_know_is_reported_only_where_it_is_set() -> None:
     link = {"from": "a", "to": "b", "rate": "10 Mbit/s", "aggregation": "4 ms"}
     first, other = Scenario(**CUSTOM | {"links": [link]}).compile().to_dict()["links"]
     assert first["aggregation_ns"] == other["aggregation_ns"] == 4 * 10**6
@@ -158,7 +158,7 @@ def test_a_scenario_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 1
 
 
-def test_a_changed_scenario_is_compiled_anew() -> None:
+def test_a_changed_scenario_is_compiled_again() -> None:
     scenario = Scenario()
     assert scenario.set({"seed": 9}).compile().seed == 9
     assert scenario.compile().seed == 1

@@ -50,7 +50,7 @@ def test_a_source_of_datagrams_is_a_call_unless_it_says_otherwise() -> None:
         ({"source": {"kind": "udp", "pattern": "bursty"}}, "unknown-name", "source.pattern"),
     ],
 )
-def test_what_is_wrong_with_datagrams_is_told_with_its_field(flow: dict[str, Any], code: str, field: str) -> None:
+def test_what_is_wrong_with_datagrams_is_reported_with_its_field(flow: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         of(flow)
     assert (caught.value.code, caught.value.field) == (code, f"flows.0.{field}")

@@ -138,7 +138,7 @@ def test_alternative_backoff_takes_less_for_a_mark_and_as_much_for_a_loss(name: 
     assert left(abe, **unmarked) == pytest.approx({"reno": 0.5, "cubic": 0.7}[name], abs=0.03)
 
 
-def test_bbr3_heeds_marks_where_it_is_told_to_over_a_short_path() -> None:
+def test_bbr3_reacts_to_marks_where_it_is_set_to_over_a_short_path() -> None:
     def waited(cc: Any, rtt: str) -> tuple[float, float]:
         path = {"rate": "100 Mbit/s", "rtt": rtt, "queue": STEP | {"ce_threshold": "500 us"}}
         tables = Sim().run(Scenario(**MARKING | {"path": path, "flows": [{"cc": cc}]})).tables

@@ -128,7 +128,7 @@ def test_a_column_has_the_unit_that_its_name_ends_in(name: str, amount: Amount) 
         ("1 > " + "9" * 1000, "bad-expression", "at most 500"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(text: str, code: str, words: str) -> None:
+def test_what_cannot_be_read_is_reported_with_its_place(text: str, code: str, words: str) -> None:
     with pytest.raises(InputError) as told:
         parse(text).margin(resolve)
     assert told.value.code == code

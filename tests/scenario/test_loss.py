@@ -57,7 +57,7 @@ def mean(loss: dict[str, Any]) -> float:
         (custom(loss="1%", backward={"loss": BURSTS}), ["c>b"]),
     ],
 )
-def test_a_table_may_stand_wherever_a_share_may(tables: dict[str, Any], links: list[str]) -> None:
+def test_a_table_is_allowed_wherever_a_share_may(tables: dict[str, Any], links: list[str]) -> None:
     assert patterns(**tables) == dict.fromkeys(links, COMPILED)
 
 
@@ -160,7 +160,7 @@ def test_the_mean_is_the_share_that_is_lost_in_the_long_run(loss: dict[str, Any]
     assert mean(loss) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_mean_too_small_to_be_told_is_not_no_loss() -> None:
+def test_a_mean_too_small_to_be_printed_is_not_no_loss() -> None:
     assert mean({"gilbert_elliott": {"p": "0.0000001%", "r": "100%", "bad": "1%"}}) == 1e-9
 
 

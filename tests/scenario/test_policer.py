@@ -46,7 +46,7 @@ def test_a_path_has_it_after_its_bottleneck_and_a_link_in_each_direction() -> No
         ({**POLICER, "burts": "1 kB"}, "unknown-field", "path.policer.burts"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_field(policer: dict[str, Any], code: str, field: str) -> None:
+def test_what_is_wrong_is_reported_by_its_field(policer: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         Scenario(path={"policer": policer}).compile()
     assert (caught.value.code, caught.value.field) == (code, field)

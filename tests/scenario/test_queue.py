@@ -80,7 +80,7 @@ def refusal(queue: Any) -> SawtoothError:
         ),
     ],
 )
-def test_a_table_may_stand_wherever_a_limit_may(tables: dict[str, Any], names: list[str]) -> None:
+def test_a_table_is_allowed_wherever_a_limit_may(tables: dict[str, Any], names: list[str]) -> None:
     assert queues(**tables) == dict.fromkeys(names, law("codel", target_ns=4_000_000, interval_ns=100_000_000))
 
 
@@ -181,7 +181,7 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({**TBF, "peakrate": "9 Mbit/s", "minburst": "1 kB"}, "out-of-range", "path.queue.minburst", "1514"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_told_by_its_field(queue: Any, code: str, field: str, said: str) -> None:
+def test_what_is_wrong_with_a_table_is_reported_by_its_field(queue: Any, code: str, field: str, said: str) -> None:
     error = refusal(queue)
     assert (error.code, error.field) == (code, field)
     assert said in f"{error.fix}"
@@ -231,7 +231,7 @@ def test_closed_forms_refuse_a_queue_of_another_kind() -> None:
     assert (caught.value.code, caught.value.field) == ("unsupported", "queue")
 
 
-def test_the_simulator_holds_a_queue_to_its_target_and_tells_delays() -> None:
+def test_the_simulator_holds_a_queue_to_its_target_and_reports_delays() -> None:
     tables: dict[str, Any] = {"duration": "20 s", "path": {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": CODEL}}
     controlled = engines.get("sim").run(Scenario(**tables)).tables["queues"].query("t_s > 5")
     tables["path"]["queue"] = {"kind": "pfifo", "limit": "4 bdp"}
@@ -244,7 +244,7 @@ def test_the_simulator_holds_a_queue_to_its_target_and_tells_delays() -> None:
         assert (controlled[quantile] <= controlled["delay_p99_s"]).all()
 
 
-def test_who_asks_gets_delays_of_tail_drop_and_the_same_run() -> None:
+def test_delays_of_tail_drop_on_request_leave_the_run_the_same() -> None:
     tables: dict[str, Any] = {"duration": "10 s", "path": {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "2 bdp"}}
     silent, telling = (engines.get("sim").run(Scenario(queue_delays=asked, **tables)) for asked in (False, True))
     shares = ["delay_p50_s", "delay_p95_s", "delay_p99_s"]
@@ -334,7 +334,7 @@ def test_dualpi2_is_compiled_with_tcs_defaults_and_its_gains_in_256ths() -> None
     assert [one.discipline.get(f"step_thresh_{unit}") for unit in ("ns", "packets")] == [None, 5]
 
 
-def test_dualpi2_on_a_kernel_has_what_tc_tells_it() -> None:
+def test_dualpi2_on_a_kernel_gets_what_tc_sends_it() -> None:
     # TCA_DUALPI2_LIMIT, MEMORY_LIMIT, TARGET, TUPDATE, ALPHA, BETA, STEP_THRESH_US, MIN_QLEN_STEP (linux/pkt_sched.h).
     kind, options = options_of({"kind": "dualpi2", "any_ect": True, "drop_on_overload": False})
     wide = {1: 10_000, 2: 2**31 - 1, 3: 15_000, 4: 16_000, 5: 41, 6: 819, 8: 1000, 9: 0}
@@ -346,7 +346,7 @@ def test_dualpi2_on_a_kernel_has_what_tc_tells_it() -> None:
     assert numbers(options_of({"kind": "dualpi2", "step_thresh": "5 packets"})[1][: 8 * len(wide)])[7] == 5
 
 
-def test_a_kernel_too_old_for_dualpi2_is_told_to_be(kernel: Any) -> None:
+def test_a_kernel_too_old_for_dualpi2_is_reported(kernel: Any) -> None:
     scenario = Scenario(path={"queue": {"kind": "dualpi2"}})
     with pytest.raises(SawtoothError) as caught:
         engines.get("kernel").check(scenario)
@@ -368,7 +368,7 @@ def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability
     assert struct.unpack_from("=HHI", options, 280) == (8, 3, 2**32 // 50)
 
 
-def test_fq_and_sfq_on_a_kernel_have_what_tc_tells_them() -> None:
+def test_fq_and_sfq_on_a_kernel_get_what_tc_sends_them() -> None:
     # TCA_FQ_PLIMIT, FLOW_PLIMIT, QUANTUM, INITIAL_QUANTUM, FLOW_REFILL_DELAY, ORPHAN_MASK.
     kind, options = options_of({"kind": "fq", "quantum": "3 kB", "initial_quantum": "9 kB"})
     assert (kind, numbers(options)) == ("fq", {1: 10_000, 2: 100, 3: 3000, 4: 9000, 9: 40_000, 10: 1023})

@@ -61,7 +61,7 @@ def test_a_guest_reads_what_was_written(tmp_path: Path) -> None:
     assert Compiled.from_dict(json.loads(made.to_json())) == made
 
 
-def test_the_native_source_is_told_the_same(tmp_path: Path) -> None:
+def test_the_native_source_gets_the_same(tmp_path: Path) -> None:
     file = tmp_path / "sizes.cdf"
     file.write_text("1000 0.5\n20000 1\n")
     by_file = {**REQUESTS, "sizes": {"kind": "cdf", "file": str(file)}, "think": {"kind": "exponential", "mean": "1 s"}}

@@ -158,7 +158,7 @@ def test_a_flow_without_a_name_is_called_by_its_congestion_control() -> None:
     assert [flow["name"] for flow in compiled["flows"]] == ["cubic", "bbr", "cubic-2", "cubic-3", "cubic-4"]
 
 
-def test_probes_without_a_count_go_on_to_the_end() -> None:
+def test_probes_without_a_count_continue_to_the_end() -> None:
     probes = [{"interval": "100 ms"}, {"start": "59.95 s", "interval": "100 ms"}]
     compiled = Scenario(probes=probes).compile().to_dict()
     assert [(probe["name"], probe["count"]) for probe in compiled["probes"]] == [("probe", 600), ("probe-2", 1)]
@@ -406,7 +406,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
     assert Scenario.load(tmp_path / "one.toml").path.rate.bps == 10_000_000
 
 
-def test_a_number_in_quotes_where_one_of_some_numbers_is_needed_is_told() -> None:
+def test_a_number_in_quotes_where_one_of_some_numbers_is_needed_is_reported() -> None:
     with pytest.raises(InputError) as raised:
         Scenario(ip="6")
     assert raised.value.fix == "write it without quotes: ip = 6"

@@ -196,7 +196,7 @@ def test_bad_input_is_one_error_with_file_field_and_fix(
     assert error.exit_status == 2
 
 
-def test_a_file_that_is_not_there_is_said_so_with_the_nearest_name(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text("")
     with pytest.raises(SawtoothError) as caught:
         Scenario.load(tmp_path / "scenari.toml")

@@ -75,7 +75,7 @@ def test_a_name_that_no_trace_has_is_answered_by_those_that_are_shipped() -> Non
     assert all(name in (caught.value.fix or "") for name in shipped())
 
 
-def test_a_trace_lies_beside_the_scenario_or_is_one_that_is_shipped(tmp_path: Path) -> None:
+def test_a_trace_is_beside_the_scenario_or_is_one_that_is_shipped(tmp_path: Path) -> None:
     (tmp_path / "own").write_text("1\n2\n")
     file = tmp_path / "s.toml"
     file.write_text('path = { trace = "own" }')

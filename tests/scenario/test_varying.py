@@ -67,7 +67,7 @@ def test_a_late_change_of_one_direction_names_its_field() -> None:
     ]
 
 
-def test_what_varies_is_told_of_a_scenario() -> None:
+def test_what_varies_in_a_scenario_is_reported() -> None:
     given = {"jitter": "2 ms", "reorder": "1%", "duplicate": "2%", "corrupt": "3%"}
     changes = [{"at": "5 s", "rate": "1 Mbit/s", "delay": "40 ms", "loss": "4%"}]
     told = describe(Scenario(duration="10 s", path={**given, "rtt": "20 ms", "changes": changes}))
@@ -80,7 +80,7 @@ def test_what_varies_is_told_of_a_scenario() -> None:
     )
 
 
-def test_a_trace_is_told_of_a_scenario_by_its_name() -> None:
+def test_a_trace_in_a_scenario_is_reported_by_its_name() -> None:
     told = describe(Scenario(path={"trace": "lte-like.down"}))
     assert "\npath: rate from the trace lte-like.down\n" in told
     assert "router>loss: 4.726909 Mbit/s on average, queue of" in told
@@ -106,7 +106,7 @@ def test_a_change_that_comes_every_so_often_comes_to_the_end() -> None:
     assert made.transmitters[0].pace == RateSteps(tuple((at * 10**9, bps * 10**6) for at, bps in steps))
 
 
-def test_of_two_values_one_between_is_drawn_anew_by_the_seed() -> None:
+def test_of_two_values_one_between_is_drawn_again_by_the_seed() -> None:
     def drawn(seed: int) -> RateSteps:
         changes = [{"every": "1 s", "rate": ["1 Mbit/s", "9 Mbit/s"]}]
         pace = Scenario(duration="10 s", seed=seed, path={"changes": changes}).compile().transmitters[0].pace
@@ -253,7 +253,7 @@ def test_a_table_and_its_distribution_are_given_together(tmp_path: Path) -> None
         assert caught.value.code == code
 
 
-def test_a_table_lies_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path) -> None:
+def test_a_table_is_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path) -> None:
     table_of(tmp_path, "0 1")
     file = tmp_path / "one.toml"
     file.write_text('[path]\njitter = { deviation = "1 ms", distribution = "table", table = "measured.dist" }\n')
@@ -316,7 +316,7 @@ def direct(**forward: Any) -> Scenario:
     )
 
 
-def test_where_tcp_sends_the_queue_is_one_that_it_is_told_of_and_losses_take_single_frames() -> None:
+def test_where_tcp_sends_the_queue_reports_drops_to_it_and_losses_take_single_frames() -> None:
     changes = [{"at": "1 s", "rate": "1 Mbit/s"}]
     assert qdiscs(direct(changes=changes).compile()) == {"x0": ["prio", "tbf", "pfifo"]}
     lossy = direct(changes=changes, loss="1%").compile()

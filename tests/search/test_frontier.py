@@ -126,7 +126,7 @@ def test_three_unknowns() -> None:
     assert tracing.asked <= 900
 
 
-def test_where_nothing_is_enough_is_said_beside_what_is() -> None:
+def test_where_nothing_is_enough_is_reported_beside_what_is() -> None:
     """Below half a queue no loss is small enough."""
     rng = random.Random(1)
     _, found = traced(lambda queue, loss: (root(loss / 0.01) if queue > 0.5 else -0.3) + rng.gauss(0, 0.01))
@@ -142,7 +142,7 @@ def test_what_holds_everywhere_or_nowhere_has_no_frontier(margin: float, verdict
     assert {row.verdict for row in found.rows} == {verdict}
 
 
-def test_the_budget_of_runs_is_kept_and_said_to_be_too_small() -> None:
+def test_the_budget_of_runs_is_kept_and_reported_as_too_small() -> None:
     rng = random.Random(1)
     tracing, found = traced(lambda queue, loss: 0.1 * math.log(0.01 * queue / loss) + rng.gauss(0, 1), most=300)
     assert tracing.asked <= 300
@@ -220,7 +220,9 @@ def test_the_least_of_a_cost_along_the_frontier() -> None:
         (VARY, "chain.loss + chain.rate", "missing-unit", "minimize"),
     ],
 )
-def test_what_cannot_be_asked_is_told_with_its_place(vary: Any, minimize: str | None, code: str, field: str) -> None:
+def test_what_cannot_be_asked_is_reported_with_its_place(
+    vary: Any, minimize: str | None, code: str, field: str
+) -> None:
     with pytest.raises(SawtoothError) as told:
         find(CHAIN, vary=vary, want=WANT, minimize=minimize, engine=Fake())
     assert (told.value.code, told.value.field) == (code, field)

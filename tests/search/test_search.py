@@ -135,7 +135,7 @@ def test_few_losses_a_run_are_steadied_by_their_number() -> None:
     assert asked <= 100 * 60
 
 
-def test_luck_is_of_the_packets_that_come_to_a_loss_and_0_on_average() -> None:
+def test_chance_counts_the_packets_that_come_to_a_loss_and_0_on_average() -> None:
     scenario = Scenario(duration="10 s", path={"rate": "20 Mbit/s", "loss": "0.1%"})
     lucks = [luck(sawtooth.run(scenario.set({"seed": seed}))) for seed in range(1, 31)]
     assert {len(one) for one in lucks} == {PARTS}
@@ -146,7 +146,7 @@ def test_luck_is_of_the_packets_that_come_to_a_loss_and_0_on_average() -> None:
     assert abs(math.fsum(sums)) / len(sums) < 3 * spread / math.sqrt(len(sums))
 
 
-def test_losses_in_bursts_have_no_luck_that_is_known() -> None:
+def test_losses_in_bursts_have_no_known_chance() -> None:
     pattern = {"gilbert_elliott": {"p": "0.1%", "r": "30%"}}
     scenario = Scenario(duration="5 s", path={"rate": "5 Mbit/s", "loss": pattern})
     assert luck(sawtooth.run(scenario)) == ()
@@ -168,7 +168,7 @@ def test_a_want_may_hold_at_the_high_end() -> None:
 
 
 @pytest.mark.parametrize(("margin", "verdict"), [(1.0, "always"), (-1.0, "never")])
-def test_what_holds_everywhere_or_nowhere_is_said_as_such(margin: float, verdict: str) -> None:
+def test_what_holds_everywhere_or_nowhere_is_reported_as_such(margin: float, verdict: str) -> None:
     search, found = searched(lambda _: margin, noise=0.01)
     assert found.verdict == verdict
     assert search.asked <= 2 * SCAN * FIRST
@@ -181,7 +181,7 @@ def test_what_noise_hides_is_not_told() -> None:
     assert search.asked <= 400
 
 
-def test_the_budget_of_runs_is_kept_and_said_to_be_too_small() -> None:
+def test_the_budget_of_runs_is_kept_and_reported_as_too_small() -> None:
     search, found = searched(lambda loss: 0.1 * math.log(0.1 / loss), noise=1.0, most=100)
     assert search.asked <= 100
     assert not found.enough
@@ -264,7 +264,7 @@ def test_ranges(text: str, low: float, high: float, unit: str, scale: str, whole
         ("path.rtt=1 parsec..2 parsec", "unknown-unit"),
     ],
 )
-def test_what_is_no_range_is_told(text: str, code: str) -> None:
+def test_what_is_no_range_is_reported(text: str, code: str) -> None:
     with pytest.raises(InputError) as told:
         Unknown.parse(text)
     assert told.value.code == code
@@ -297,7 +297,7 @@ def test_two_controls_are_compared_with_the_same_seeds() -> None:
     assert found.runs == 2 * len(found.samples)
 
 
-def test_what_is_the_same_for_every_seed_takes_one_seed_after_the_first_look() -> None:
+def test_what_is_the_same_for_every_seed_takes_one_seed_after_the_first_sample() -> None:
     found: Any = find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Fixed())
     assert set(found.table["seeds"]) == {FIRST, 1}
     assert found.enough
@@ -351,7 +351,7 @@ class Fewer(Whole):
         return super().run(scenario.set({"flows.0.count": scenario.flows[0].count + 2}), **options)
 
 
-def test_another_engine_that_says_otherwise_is_told_in_a_sentence() -> None:
+def test_another_engine_that_says_otherwise_is_reported_in_a_sentence() -> None:
     want = "goodput >= 80% of chain.rate"
     other: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Lossier(name="other"))
     assert "other disagrees: there the condition does not hold at " in repr(other)
@@ -393,7 +393,9 @@ def test_of_whole_numbers_the_next_is_asked_that_does_not_hold() -> None:
         ("chain.loss=0.1%..60%", "goodput > 1 Mbit/s", "unsupported", "chain.loss"),
     ],
 )
-def test_what_cannot_be_asked_is_told_with_its_place(vary: str | None, want: str | None, code: str, field: str) -> None:
+def test_what_cannot_be_asked_is_reported_with_its_place(
+    vary: str | None, want: str | None, code: str, field: str
+) -> None:
     with pytest.raises(SawtoothError) as told:
         find(CHAIN, vary=vary, want=want, engine=Fake())
     assert (told.value.code, told.value.field) == (code, field)
@@ -484,7 +486,7 @@ def test_a_question_is_one_whatever_is_given_twice_is_refused(
 
 
 @pytest.mark.parametrize("text", ["0", "10", "none"])
-def test_how_near_is_a_share_above_0_and_nothing_is_said_of_losses(text: str) -> None:
+def test_how_near_is_a_share_above_0_and_nothing_is_reported_of_losses(text: str) -> None:
     with pytest.raises(InputError, match="is not a precision") as told:
         find(CHAIN, vary=VARY, want="goodput > 1 Mbit/s", within=text, engine=Fake())
     assert told.value.field == "within"
@@ -500,7 +502,7 @@ def test_how_near_is_a_share_above_0_and_nothing_is_said_of_losses(text: str) ->
         ("rpm", "needs a probe"),
     ],
 )
-def test_what_the_scenario_has_nothing_to_measure_by_is_told_before_a_run(measure: str, lacks: str) -> None:
+def test_what_the_scenario_has_nothing_to_measure_by_is_reported_before_a_run(measure: str, lacks: str) -> None:
     with pytest.raises(InputError, match=lacks) as told:
         find(CHAIN, vary=VARY, want=f"{measure} > {'1 ms' if 'ms' in measure else '1'}", engine=Fake())
     assert (told.value.code, told.value.field) == ("unknown-name", "want")

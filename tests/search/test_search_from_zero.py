@@ -169,7 +169,7 @@ def office(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("patience")
-def test_an_interval_that_is_too_wide_is_said_everywhere(office: Path, tmp_path: Path, capsys: Any) -> None:
+def test_an_interval_that_is_too_wide_is_reported_everywhere(office: Path, tmp_path: Path, capsys: Any) -> None:
     """The text, the page, JSON and the exit status report it, the reason, and what to do."""
     asked = ["find", str(office), "--vary", "path.loss=0%..5%", "--want", "goodput >= 90% of path.rate"]
     asked += ["--within", "1%", "--runs", "60"]
@@ -204,7 +204,7 @@ def test_what_is_followed_literally_makes_it_enough(office: Path, capsys: Any) -
     assert status_of([*asked, "--within", advised]) == 0
 
 
-def test_an_answer_below_what_is_told_from_0_is_said() -> None:
+def test_an_answer_that_cannot_be_distinguished_from_0_is_reported() -> None:
     """The synthetic engine loses 72 Mbit/s per percent: 0.03 Mbit/s is half of one packet of 83,000."""
     small = Scenario(topology="chain", duration="1 s", name="small")
     asked: dict[str, Any] = {"vary": "chain.loss=0%..10%", "engine": Fixed()}

@@ -173,7 +173,7 @@ def test_connections_of_pages_answers_and_videos_are_no_transfers():
     assert summary(made)["transfers"].tolist() == [0, 0, 0, 1]
 
 
-def test_few_sizes_are_told_one_by_one_and_many_in_bins():
+def test_few_sizes_are_reported_one_by_one_and_many_in_bins():
     assert bins(np.array([5, 1000, 5])) == [(5, 5), (1000, 1000)]
     many = np.arange(1, 100_000)
     found = bins(many)

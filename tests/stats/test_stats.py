@@ -185,7 +185,7 @@ def test_the_interval_within_a_run_covers_the_mean_as_often_as_batch_means_do():
     assert covered >= 267  # 89%: short batches are still slightly correlated
 
 
-def test_a_beginning_that_changes_the_mean_is_told_with_its_length_and_both_means():
+def test_a_beginning_that_changes_the_mean_is_reported_with_its_length_and_both_means():
     rng = np.random.default_rng(3)
     seeds = [np.concatenate([[1, 5, 20], rng.normal(100, 2, 57)]) for _ in range(3)]
     for runs in (seeds, seeds[:1], [seeds[0]] * 3, [one[:12] for one in seeds]):

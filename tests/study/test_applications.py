@@ -75,7 +75,7 @@ def test_what_was_asked_for_before_the_warm_up_is_left_out() -> None:
     assert len(kept.table) == ((whole["t_s"] - whole["response_s"]) >= 4).sum() < len(whole)
 
 
-def test_times_are_told_by_percentiles_and_by_those_only_that_there_are_enough_for() -> None:
+def test_times_are_reported_by_percentiles_and_by_those_only_that_there_are_enough_for() -> None:
     rows = [{"t_s": at / 10 + 1, "flow": 0, "response_s": (at + 1) / 1000} for at in range(100)]
     found = columns(made(REQUESTS, rows))
     assert found["responses"] == 100

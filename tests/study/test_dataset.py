@@ -61,7 +61,7 @@ def test_an_object_store_gets_the_rows_of_the_study_s_table_with_the_fields_of_i
     assert rows["digest"].is_unique
 
 
-def test_it_goes_on_by_what_is_there_and_counts_each_point_once(bucket: str, marks: Path) -> None:
+def test_it_continues_by_what_is_there_and_counts_each_point_once(bucket: str, marks: Path) -> None:
     url = f"{bucket}/again"
     with pytest.raises(SawtoothError) as caught:
         run(url, engine=Failing(str(marks)))
@@ -136,7 +136,7 @@ def test_a_part_that_is_damaged_is_named(tmp_path: Path) -> None:
         ("s3://no-such-bucket/x", "unwritable-output"),
     ],
 )
-def test_a_store_that_refuses_is_told_before_anything_runs(bucket: str, marks: Path, url: str, code: str) -> None:
+def test_a_store_that_refuses_is_reported_before_anything_runs(bucket: str, marks: Path, url: str, code: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         run(url, engine=Fake(str(marks)))
     assert caught.value.code == code

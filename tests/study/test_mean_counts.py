@@ -98,7 +98,7 @@ def test_a_row_of_one_run_keeps_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize(("mean", "words"), [(17654, "17654"), (5884.67, "5884.7"), (1 / 3, "0.33"), (0.0, "0")])
-def test_a_mean_of_counts_keeps_a_digit_that_tells(mean: float, words: str) -> None:
+def test_a_mean_of_counts_keeps_a_digit_that_matters(mean: float, words: str) -> None:
     assert told(mean) == words
 
 

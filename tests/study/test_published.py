@@ -58,7 +58,7 @@ def test_a_point_that_was_not_published_has_no_figure():
     assert published.row({"cc": "reno", "path": "symmetric", "loss_percent": 1}) is None
 
 
-def test_a_file_of_ones_own_lies_beside_the_study(tmp_path):
+def test_a_file_of_ones_own_is_beside_the_study(tmp_path):
     (tmp_path / "mine.csv").write_text("rtt,mean_mbps\n10,5.5\n20,\n")
     published = load("mine.csv", beside=tmp_path, source="me")
     assert published.source == "me"

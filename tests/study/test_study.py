@@ -338,7 +338,7 @@ def test_a_study_cannot_be_given_one_seed():
     assert (caught.value.code, caught.value.field) == ("conflict", "seed")
 
 
-def test_a_seed_in_a_study_s_scenario_is_refused_and_told_where_it_belongs(tmp_path):
+def test_a_seed_in_a_study_s_scenario_is_refused_and_reported_where_it_belongs(tmp_path):
     (tmp_path / "base.toml").write_text("seed = 7\n")
     (tmp_path / "study.toml").write_text('name = "x"\nscenario = "base.toml"\nrepeat.seeds = [1, 7]\n')
     with pytest.raises(SawtoothError) as caught:

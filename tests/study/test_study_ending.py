@@ -140,7 +140,7 @@ def test_what_an_ending_raises_leaves_the_study_to_be_taken_up(tmp_path: Path, m
     assert result.description["finished"]
 
 
-def test_a_finished_study_is_begun_anew(tmp_path: Path, marks: Path):
+def test_a_finished_study_is_started_again(tmp_path: Path, marks: Path):
     for _ in range(2):
         quick(out=tmp_path / "out", engine=Fake(str(marks)))
     assert len(list(marks.iterdir())) == 16

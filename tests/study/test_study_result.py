@@ -86,7 +86,7 @@ def test_the_table_says_what_its_means_and_intervals_are_of(result, tmp_path):
 
 
 @pytest.mark.usefixtures("patience")
-def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_path):
+def test_seeds_that_all_gave_the_same_are_reported_and_get_no_interval(tmp_path):
     result = quick(out=tmp_path, engine=Fixed())
     row = result.records[0]
     assert (row["ci_of"], row["ci_n"]) == ("same", 2)
@@ -97,7 +97,7 @@ def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_p
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_beginning_that_changes_the_mean_is_told_with_what_leaves_it_out(tmp_path):
+def test_a_beginning_that_changes_the_mean_is_reported_with_what_leaves_it_out(tmp_path):
     result = quick(out=tmp_path, engine=Late())
     (told,) = (warning for warning in result.warnings if "start of the run" in warning)
     assert told.startswith(
@@ -200,7 +200,7 @@ def test_a_description_that_is_not_whole_is_no_result(copied, damage):
     assert caught.value.fix
 
 
-def test_an_unfinished_study_is_no_result_and_is_told_so(tmp_path):
+def test_an_unfinished_study_is_no_result_and_is_reported(tmp_path):
     with pytest.raises(SawtoothError):
         quick(out=tmp_path, engine=Failing())
     (directory,) = (tmp_path / "small").iterdir()

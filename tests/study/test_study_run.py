@@ -147,7 +147,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_half_written_is_kept(tmp_pat
     ]
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_from_the_start_is_reported(tmp_path, monkeypatch):
     def full(*_args, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -157,7 +157,7 @@ def test_a_disk_that_is_full_from_the_start_is_told(tmp_path, monkeypatch):
     assert caught.value.code == "disk-full"
 
 
-def test_an_output_that_cannot_be_written_is_told(tmp_path):
+def test_an_output_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SawtoothError) as caught:
         quick(out=tmp_path / "file")

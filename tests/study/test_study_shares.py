@@ -70,7 +70,7 @@ def test_a_flow_that_is_spread_over_the_pairs_of_a_dumbbell_is_one(tmp_path):
     assert shares["jain_all"].between(0.25, 1).all()
 
 
-def test_the_shares_are_written_and_loaded_as_they_were_made_and_told_on_a_terminal(tmp_path):
+def test_the_shares_are_written_and_loaded_as_they_were_made_and_reported_on_a_terminal(tmp_path):
     result = quick(mixed(), out=tmp_path)
     again = StudyResult.load(result.directory)
     pd.testing.assert_frame_equal(again.shares, result.shares)
@@ -110,7 +110,7 @@ def test_harm_is_what_a_flow_loses_against_the_point_where_it_is_alone(tmp_path)
     assert shares.loc[shares["flow"] == "reno", "harm"].isna().all()
 
 
-def test_a_study_in_which_no_flow_is_alone_tells_no_harm(tmp_path):
+def test_a_study_in_which_no_flow_is_alone_has_no_harm(tmp_path):
     assert quick(mixed(), out=tmp_path).shares["harm"].isna().all()
 
 
@@ -148,7 +148,7 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
 
 
 @pytest.mark.usefixtures("patience")
-def test_a_flow_that_ends_is_told_by_its_completion_time_not_by_a_rate(tmp_path):
+def test_a_flow_that_ends_is_reported_by_its_completion_time_not_by_a_rate(tmp_path):
     asked = {"name": "one", "scenario": {"duration": "3 s", "flows": [{"bytes": "1 MB"}]}}
     told = run_study(Study.from_dict(asked), out=tmp_path, jobs=1).table()
     assert told.splitlines()[3].split() == ["RTT", "ms", "retransmits", "timeouts", "utilization"]

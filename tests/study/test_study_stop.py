@@ -19,7 +19,7 @@ from sawtooth.study import run_study
 pytestmark = pytest.mark.usefixtures("patience")
 
 
-def test_a_killed_worker_is_one_clear_error_and_the_next_run_goes_on(tmp_path, marks):
+def test_a_killed_worker_is_one_clear_error_and_the_next_run_continues(tmp_path, marks):
     engine = Killed(str(marks), once=str(tmp_path / "once"))
     with pytest.raises(SawtoothError) as caught:
         run_study(study(), engine=engine, out=tmp_path / "out", jobs=1, quiet=True)

@@ -151,7 +151,7 @@ class TestWhatAProgramSees:
 
 
 class TestEnds:
-    def test_a_program_that_sleeps_for_ever_ends_with_the_run(self, kernel: object) -> None:
+    def test_a_program_that_sleeps_forever_ends_with_the_run(self, kernel: object) -> None:
         done = execute(path("3 s"), [program("client", "sleep 1000")])
         assert (done.programs[0].status, done.run.end_s) == (None, pytest.approx(3, abs=0.2))
 
@@ -415,7 +415,7 @@ class TestWhatGoesWrong:
             ({"measure": {"two": "nowhere"}}, "bad-measure", "programs.1.measure.two"),
         ],
     )
-    def test_it_is_said_before_anything_starts(self, wrong: dict[str, Any], code: str, field: str) -> None:
+    def test_it_is_reported_before_anything_starts(self, wrong: dict[str, Any], code: str, field: str) -> None:
         programs = [program("client", "true", measure={"one": "seconds"}), program("client", "true", **wrong)]
         with pytest.raises(SawtoothError) as raised:
             execute(path(), programs)

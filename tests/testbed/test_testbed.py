@@ -166,7 +166,7 @@ def test_frames_with_more_than_one_tag_are_as_long_as_without() -> None:
     assert len(cut) == 2, "all frames of a card have as many tags"
 
 
-def test_a_root_that_counts_frames_shorter_is_told_so_by_a_size_table() -> None:
+def test_a_root_that_counts_frames_shorter_is_corrected_by_a_size_table() -> None:
     # struct tc_sizespec in the attribute TCA_STAB_BASE: only the overhead of Ethernet.
     assert struct.unpack("=HHBBhi4I", qdisc.shorter(8)) == (28, 1, 0, 0, 0, -8, 1, 0, 0, 0)
 
@@ -341,7 +341,7 @@ def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) ->
     assert text.count("tcpdump\t") == 2
 
 
-def test_a_testbed_that_did_not_come_to_its_end_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_testbed_that_did_not_come_to_its_end_is_reported_with_its_last_words(tmp_path: Path) -> None:
     outcome.check(tmp_path, 0)
     (tmp_path / "stderr").write_text("first\nno memory\n")
     with pytest.raises(SawtoothError, match="status 7: no memory") as caught:
@@ -374,7 +374,7 @@ def test_a_program_that_traffic_or_a_capture_needs_is_named_where_it_is_missing(
         assert caught.value.code == "tool-missing"
 
 
-def test_captures_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+def test_captures_that_cannot_be_kept_are_reported(tmp_path: Path) -> None:
     (tmp_path / "capture-h1.pcap").write_bytes(b"x")
     outcome.keep_captures(tmp_path, tmp_path / "kept")
     assert (tmp_path / "kept" / "capture-h1.pcap").read_bytes() == b"x"

@@ -144,13 +144,13 @@ def test_a_path_of_an_mptcp_connection_is_marked() -> None:
     assert one.mptcp
 
 
-def test_bbr_tells_the_rate_that_it_found() -> None:
+def test_bbr_reports_the_rate_that_it_found() -> None:
     read = look(message(cc=b"bbr", bbr=(1_250_000, 0, 20_000, 256, 512)), message(cookie=8))
     assert read.bbr_bps[0] == 10e6
     assert np.isnan(read.bbr_bps[1])
 
 
-def test_a_socket_that_is_told_twice_counts_once() -> None:
+def test_a_socket_that_is_reported_twice_counts_once() -> None:
     assert len(look(message(cookie=1), message(cookie=1), message(cookie=2))) == 2
 
 
@@ -187,7 +187,7 @@ def test_goodput_is_of_the_interval_and_loss_of_the_window() -> None:
     assert changes.loss[0] == 0.01
 
 
-def test_the_highest_delivery_rate_is_kept_of_looks_at_which_a_queue_stood() -> None:
+def test_the_highest_delivery_rate_is_kept_of_samples_at_which_a_queue_was_standing() -> None:
     window = Window()
     for at, (rtt, rate) in enumerate([(20_000, 900_000), (50_000, 1_000_000), (60_000, 1_200_000)]):
         changes = window.add(look(message({"rtt": rtt, "delivery_rate": rate}), at_s=float(at)))
@@ -406,7 +406,7 @@ def test_a_connection_of_our_own_is_seen_with_what_it_sent(pair: tuple[socket.so
     assert round(one.goodput_bps * one.window_s / 8) == 300_000
 
 
-def test_numbers_are_those_that_the_socket_itself_tells(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_numbers_are_those_that_the_socket_itself_reports(pair: tuple[socket.socket, socket.socket]) -> None:
     near, _ = pair
     near.sendall(bytes(50_000))
     with Connections() as source:
@@ -437,7 +437,7 @@ def test_pyroute2_reads_the_same(pair: tuple[socket.socket, socket.socket]) -> N
     assert read.info["rto"][at] == theirs.get_attr("INET_DIAG_INFO")["tcpi_rto"]
 
 
-def test_a_connection_that_came_and_went_between_two_looks_is_counted() -> None:
+def test_a_connection_that_came_and_went_between_two_samples_is_counted() -> None:
     with Connections() as source:
         if not source.tells_ends:
             pytest.skip("this kernel does not tell which connections ended")
@@ -458,7 +458,7 @@ def test_a_connection_that_came_and_went_between_two_looks_is_counted() -> None:
     assert counted
 
 
-def test_json_is_a_line_a_look_with_the_fields_of_the_schema(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_json_is_a_line_a_sample_with_the_fields_of_the_schema(pair: tuple[socket.socket, socket.socket]) -> None:
     port = pair[0].getsockname()[1]
     asked = ["watch", "--json", "--count", "2", "--interval", "0.1", "sport", str(port)]
     lines = CliRunner().invoke(sawtooth, asked, catch_exceptions=False).output.splitlines()

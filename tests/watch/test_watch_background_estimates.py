@@ -68,7 +68,7 @@ def looked(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
 
 
 @pytest.mark.parametrize("last", [3, 6])
-def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> None:
+def test_a_connection_that_ends_meanwhile_is_reported_as_it_was_seen(last: int) -> None:
     seen, told, expectations, looks = looked(last)
     assert (seen.matching, set(told)) == (2, {80, 443})
     # As long as the connection existed, and no longer than an answer takes.
@@ -83,7 +83,7 @@ def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> N
     assert looks == 6
 
 
-def test_what_nothing_can_be_expected_of_is_told_at_once() -> None:
+def test_what_nothing_can_be_expected_of_is_reported_at_once() -> None:
     source = Ends(9)
     watcher = Watcher(source, filter="cc vegas")
     watcher.look()

@@ -52,7 +52,7 @@ def test_the_window_becomes_an_observation() -> None:
     of.check()
 
 
-def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck_where_none_were_faster() -> None:
+def test_deliveries_while_a_queue_was_standing_are_the_rate_of_the_bottleneck_where_none_were_faster() -> None:
     path = left_open(observed(seen(standing_bps=8e6), fastest_bps=8.4e6))
     assert 7.6e6 < path.rate.low < path.rate.high < 10.5e6
     # Twice as fast is no contradiction: the queue was not the bottleneck's.
@@ -78,7 +78,7 @@ def test_a_queue_that_was_seen_is_no_shorter_and_one_that_was_not_has_no_lower_e
 
 
 @pytest.mark.usefixtures("patience")
-def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_told_where_it_decides() -> None:
+def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_reported_where_it_decides() -> None:
     told = expect(dataclasses.replace(observed(seen()), duration_s=4.0, rtt_max_s=0.0215), draws=8)
     assert told.reason is None
     assert told.lossless is not None

@@ -58,7 +58,7 @@ def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
-def test_nobody_sees_every_connection_and_is_told_what_is_hidden(listening: socket.socket) -> None:
+def test_the_user_nobody_sees_every_connection_and_learns_what_is_hidden(listening: socket.socket) -> None:
     with socket.create_connection(listening.getsockname()) as near, listening.accept()[0]:
         told = as_nobody(f"sport {near.getsockname()[1]}")
     (one,) = told["connections"]
@@ -98,7 +98,7 @@ class Ending(Played):
         return look(*gone), True
 
 
-def test_short_connections_are_counted_and_those_that_were_not_told_are_said() -> None:
+def test_short_connections_are_counted_and_those_that_were_missed_are_reported() -> None:
     watcher = Watcher(Ending())
     assert watcher.look().short == 0
     seen = watcher.look()
@@ -116,7 +116,7 @@ class Standing(Played):
         return found
 
 
-def test_two_looks_at_one_moment_have_no_rate_and_no_error() -> None:
+def test_two_samples_at_one_moment_have_no_rate_and_no_error() -> None:
     watcher = Watcher(Standing())
     watcher.look()
     seen = watcher.look()
@@ -124,7 +124,7 @@ def test_two_looks_at_one_moment_have_no_rate_and_no_error() -> None:
     assert [one["goodput_bps"] for one in json.loads(told)["connections"]] == [None, None]
 
 
-def test_looks_go_on_while_sockets_come_and_go(listening: socket.socket) -> None:
+def test_samples_continue_while_sockets_come_and_go(listening: socket.socket) -> None:
     stop = threading.Event()
 
     def churn() -> None:

@@ -27,7 +27,7 @@ from sawtooth.watch.sample import Look
 from tests.watch.test_watch_screen import SENT, Played, look, message
 
 
-def test_a_recording_has_a_row_for_each_connection_and_look(tmp_path: Path) -> None:
+def test_a_recording_has_a_row_for_each_connection_and_sample(tmp_path: Path) -> None:
     watcher = Watcher(Played())
     with Recorder(tmp_path / "looks.parquet") as recorder:
         for _ in range(3):
@@ -66,7 +66,7 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
         assert len(list(parts.looks())) == 1
 
 
-def test_looks_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path: Path) -> None:
+def test_samples_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path: Path) -> None:
     watcher = Watcher(Played())
     recorder = Recorder(tmp_path / "looks.parquet")
     on_disk = []
@@ -134,7 +134,7 @@ def test_ctrl_c_ends_a_recording_and_is_no_error(tmp_path: Path, arguments: list
     assert [one.name for one in tmp_path.iterdir()] == ["looks.parquet"]
 
 
-def test_a_port_that_the_system_chose_is_told(tmp_path: Path) -> None:
+def test_a_port_that_the_system_chose_is_reported(tmp_path: Path) -> None:
     asked = ["watch", "--lines", "--count", "1", "--interval", "0.1", "--prometheus", ":0"]
     told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False).stderr
     assert re.search(r"http://127\.0\.0\.1:[1-9]\d*/metrics", told)

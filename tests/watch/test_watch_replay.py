@@ -60,7 +60,7 @@ def refused(path: Path) -> SawtoothError:
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_lines_and_json_of_a_recording_are_those_of_the_looks(recorded: tuple[Path, list[Moment]], sort: str) -> None:
+def test_lines_and_json_of_a_recording_are_those_of_the_samples(recorded: tuple[Path, list[Moment]], sort: str) -> None:
     path, seen = recorded
     again = looks(path)
     assert len(again) == LOOKS
@@ -69,7 +69,7 @@ def test_lines_and_json_of_a_recording_are_those_of_the_looks(recorded: tuple[Pa
         assert described(one, one.first(sort)) == described(other, other.first(sort))
 
 
-def test_a_look_without_connections_is_one_again(tmp_path: Path) -> None:
+def test_a_sample_without_connections_is_one_again(tmp_path: Path) -> None:
     watcher = Watcher(Played(), filter="cc none")
     with Recorder(tmp_path / "looks.parquet") as recorder:
         recorder.add(watcher.look())
@@ -78,7 +78,7 @@ def test_a_look_without_connections_is_one_again(tmp_path: Path) -> None:
     assert [(one.at_s, one.total, one.matching) for one in again] == [(1.0, 2, 0), (2.0, 2, 0)]
 
 
-def test_a_look_that_goes_on_in_the_next_part_of_the_file_is_one(
+def test_a_sample_that_continues_in_the_next_part_of_the_file_is_one(
     recorded: tuple[Path, list[Moment]], tmp_path: Path
 ) -> None:
     pq.write_table(pq.read_table(recorded[0]), tmp_path / "looks.parquet", row_group_size=3)
@@ -179,7 +179,7 @@ LIVE = [["--netns", "a"], ["--once"], ["--interval", "5"], ["--record", "b.parqu
 
 
 @pytest.mark.parametrize("arguments", LIVE)
-def test_what_only_live_looks_have_is_refused(recorded: tuple[Path, list[Moment]], arguments: list[str]) -> None:
+def test_what_only_live_samples_have_is_refused(recorded: tuple[Path, list[Moment]], arguments: list[str]) -> None:
     with pytest.raises(SawtoothError) as found:
         CliRunner().invoke(sawtooth, ["watch", "--replay", str(recorded[0]), *arguments], catch_exceptions=False)
     assert found.value.code == "bad-usage"
@@ -188,14 +188,14 @@ def test_what_only_live_looks_have_is_refused(recorded: tuple[Path, list[Moment]
     assert found.value.code == "bad-usage"
 
 
-def test_the_command_prints_a_line_of_json_for_each_look(recorded: tuple[Path, list[Moment]]) -> None:
+def test_the_command_prints_a_line_of_json_for_each_sample(recorded: tuple[Path, list[Moment]]) -> None:
     asked = ["watch", "--replay", str(recorded[0]), "--json", "--count", "3", "cc", "reno"]
     told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False).output.splitlines()
     assert [json.loads(line)["connections_matching"] for line in told] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
-def test_a_recording_without_any_look_says_so(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_recording_without_any_sample_says_so(tmp_path: Path, arguments: list[str]) -> None:
     Recorder(tmp_path / "looks.parquet").close()
     asked = ["watch", "--replay", str(tmp_path / "looks.parquet"), *arguments]
     told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False)

@@ -132,7 +132,7 @@ def test_a_terminal_that_changes_its_size_is_followed() -> None:
     driven(steps)
 
 
-def test_a_look_that_fails_ends_the_view_with_its_error() -> None:
+def test_a_sample_that_fails_ends_the_view_with_its_error() -> None:
     async def steps(screen: Screen, pilot: Pilot[None]) -> None:
         def fails() -> None:
             raise SawtoothError("unsupported", "the kernel does not tell", fix="use Linux")
@@ -189,7 +189,7 @@ def test_bars_are_as_high_as_their_share_of_the_largest() -> None:
     assert bars([0.0, None]) == "▁·"
 
 
-def test_without_textual_lines_and_json_go_on_and_the_live_view_names_the_extra(
+def test_without_textual_lines_and_json_continue_and_the_live_view_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from sawtooth.cli import watch_command

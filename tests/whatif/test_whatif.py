@@ -191,7 +191,7 @@ def test_the_time_to_send_two_segments_is_no_queue_in_ss() -> None:
         assert from_ss(look).standing == standing
 
 
-def test_looks_whose_delivery_rates_differ_or_are_below_the_mean_show_no_busy_bottleneck() -> None:
+def test_samples_whose_delivery_rates_differ_or_are_below_the_mean_show_no_busy_bottleneck() -> None:
     slower = SS.replace("delivery_rate 94.5Mbps", "delivery_rate 60Mbps")
     assert (from_ss(SS + SS).standing_bps, from_ss(SS + SS).standing) == (pytest.approx(94.5e6), 1)
     assert from_ss(slower + SS).standing == 0
@@ -244,7 +244,7 @@ def test_a_receivers_report_leaves_round_trip_and_loss_open() -> None:
     assert found.loss.bound == "at most"
 
 
-def test_a_rate_that_iperf3_was_told_to_keep_says_nothing_of_the_path() -> None:
+def test_a_rate_that_iperf3_was_set_to_keep_says_nothing_of_the_path() -> None:
     with pytest.raises(SawtoothError) as caught:
         estimate(from_iperf3(iperf3([10.0] * 10, target=10e6)))
     assert caught.value.code == "application-limited"
@@ -275,7 +275,7 @@ def test_short_transfers_are_refused() -> None:
         assert caught.value.code == "too-short"
 
 
-def test_a_receive_window_that_was_the_limit_is_part_of_the_replay_and_said() -> None:
+def test_a_receive_window_that_was_the_limit_is_part_of_the_replay_and_reported() -> None:
     limited = SS.replace("rwnd_limited:52ms(0.5%)", "rwnd_limited:9000ms(86.5%)")
     seen = from_ss(limited)
     found = estimate(seen)
@@ -551,7 +551,7 @@ def test_the_command_takes_an_input_or_the_numbers(arguments: list[str], tmp_pat
     assert done.exception.code == "bad-usage"
 
 
-def test_inputs_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+def test_inputs_are_distinguished_by_what_they_hold(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(json.dumps(iperf3([94.0] * 10)))
     (tmp_path / "b").write_text(SS)
     assert observe(tmp_path / "a").source == "iperf3"

@@ -43,7 +43,7 @@ def test_the_path_is_estimated_from_either_end(captures: Path, side: str) -> Non
     assert found.delayed_ack
 
 
-def test_the_command_tells_what_cubic_got_and_bbr_would(captures: Path) -> None:
+def test_the_command_reports_what_cubic_got_and_bbr_would(captures: Path) -> None:
     arguments = [str(captures / "capture-sender.pcap"), "--cc", "cubic", "--draws", "8", "--json"]
     told = json.loads(CliRunner().invoke(whatif, arguments, catch_exceptions=False).output)
     answers = {one["cc"]: one for one in told["answers"]}

@@ -64,7 +64,7 @@ def test_what_is_kept_is_near_the_path_that_was_observed_and_within_the_estimate
         assert all(ends.low * 0.999999 <= getattr(one, of) <= ends.high * 1.000001 for one in fitted), name
 
 
-def test_another_transfer_has_other_luck(fitted: list[Drawn]) -> None:
+def test_another_transfer_has_other_random_losses(fitted: list[Drawn]) -> None:
     seen = window(TRUE)
     seeds = {one.seed for one in fitted}
     assert len(seeds) == len(fitted)

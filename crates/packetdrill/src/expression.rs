@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_holds_or_tells_the_values() {
+    fn an_assertion_holds_or_reports_the_values() {
         assert_eq!(results("assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd"), [Checked::Held]);
         let broken =
             Checked::Broken { condition: "tcpi_snd_cwnd == 11".to_owned(), values: "tcpi_snd_cwnd = 10".to_owned() };

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
+    fn what_cannot_be_read_is_reported_with_its_line() {
         assert_eq!(parse("\n+0 > udp (10)").expect_err("not TCP").line, 2);
         assert_eq!(parse("+0 frobnicate").expect_err("no event").line, 1);
         assert!(parse("`never closed").is_err());

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_the_sender_lacks_is_told_by_name() {
+    fn a_setting_that_the_sender_lacks_is_reported_by_name() {
         let mut settings = Settings::new(250);
         let text = "../common/defaults.sh\nsysctl -q net.ipv4.tcp_tso_win_divisor=100 net.ipv4.tcp_recovery=1\n\
                     ./set_sysctls.py /proc/sys/net/ipv4/tcp_wmem=\"4096 50000 9\" \\\n /proc/sys/net/ipv4/tcp_sack=0";

@@ -88,7 +88,7 @@ fn a_third_sack_brings_a_retransmission_and_a_smaller_window() {
 }
 
 #[test]
-fn a_packet_that_does_not_come_a_wrong_one_and_a_late_one_are_told_apart() {
+fn a_packet_that_does_not_come_a_wrong_one_and_a_late_one_are_distinguished() {
     let none = played("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 > . 1001:2001(1000) ack 1");
     assert!(differs(&none).1.starts_with("1:1001(1000)"), "the tail loss probe came instead: {none:?}");
     let wrong = played("+0 write(4, ..., 2000) = 2000\n+0 > P. 1:1001(1000) ack 1");

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_number_is_told_what_it_may_have_meant() {
+    fn a_bare_number_is_reported_with_what_it_may_have_meant() {
         assert_eq!(
             said::<Loss>("0.015"),
             "missing-unit: \"0.015\" has no unit; a loss needs one; write \"1.5%\" for a share of 0.015, or \"0.015%\""

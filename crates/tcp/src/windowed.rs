@@ -128,7 +128,7 @@ mod tests {
 
     /// Compared with the whole history: never above the true maximum, never below the newest sample.
     #[test]
-    fn the_estimate_lies_between_the_newest_sample_and_the_true_maximum() {
+    fn the_estimate_is_between_the_newest_sample_and_the_true_maximum() {
         let mut random = Random::new(7);
         let mut max = WindowedMax::new(0, 0);
         let mut history: Vec<(u32, u32)> = vec![(0, 0)];

@@ -276,7 +276,7 @@ fn all_data_arrives_in_order_exactly_once_whatever_the_channel_does() {
 }
 
 #[test]
-fn it_does_for_every_algorithm_tick_and_option() {
+fn all_data_arrives_with_every_algorithm_tick_and_option() {
     for &algorithm in Algorithm::ALL {
         for hz in [100, 250, 1000] {
             for (sack, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -290,7 +290,7 @@ fn it_does_for_every_algorithm_tick_and_option() {
 }
 
 #[test]
-fn it_does_when_half_of_everything_is_lost() {
+fn all_data_arrives_when_half_of_everything_is_lost() {
     run_cases(3, 20, |case| {
         (case.channel.loss, case.channel.ack_loss) = (50, 50);
         case.total = case.total.min(40 * u64::from(case.options.mss));

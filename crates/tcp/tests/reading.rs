@@ -109,7 +109,7 @@ fn an_application_that_does_not_read_closes_the_window_before_its_memory_is_full
 }
 
 #[test]
-fn a_window_is_told_again_when_a_sixteenth_is_free_and_not_before() {
+fn a_window_is_announced_again_when_a_sixteenth_is_free_and_not_before() {
     let mut driver = waiting(HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() });
     let come = driver.close();
     let mut read = 0;

@@ -492,7 +492,7 @@ fn what_cannot_be_marked_was_probably_sent_again_and_is_acknowledged_at_once() {
 }
 
 #[test]
-fn the_receiving_end_of_dctcp_tells_each_change_at_once() {
+fn the_receiving_end_of_dctcp_reports_each_change_at_once() {
     let mut driver = Driver::echoing(HostOptions::default(), Echo::Exact).warmed();
     assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
     // What waited tells how it was before (RFC 8257 section 3.2).
@@ -537,7 +537,7 @@ fn what_is_pushed_to_an_application_that_answers_waits_for_the_answer() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_in_time_is_waited_for_no_more() {
+fn an_answer_that_does_not_come_in_time_is_no_longer_waited_for() {
     let mut driver = answering();
     assert!(driver.later(Span::from_millis(50)).pushed(40).is_empty());
     assert_eq!(driver.fire()[0].next, 41);
@@ -545,7 +545,7 @@ fn an_answer_that_does_not_come_in_time_is_waited_for_no_more() {
 }
 
 #[test]
-fn who_sends_long_after_receiving_does_not_answer() {
+fn data_sent_long_after_receiving_is_not_an_answer() {
     let mut driver = Driver::warm(options());
     driver.later(Span::from_millis(500)).answer();
     assert_eq!(driver.later(Span::from_millis(50)).pushed(40).len(), 1);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_s_whole_part_stays_within_what_can_be_told() {
+    fn a_float_s_whole_part_stays_within_what_can_be_represented() {
         assert_eq!([2.9, -1.0, f64::NAN, 1e300].map(Whole::whole), [2, 0, 0, u64::MAX]);
     }
 

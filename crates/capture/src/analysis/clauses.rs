@@ -169,7 +169,7 @@ fn blank() -> Segment {
 }
 
 #[test]
-fn the_handshake_tells_options_and_both_halves_of_the_round_trip() {
+fn the_handshake_reports_options_and_both_halves_of_the_round_trip() {
     let facts = Talk::open().facts();
     assert!(facts.handshake.seen);
     assert_eq!((facts.handshake.rtt_server_s, facts.handshake.rtt_client_s), (Some(0.02), Some(0.0)));
@@ -266,7 +266,7 @@ fn new_data_sent_upon_silence_is_a_probe_that_retransmits_nothing() {
 }
 
 #[test]
-fn before_any_data_is_acknowledged_the_handshake_tells_how_long_timers_are() {
+fn before_any_data_is_acknowledged_the_handshake_sets_the_timers() {
     let mut talk = Talk::open();
     // A round trip of 20 ms: the probe after 40 ms, the timer after 220 ms.
     talk.data(0).data(1).after(44).data(2).after(225).data(0);
@@ -369,7 +369,7 @@ fn a_hole_filled_a_round_trip_later_was_lost_before_the_capture_point() {
 }
 
 #[test]
-fn the_identification_tells_reordering_from_loss_against_the_clock() {
+fn the_identification_distinguishes_reordering_from_loss_against_the_clock() {
     let mut late = Talk::open();
     late.identification = Some(100);
     // Number 110 is missing and comes a long round trip later.
@@ -448,7 +448,7 @@ fn a_closed_window_is_counted_timed_and_probed() {
 }
 
 #[test]
-fn a_window_that_was_not_told_yet_is_not_known_and_limits_nothing() {
+fn a_window_that_is_not_announced_yet_is_not_known_and_limits_nothing() {
     let mut talk = Talk::silent();
     talk.sized(0, 1).after(20).sized(1, 1000).after(20).sized(2, 1000);
     let Column::Float(windows) = &column(&mut talk, "window_bytes") else { panic!() };

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_what_was_never_seen_tells_nothing() {
+    fn an_echo_of_what_was_never_seen_shows_nothing() {
         let mut echo = Echo::default();
         assert_eq!(echo.echoed(5, 10), None);
         echo.sent(u32::MAX, 0, 0);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_applications_write_tells_nothing_however_often() {
+    fn what_applications_write_shows_nothing_however_often() {
         assert_eq!(full(&[(7, false); 100]), None);
         assert_eq!(full(&[(1400, false); 100]), None);
     }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_past_2_to_the_32() {
+    fn numbers_continue_past_2_to_the_32() {
         let mut sequence = Sequence::of_syn(u32::MAX - 1);
         for step in 1..10_i64 {
             let raw = (u32::MAX - 1).wrapping_add((step * 1_000_000_000) as u32);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_prevails_is_told() {
+    fn the_limit_that_prevails_is_reported() {
         let mut interval = Interval::default();
         interval.limit(1, 40);
         interval.limit(3, 50);

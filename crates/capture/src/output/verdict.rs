@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_is_told_where_it_was_seen() {
+    fn the_round_trip_is_reported_where_it_was_seen() {
         let mut facts = transfer();
         assert_eq!(told(&facts)[0], "579 kB in 400 ms, 11.58 Mbit/s; no round trip was seen.");
         facts.rtt.whole =
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_limits_most_of_the_time_is_said_in_words() {
+    fn what_limits_most_of_the_time_is_put_in_words() {
         let path_s = 0.01;
         let all = [
             (Limited { sender_s: 1.0, path_s, ..Limited::default() }, "the application had nothing to send"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_to_be_unknown() {
+    fn what_is_unknown_is_reported_as_unknown() {
         let mut facts = DataFacts { limits: Limited::default(), ..transfer() };
         facts.loss.rate = None;
         let [_, limit, loss] = told(&facts);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_was_lost_that_is_said() {
+    fn where_nothing_was_lost_that_is_reported() {
         let mut facts = transfer();
         (facts.loss.lost, facts.loss.rate) = (0, Some(0.0));
         assert_eq!(told(&facts)[2], "Nothing was lost; 7 of 400 segments were retransmitted.");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ecn_said_and_bursts_are_told() {
+    fn what_ecn_said_and_bursts_are_reported() {
         let mut facts = DataFacts { ecn_echoes: 1234, window_reductions: 12, ..transfer() };
         (facts.loss.bursts, facts.loss.largest_burst, facts.loss.longest_run) = (3, 4, 2);
         let told = &told(&facts)[2];

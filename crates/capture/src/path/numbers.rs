@@ -83,12 +83,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_lies_between_its_neighbours() {
+    fn a_quantile_is_between_its_neighbours() {
         assert_eq!([0.0, 0.5, 0.75, 1.0].map(|part| quantile(&[1.0, 2.0, 4.0], part)), [1.0, 2.0, 3.0, 4.0]);
     }
 
     #[test]
-    fn three_digits_are_told_whatever_the_size() {
+    fn three_digits_are_reported_whatever_the_size() {
         assert_eq!([12.345, 0.012_345, 1234.5, 0.0].map(three), ["12.3", "0.0123", "1230", "0"]);
     }
 }

@@ -283,7 +283,7 @@ fn losses_that_do_not_care_for_the_queue_leave_it_open() {
 }
 
 #[test]
-fn runs_of_losses_are_told_from_single_ones() {
+fn runs_of_losses_are_distinguished_from_single_ones() {
     assert!(path(&seen(), bulk(100.0, &at_random(0.002), 1, false)).burst.value == 1.0);
     near(path(&seen(), bulk(100.0, &at_random(0.002), 3, false)).burst.value, 3.0, 0.15);
 }

@@ -45,7 +45,7 @@ fn the_counts_agree_wherever_the_capture_begins_and_ends() {
 }
 
 #[test]
-fn the_same_capture_tells_the_same_each_time() {
+fn the_same_capture_reports_the_same_each_time() {
     let mut state = 3;
     let bytes: Vec<u8> = (0..4_000).map(|_| random(&mut state) as u8).collect();
     let file = capture(&bytes);
@@ -53,7 +53,7 @@ fn the_same_capture_tells_the_same_each_time() {
 }
 
 #[test]
-fn what_the_fuzzer_found_is_told_of() {
+fn what_the_fuzzer_found_is_reported() {
     let mut files = 0;
     for entry in std::fs::read_dir(corpus()).expect("the corpus is part of the sources") {
         check(&capture(&std::fs::read(entry.expect("an entry").path()).expect("a file")));

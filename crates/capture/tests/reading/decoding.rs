@@ -67,7 +67,7 @@ fn what_is_not_tcp_is_counted() {
 }
 
 #[test]
-fn a_link_type_that_is_not_read_is_a_problem_told_once() {
+fn a_link_type_that_is_not_read_is_a_problem_reported_once() {
     let (segments, counts, problems) = read(&pcap(105, &[vec![0; 60], vec![0; 60]]));
     assert_eq!((segments.len(), counts.not_tcp), (0, 2));
     assert_eq!(problems, ["packet 1, byte 24: link type-105 is not read"]);

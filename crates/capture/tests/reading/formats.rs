@@ -101,7 +101,7 @@ fn a_time_that_no_number_holds_is_the_latest_or_1970() {
 }
 
 #[test]
-fn a_section_begins_anew_with_its_own_byte_order_and_interfaces() {
+fn a_section_begins_again_with_its_own_byte_order_and_interfaces() {
     let file = [
         section(Order::Little),
         interface(Order::Little, ETHERNET, 0, &[]),

@@ -42,7 +42,7 @@ fn a_packed_stream_that_breaks_gives_what_came_before_and_says_where() {
 }
 
 #[test]
-fn progress_is_told_in_bytes_of_the_file_as_it_is() {
+fn progress_is_reported_in_bytes_of_the_file_as_it_is() {
     for file in [sample(), gzip(&sample()), zstandard(&sample())] {
         let size = file.len() as u64;
         let mut reader = Reader::new(Cursor::new(file)).expect("a capture");
@@ -52,7 +52,7 @@ fn progress_is_told_in_bytes_of_the_file_as_it_is() {
 }
 
 #[test]
-fn a_file_tells_its_size() {
+fn a_file_reports_its_size() {
     let path = std::env::temp_dir().join(format!("sawtooth-size-{}.pcap", std::process::id()));
     std::fs::write(&path, sample()).expect("a temporary file");
     let reader = Reader::open(path.to_str().expect("a plain path"));

@@ -87,7 +87,7 @@ fn labels_and_llc_are_passed() {
 }
 
 #[test]
-fn tags_and_tunnels_are_told_apart() {
+fn tags_and_tunnels_are_distinguished() {
     let vlan = |number: u8| read_one(&pcap(1, &[ethernet(&[0x81, 0, 0, number, 8, 0], &inner_ip())])).via;
     assert_ne!(vlan(1), vlan(2));
     assert_eq!(read_one(&pcap(1, &[inner_frame()])).via, 0);

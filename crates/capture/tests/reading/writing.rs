@@ -95,7 +95,7 @@ fn beside_timestamps_three_sack_blocks_have_room() {
 }
 
 #[test]
-fn headers_only_keeps_96_bytes_and_tells_the_length_on_the_wire() {
+fn headers_only_keeps_96_bytes_and_reports_the_length_on_the_wire() {
     let file = write(&[segment(ACK, Options::default(), 1_448)], HEADERS_ONLY);
     assert_eq!(file.len(), RECORD + 96);
     let (segments, counts, _) = read(&file);

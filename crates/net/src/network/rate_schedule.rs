@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn small_packets_share_an_opportunity_and_what_does_not_fit_goes_on_in_the_next() {
+    fn small_packets_share_an_opportunity_and_what_does_not_fit_continues_in_the_next() {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         assert_eq!(ends(&mut trace, &[(1_000, 0), (500, 0), (28, 0), (3_000, 0)]), [1, 1, 3, 5]);
         assert_eq!(ends(&mut trace, &[(10, 4)]), [5]);

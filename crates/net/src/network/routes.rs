@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_routes_part_or_end_the_packet_s_own_route_tells() {
+    fn where_routes_part_or_end_the_packet_s_own_route_decides() {
         let mut routes = Routes::default();
         routes.add(&[0, 1, 2]);
         let other = routes.add(&[0, 1, 3]);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_route_tells_the_hosts_at_its_ends() {
+    fn every_place_of_a_route_has_the_hosts_at_its_ends() {
         let link = |from: usize, to: usize| {
             let told = format!(
                 r#"{{"name": "", "from": {from}, "to": {to}, "transmitter": null, "delay_ns": 0, "loss_ppb": 0,

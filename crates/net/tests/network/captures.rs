@@ -280,7 +280,7 @@ fn on_links_without_rate_and_delay_every_host_sees_the_packets() {
 }
 
 #[test]
-fn a_capture_that_cannot_be_written_is_told_once_and_the_others_go_on() {
+fn a_capture_that_cannot_be_written_is_reported_once_and_the_others_continue() {
     let (full, whole) = (Shelf::new(10_000), Shelf::new(usize::MAX));
     let mut simulation = tapped(&transfer(1_000_000), &[(SENDER, &full), (RECEIVER, &whole)]);
     while !simulation.advance(Time::NEVER, u64::MAX) {}

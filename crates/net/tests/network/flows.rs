@@ -256,7 +256,7 @@ fn a_path_that_is_slower_than_the_application_is_full() {
 }
 
 #[test]
-fn connections_that_are_replaced_write_anew() {
+fn connections_that_are_replaced_write_again() {
     let writes = json!({"bytes": 100, "rate_bps": 800});
     let run = with_flow(Path::default(), &[("writes", writes), ("lifetime_ns", json!([500 * MS, 500 * MS]))]);
     // The fifth begins as the run ends.

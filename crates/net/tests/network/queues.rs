@@ -102,7 +102,7 @@ fn codel_drops_nothing_of_a_queue_that_empties_within_an_interval() {
 }
 
 #[test]
-fn of_a_queue_that_is_told_delays_are_those_that_probes_see() {
+fn of_a_queue_that_records_delays_they_are_those_that_probes_see() {
     for kind in of_one_queue() {
         let run = Run::of(&path(&kind, LONG));
         let probed = median(&run, "probes", "rtt_s") - 0.04;
@@ -265,7 +265,7 @@ fn of_hosts(isolation: &str) -> [f64; 2] {
 }
 
 #[test]
-fn cake_is_fair_to_hosts_or_to_flows_as_it_is_told() {
+fn cake_is_fair_to_hosts_or_to_flows_as_it_is_set_to() {
     for isolation in ["triple-isolate", "dual-srchost", "dual-dsthost", "srchost", "dsthost", "hosts"] {
         let [one, four] = of_hosts(isolation);
         assert!((0.8..1.25).contains(&(one / four)), "{isolation}: {one} {four}");
@@ -321,7 +321,7 @@ fn nonsense_is_refused_by_its_name() {
 }
 
 #[test]
-fn what_waits_by_flows_tells_how_many_began_and_which_are_new_and_old() {
+fn what_waits_by_flows_reports_how_many_began_and_which_are_new_and_old() {
     let run = Run::of(&path(&fq_codel(1024), LONG));
     let [begun, new, old] = ["new_flow_count", "new_flows", "old_flows"].map(|name| run.floats("queues", name));
     assert!(begun.iter().sum::<f64>() >= 2.0, "{begun:?}");
@@ -356,7 +356,7 @@ fn a_token_bucket_is_over_its_limit_with_each_packet_that_comes_or_stays_while_i
 }
 
 #[test]
-fn who_asks_for_delays_of_tail_drop_gets_those_of_a_queue_that_holds_its_packets_and_nothing_else_changes() {
+fn on_request_delays_of_tail_drop_are_those_of_a_queue_that_holds_its_packets_and_nothing_else_changes() {
     let mut plain = LONG.json();
     let silent = Run::of(&plain);
     plain["queue_delays"] = json!(true);

@@ -51,7 +51,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn what_it_tells_is_what_is_counted() {
+fn what_it_reports_is_what_is_counted() {
     for cc in ["cubic", "bbr", "bbr3", "reno"] {
         let run = watched(&lossy(cc));
         assert_eq!(segments(&run, "data-lost"), run.sum("links", "lost"), "{cc}");

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_tells_of_the_newest_segment() {
+    fn the_first_block_reports_the_newest_segment() {
         let mut r = Reassembly::default();
         for segment in [5, 7, 9, 8] {
             assert!(insert(&mut r, segment));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
+    fn what_is_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
         let mut r = Reassembly::default();
         // Two buffers, of 10 and 9 segments: the segment between them arrived last.
         (6..15).chain(16..25).chain([15]).for_each(|segment| assert!(insert(&mut r, segment)));

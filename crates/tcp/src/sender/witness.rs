@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_of_bbr_are_told_when_they_begin() {
+    fn phases_of_bbr_are_reported_when_they_begin() {
         let startup = Glance { phase: Phase::Startup, ..QUIET };
         let drain = Glance { phase: Phase::Drain, ..QUIET };
         let mut begun = Vec::new();

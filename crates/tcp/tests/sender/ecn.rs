@@ -57,7 +57,7 @@ fn echoes_of_one_round_trip_bring_it_down_once() {
 }
 
 #[test]
-fn the_next_new_data_tells_that_the_window_came_down_once() {
+fn the_next_new_data_reports_that_the_window_came_down_once() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200);
     let mut sent = driver.ece(11);
@@ -67,7 +67,7 @@ fn the_next_new_data_tells_that_the_window_came_down_once() {
 }
 
 #[test]
-fn that_it_came_down_for_a_loss_is_told_as_well() {
+fn that_it_came_down_for_a_loss_is_reported_as_well() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200);
     let sent: Vec<_> = (12..=25).flat_map(|end| driver.soon().sack(10, &[(11, end)])).collect();

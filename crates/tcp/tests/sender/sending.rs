@@ -120,7 +120,7 @@ fn the_receive_window_stops_the_sender_and_the_time_is_counted() {
 }
 
 #[test]
-fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_go_on() {
+fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_continue() {
     let mut driver = Setup::default().window(7 * MSS).open();
     driver.at_ms(100);
     driver.window = 9 * MSS;

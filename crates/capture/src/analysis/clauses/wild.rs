@@ -17,7 +17,7 @@ fn client(talk: &mut Talk, seq: u32, payload: u32, change: impl FnOnce(&mut Segm
 }
 
 #[test]
-fn a_counter_of_the_whole_host_tells_of_no_loss() {
+fn a_counter_of_the_whole_host_shows_no_loss() {
     let mut talk = Talk::open();
     for number in 0..200_u32 {
         // The host sends others two packets for each of this connection, and sometimes twenty.
@@ -98,7 +98,7 @@ fn acknowledged_data_that_comes_by_late_and_out_of_order_was_overtaken() {
 }
 
 #[test]
-fn an_empty_segment_tells_what_was_sent_before_it() {
+fn an_empty_segment_shows_what_was_sent_before_it() {
     let mut talk = Talk::open();
     talk.warm();
     client(&mut talk, raw(12), 0, |_| ());
@@ -180,7 +180,7 @@ fn a_syn_ack_with_another_number_begins_a_connection_where_the_client_is_not_cap
 }
 
 #[test]
-fn an_answer_with_another_number_begins_anew_where_the_client_is_captured() {
+fn an_answer_with_another_number_begins_again_where_the_client_is_captured() {
     let mut talk = Talk::silent();
     talk.put(true, 50_000, Segment { flags: SYN, seq: ISN, options: offered(), ..blank() });
     for seq in [900_000_000, 7] {
@@ -329,7 +329,7 @@ fn segments_sent_again_with_other_boundaries_are_lost_as_they_were_first_sent() 
 }
 
 #[test]
-fn the_whole_round_trip_is_told_at_either_end() {
+fn the_whole_round_trip_is_reported_at_either_end() {
     // 19 ms to the server and back, 1 ms to the client and back; or the other way round.
     for (near, far) in [(1, 19), (19, 1)] {
         let mut talk = Talk::silent();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_overflows_goes_on_from_the_bits_that_are_left() {
+    fn a_step_that_overflows_continues_from_the_bits_that_are_left() {
         // 3 - 65 (1 - 2^-16)^2 is negative: computed by hand in 64 bits.
         let mut codel = Codel { count: 64, ..Codel::default() };
         codel.count += 1;

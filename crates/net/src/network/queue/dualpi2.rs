@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn ect1_and_ce_are_of_low_latency_and_ect0_where_it_is_told() {
+    fn ect1_and_ce_are_low_latency_and_ect0_if_set() {
         let places = |any_ect| {
             let given = scenario::DualPi2 { any_ect, ..GIVEN };
             [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_queue_forgets_and_its_clock_goes_on() {
+    fn an_idle_queue_forgets_and_its_clock_continues() {
         let mut queue = filled(GIVEN, &[(Ecn::NotEct, 1)]);
         queue.update(at(160));
         assert!(queue.probability > 0);

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn hashed_anew_a_flow_keeps_its_order_and_others_meet() {
+    fn hashed_again_a_flow_keeps_its_order_and_others_meet() {
         let mut sfq = sfq(scenario::Sfq { perturb_ns: 1_000_000_000, divisor: 2, ..SFQ }, 100);
         let before = sfq.buckets;
         put(&mut sfq, &[1, 2, 3, 4, 1, 2, 3, 4]);

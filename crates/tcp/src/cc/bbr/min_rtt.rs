@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_pipe_was_full_startup_goes_on() {
+    fn before_the_pipe_was_full_startup_continues() {
         let (mut bbr, f, mut w) = full();
         bbr.full_pipe.reached = false;
         bbr.mode = Mode::ProbeRtt;

@@ -261,7 +261,7 @@ fn idle_time_counts_as_emptying_the_pipe() {
 }
 
 #[test]
-fn an_undo_asks_anew_whether_the_pipe_is_full_and_keeps_the_window() {
+fn an_undo_asks_again_whether_the_pipe_is_full_and_keeps_the_window() {
     let (mut bbr, f, w) = full();
     (bbr.full_pipe.bandwidth, bbr.full_pipe.rounds) = (100, 2);
     assert_eq!(bbr.undo_cwnd(&f, &w), 200);
