@@ -22,6 +22,7 @@ MODULES = {
     "sawtooth.link_estimate": (),
     "sawtooth.link_estimate.estimate": ("Estimate", "estimate"),
     "sawtooth.whatif": (),
+    "sawtooth.explain": (),
 }
 """Modules, and the names shown of each. An empty tuple: those of its ``__all__``."""
 WIDTH = 98

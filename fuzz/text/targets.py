@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sawtooth.errors import SawtoothError
+from sawtooth.whatif.inputs import CAPTURES
 
 Target = Callable[[bytes], None]
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -68,6 +69,15 @@ def measurement(data: bytes) -> None:
         for cc in ("cubic", "bbr"):
             scenario(observed, path, drawn, cc)
     save_scenario(_home / "scenario.toml", observed, path)
+
+
+def explained(data: bytes) -> None:
+    """What ``explain`` reads, of text: it recognizes each kind, and mtr's reports have a reader here."""
+    from sawtooth.explain.inputs import read
+
+    if not data.startswith(CAPTURES):
+        _input.write_bytes(data)
+        read([str(_input)])
 
 
 def tshark(data: bytes) -> None:
@@ -287,6 +297,7 @@ TARGETS: dict[str, Target] = {
     for one in (
         series,
         measurement,
+        explained,
         tshark,
         scenario,
         trace,

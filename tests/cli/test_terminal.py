@@ -105,6 +105,7 @@ def test_an_error_is_its_own_lines_whatever_it_quotes() -> None:
         ["capture", HOSTILE],
         ["capture", "-", "--out", f"/dev/null/{HOSTILE}"],
         ["whatif", HOSTILE],
+        ["explain", HOSTILE],
         ["congestion", "estimate", HOSTILE, "--quiet"],
         ["probe", "near", HOSTILE, "--hops", "1"],
         ["kernel", "build", "--quiet", "--source", f"/nonexistent/{HOSTILE}"],

@@ -259,6 +259,7 @@ ELSEWHERE = {
         study/axis:in_unit
         study/cases:axes_of
         study/study:_check_axis
+        explain/inputs:_capture
         whatif/inputs:_text
         whatif/ss:from_ss
     """,

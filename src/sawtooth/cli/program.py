@@ -22,6 +22,7 @@ from sawtooth.cli.compare_command import compare
 from sawtooth.cli.completion import completion
 from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.exec_command import exec_
+from sawtooth.cli.explain_command import explain
 from sawtooth.cli.find_command import find
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
@@ -44,6 +45,7 @@ for _command in (
     completion,
     congestion,
     doctor,
+    explain,
     find,
     kernel,
     lab,
@@ -58,7 +60,7 @@ for _command in (
     sawtooth.add_command(_command)
 
 SECTIONS = {
-    "Questions": ("predict", "run", "find", "whatif", "compare", "check"),
+    "Questions": ("predict", "run", "find", "explain", "whatif", "compare", "check"),
     "Experiments": ("exec", "studies", "replicate", "show", "cc", "lab"),
     "Captures and live connections": ("capture", "watch", "probe", "congestion"),
     "Results": ("results", "report", "query"),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.capture.identify import Identification
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.errors import InputError
 from sawtooth.whatif.estimate import Estimate
@@ -28,6 +29,16 @@ def from_capture(path: str | Path, *, connection: int | None = None) -> Observed
     Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are missing),
     ``no-such-connection``, and as ``sawtooth.read_capture`` does.
     """
+    capture = read_transfer(path, connection=connection)
+    try:
+        return observed_in(capture, identify_capture(capture))
+    except InputError as error:
+        raise error.at(file=path) from None
+
+
+def read_transfer(path: str | Path, *, connection: int | None = None) -> Capture:
+    """The capture with every segment of that connection. Raises SawtoothError as ``from_capture`` does, except for
+    missing acknowledgements."""
     from sawtooth.capture import read_capture
 
     told = read_capture(path).facts["connections"]
@@ -40,19 +51,20 @@ def from_capture(path: str | Path, *, connection: int | None = None) -> Observed
     if connection is None or not _bytes(told[connection]):
         message = "no TCP connection in this capture carries data"
         raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
-    try:
-        return _observed(read_capture(path, connection=connection), connection)
-    except InputError as error:
-        raise error.at(file=path) from None
+    return read_capture(path, connection=connection)
 
 
 def _bytes(told: dict[str, Any]) -> int:
     return max(int(one.get("payload_bytes", 0)) for one in told["directions"])
 
 
-def _observed(capture: Capture, connection: int) -> Observed:
+def observed_in(capture: Capture, control: Identification) -> Observed:
+    """The transfer of the connection whose segments were read. Raises SawtoothError ``not-a-measurement`` if its
+    acknowledgements are missing, ``too-short`` and ``application-limited``."""
     from sawtooth import _core
 
+    connection = capture.connection
+    assert connection is not None
     facts = capture.facts["connections"][connection]
     shown = json.loads(_core.capture_path(json.dumps(facts), _columns(capture.segments), _columns(capture.sacks)))
     if "Err" in shown:
@@ -60,7 +72,7 @@ def _observed(capture: Capture, connection: int) -> Observed:
     seen, path = shown["Ok"]["seen"], shown["Ok"]["path"]
     ends = (facts["client"], facts["server"])
     sender, receiver = ends if seen["direction"] == 0 else ends[::-1]
-    cc, cc_how = identified(identify_capture(capture))
+    cc, cc_how = identified(control)
     same = ("goodput_bps", "duration_s", "from_start", "mss", "timestamps", "segments", "retransmits", "window_bytes")
     trips = ("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s")
     return Observed(

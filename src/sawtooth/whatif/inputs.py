@@ -16,7 +16,7 @@ from sawtooth.io.untrusted import json_value, read_bytes, regular
 from sawtooth.sanitize import plain
 from sawtooth.whatif.observation import Observed
 
-_CAPTURES = (
+CAPTURES = (
     *(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")),
     b"\x1f\x8b",
     bytes.fromhex("28b52ffd"),
@@ -33,11 +33,11 @@ def observe(path: str | Path, *, connection: str | None = None) -> Observed:
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``not-a-measurement``, ``unknown-name``,
     ``no-such-connection``, ``bad-usage``, ``application-limited``, and as ``sawtooth.read_capture`` does.
     """
-    with _readable(str(path)) as file:
+    with readable(str(path)) as file:
         try:
             with open(file, "rb") as opened:
                 first = opened.read(4)
-                if first.startswith(_CAPTURES):
+                if first.startswith(CAPTURES):
                     return _capture(file, connection)
             content = read_bytes(file, LARGEST_TEXT)
         except FileNotFoundError:
@@ -91,7 +91,7 @@ def _capture(path: str, connection: str | None) -> Observed:
 
 
 @contextmanager
-def _readable(path: str) -> Iterator[str]:
+def readable(path: str) -> Iterator[str]:
     """A name that can be opened more than once: standard input is first copied to a file."""
     if path != "-":
         regular(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -193,6 +193,17 @@ def _loss(share: float, burst: float, within: float = 1.0) -> Loss | LossPattern
     return LossPattern(gilbert_elliott=model)
 
 
+@dataclass(frozen=True)
+class Replays:
+    """All that ``replay`` simulated: the paths, the runs of each control on them, and what they say."""
+
+    test: SelfTest
+    answers: list[Answer]
+    paths: list[Drawn]
+    results: dict[str, list[Replayed]]
+    runs: Runs
+
+
 def replay(
     observed: Observed,
     estimate: Estimate,
@@ -206,11 +217,27 @@ def replay(
 
     Uses at least two threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
+    found = replays(observed, estimate, controls=controls, draws=draws, seed=seed, progress=progress)
+    return found.test, found.answers
+
+
+def replays(
+    observed: Observed,
+    estimate: Estimate,
+    *,
+    controls: Sequence[str] = CONTROLS,
+    draws: int = DRAWS,
+    seed: int = 1,
+    progress: Callable[[float], None] | None = None,
+    more: int = 0,
+) -> Replays:
+    """As ``replay``, with the paths and runs behind it. ``more`` runs of each path may follow; ``progress`` counts
+    them too."""
     count = affordable(observed, estimate, draws, len(controls) + (CANDIDATES if estimate.by_replay else 0))
     paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
     if estimate.by_replay:
         paths = _rarer(paths, estimate.loss)
-    runs = Runs(observed, estimate, len(paths) + count * len(controls), progress)
+    runs = Runs(observed, estimate, len(paths) + count * (len(controls) + more), progress)
     fitted = estimate.by_replay and observed.cc in CONTROLS
     results: dict[str, list[Replayed]] = {}
     if fitted:
@@ -227,7 +254,8 @@ def replay(
     # A control gets no number if the replay does not reproduce the observation.
     told = [answer for cc in controls for answer in answers if answer.cc == cc and test.verdict != "fails"]
     follows = estimate.rate.bound != "" and estimate.rate.high > OPEN * estimate.rate.low
-    return test, [replace(one, open=follows and one.high_bps > OPEN * one.low_bps) for one in told]
+    told = [replace(one, open=follows and one.high_bps > OPEN * one.low_bps) for one in told]
+    return Replays(test, told, paths[:count], results, runs)
 
 
 def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
@@ -253,8 +281,8 @@ class Runs:
         self._done = 0
         self._stopped = False
 
-    def of(self, paths: Sequence[Drawn], cc: str) -> list[Replayed]:
-        """The results of ``cc`` on each path."""
+    def of(self, paths: Sequence[Drawn], cc: str, change: Mapping[str, Any] | None = None) -> list[Replayed]:
+        """The results of ``cc`` on each path; ``change`` has fields of the scenario to set."""
         found: dict[int, Replayed] = {}
 
         def done(number: int, result: Replayed) -> None:
@@ -264,20 +292,20 @@ class Runs:
                 self._progress(min(1.0, self._done / self._total))
 
         # The simulator releases the GIL.
-        fan_out(lambda path: self._run(path, cc), paths, done=done, stop=self._stop, threads=True)
+        fan_out(lambda path: self._run(path, cc, change or {}), paths, done=done, stop=self._stop, threads=True)
         return [found[number] for number in range(len(paths))]
 
     def _stop(self) -> None:
         # Ctrl-C reaches one thread only; the simulating threads check this flag several times a second.
         self._stopped = True
 
-    def _run(self, path: Drawn, cc: str) -> Replayed:
+    def _run(self, path: Drawn, cc: str, change: Mapping[str, Any]) -> Replayed:
         import numpy as np
 
         from sawtooth.engines import get
         from sawtooth.stats.throughput import after_warmup
 
-        asked = scenario(self.observed, self._estimate, path, cc)
+        asked = scenario(self.observed, self._estimate, path, cc).set(change)
         run = get("sim").run(asked, stop=lambda: self._stopped)
         table = after_warmup(run, run.tables["intervals"])
         ends = table["t_s"].to_numpy()

@@ -83,17 +83,25 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
     return rows
 
 
+_SHOWN = {
+    "rate": ("rate", rate),
+    "rtt": ("base RTT", span),
+    "queue": ("queue", lambda packets: f"{_digits(packets)} packets"),
+    "loss": ("random loss", share),
+    "burst": ("loss runs", lambda length: f"{length:.2f} packets"),
+    "ack_loss": ("ACK loss", share),
+    "window": ("window", lambda size: f"{_digits(size / 1024)} KiB"),
+}
+"""What each quantity is called, and how it is written."""
+
+
+def quantity(name: str, value: Estimated) -> str:
+    """One quantity of a path with its interval, and how it was obtained."""
+    return _quantity(value, _SHOWN[name][1])
+
+
 def _path(estimate: Estimate) -> list[tuple[str, str]]:
-    shown = {
-        "rate": ("rate", rate),
-        "rtt": ("base RTT", span),
-        "queue": ("queue", lambda packets: f"{_digits(packets)} packets"),
-        "loss": ("random loss", share),
-        "burst": ("loss runs", lambda length: f"{length:.2f} packets"),
-        "ack_loss": ("ACK loss", share),
-        "window": ("window", lambda size: f"{_digits(size / 1024)} KiB"),
-    }
-    rows = [(shown[name][0], _quantity(value, shown[name][1])) for name, value in estimate.quantities.items()]
+    rows = [(_SHOWN[name][0], quantity(name, value)) for name, value in estimate.quantities.items()]
     rows.append(("delayed ACK", f"{'yes' if estimate.delayed_ack else 'no'}: {estimate.delayed_ack_how}"))
     return rows
 

@@ -1,0 +1,81 @@
+"""The command ``explain``: what limits a connection, where data is lost, and what would help, from whatever there
+is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from sawtooth.cli import complete
+from sawtooth.cli.capture_command import PARTLY
+from sawtooth.cli.common_options import Command
+from sawtooth.cli.terminal import is_quiet, say, say_folded, tell
+from sawtooth.errors import InputError
+from sawtooth.sanitize import where
+
+
+@click.command(cls=Command, short_help="Explain what limits a connection, and what would help.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--connection",
+    metavar="N",
+    help="Connection: its index in a capture, or part of its addresses in ss (default: the one with most bytes).",
+)
+@click.option(
+    "--cc",
+    shell_complete=complete.controls,
+    help="The sender's congestion control (default: the one that a FILE names or shows).",
+)
+@click.option(
+    "--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate (default: 24, fewer on fast paths)."
+)
+@click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Seed of the drawn paths.")
+@click.option("--html", type=str, metavar="PAGE", help="Also write an HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def explain(
+    context: click.Context,
+    /,
+    files: tuple[str, ...],
+    connection: str | None,
+    cc: str | None,
+    draws: int | None,
+    seed: int,
+    html: str | None,
+    as_json: bool,
+) -> None:
+    """Explain what limits a connection, where data is lost, and what would help.
+
+    FILE is a capture (pcap, pcapng), what ss -tin printed at the sender, the JSON of iperf3 -J, a series of probes
+    (ping, sawtooth probe), a report of mtr, or - for standard input. Several files are taken to be of the same
+    connection. What the files do not show says "cannot tell" and why. If a capture is damaged, the exit status is 5.
+
+    \b
+      sawtooth explain download.pcap
+      sawtooth explain download.pcap ping.txt mtr.txt --html download.html
+      ss -tin dst 192.0.2.1 | sawtooth explain -
+    """
+    from sawtooth.explain import explain as of_files
+    from sawtooth.explain import page, words
+    from sawtooth.io.atomic_io import write_bytes
+    from sawtooth.io.progress_bar import Bar
+    from sawtooth.whatif.replay import DRAWS
+
+    if html is not None and any(
+        Path(one).exists() and Path(html).exists() and Path(one).samefile(html) for one in files
+    ):
+        fix = "name another file after --html"
+        raise InputError("conflict", "is a FILE, which the page would overwrite", file=html, fix=fix)
+    with Bar("explain", 1, quiet=is_quiet()) as bar:
+        told = of_files(files, connection=connection, cc=cc, draws=draws or DRAWS, seed=seed, progress=bar.show)
+    if as_json:
+        say(json.dumps(told.describe(), indent=2, ensure_ascii=False))
+    else:
+        say_folded(words(told))
+    if html is not None:
+        write_bytes(Path(html), page(told).encode())
+        (tell if as_json else say)(f"wrote {where(html)}")
+    if told.problems:
+        context.exit(PARTLY)

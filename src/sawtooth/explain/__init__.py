@@ -1,0 +1,9 @@
+"""Explain: one answer from captures, ss, iperf3, ping and mtr: what limits a connection, where data is lost, what the
+path is like, what would help, and how certain each is."""
+
+from sawtooth.explain.explain import explain
+from sawtooth.explain.explanation import Choice, Explanation, Gain
+from sawtooth.explain.page import page
+from sawtooth.explain.text import words
+
+__all__ = ["Choice", "Explanation", "Gain", "explain", "page", "words"]

@@ -1,0 +1,137 @@
+"""What limited a transfer and what it lost, from the facts of a capture or the counters of ss and iperf3."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sawtooth.capture.marks import LIMITS
+from sawtooth.capture.summary import Judgement
+from sawtooth.explain.explanation import Choice, Limit, Lost, Probed
+from sawtooth.explain.inputs import Transfer
+from sawtooth.whatif import Estimate, Observed
+
+MOSTLY = 0.5
+"""A host's limit that applies for at least this share of the time is the transfer's, as in ``watch``."""
+FEW, MOST = 0.1, 0.9
+"""Shares of the losses that the path lost at random: below the first a full queue caused them, above the second it
+caused none."""
+BURSTY = 1.05
+"""Mean length of a loss burst in packets, from which losses come in bursts."""
+ONLY_CAPTURE = "only a capture shows it"
+_PLACES = {
+    "data before": "between the sender and the capture point",
+    "data after": "between the capture point and the receiver",
+    "data both": "on both sides of the capture point",
+    "acknowledgements": "on the way back: acknowledgements, not data",
+    "none": "nowhere",
+}
+_SURE = {
+    "exact": "the IP identification shows it",
+    "likely": "SACK, timestamps and times show it",
+    "guess": "a guess: little shows it",
+}
+
+
+def nothing() -> tuple[Limit, Lost]:
+    """Without a transfer."""
+    why = "no input shows a transfer"
+    return Limit(None, why), Lost(None, None, Choice(None, why), Choice(None, why))
+
+
+def limit(transfer: Transfer, path: Estimate | None) -> Limit:
+    if transfer.capture is not None:
+        return _of_capture(transfer)
+    observed = transfer.observed
+    if observed is None:
+        assert transfer.refused is not None
+        by = "application" if transfer.refused.code == "application-limited" else None
+        return Limit(by, transfer.refused.message)
+    shares = tuple(sorted(observed.limited.items(), key=lambda one: -one[1]))
+    if shares and shares[0][1] >= MOSTLY:
+        return Limit(shares[0][0], f"{observed.source} counts it", shares[0][1], None, shares)
+    assert path is not None
+    if not path.rate.bound:
+        return Limit("path", f"its rate: {path.rate.how}", None, None, shares)
+    if observed.source == "ss":
+        what = "losses keep it small" if observed.retransmits else "it is still growing"
+        return Limit("congestion window", f"no queue stood at the bottleneck, and {what}", None, None, shares)
+    return Limit(
+        None, "totals and means do not show it: the rate was not steady, and nothing waited", None, None, shares
+    )
+
+
+def _of_capture(transfer: Transfer) -> Limit:
+    judged = _judged(transfer)
+    assert judged is not None
+    assert transfer.capture is not None
+    names = {one.fact.removesuffix("_s"): (number, one.name) for number, one in LIMITS.items()}
+    shares = tuple((names[name][1] if name in names else name, share) for name, share in judged.limits.items())
+    told = dict(judged.facts["verdict"])["What limited it?"]
+    if judged.limit is None or judged.limit not in names:
+        return Limit(None, told, None, None, shares)
+    number, name = names[judged.limit]
+    series = transfer.capture.series
+    of = series[(series["connection"] == transfer.capture.connection) & (series["direction"] == judged.direction)]
+    ends = of["t_s"].to_numpy()
+    begins = np.concatenate([[float(judged.facts["first_data_s"])], ends[:-1]])
+    first = begins[of["limit"].to_numpy() == number]
+    since = float(first[0]) if first.size else None
+    return Limit(name, told, judged.limits[judged.limit], since, shares)
+
+
+def _judged(transfer: Transfer) -> Judgement | None:
+    assert transfer.capture is not None
+    return Judgement.of(transfer.capture.facts["connections"][transfer.capture.connection])
+
+
+def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Lost:
+    """What was lost, where and by what, as the rules of ``capture`` and ``whatif`` say."""
+    place = next((one.lost_from for one in probed if one.lost_from), None)
+    if transfer.capture is None:
+        observed = transfer.observed
+        why = "ss and iperf3 count retransmissions, not where data was lost"
+        where = Choice(None, why) if place is None else Choice(place, "mtr shows it: from there on every hop loses")
+        count = None if observed is None else observed.retransmits
+        segments = None if observed is None else observed.segments
+        return Lost(count, segments, where, _by_totals(observed, path))
+    judged = _judged(transfer)
+    assert judged is not None
+    facts = judged.facts["loss"]
+    if facts["rate"] is None:
+        unknown = "the capture lacks acknowledgements, or too much of the data"
+        return Lost(None, judged.segments, Choice(None, unknown), Choice(None, unknown))
+    told = _PLACES.get(facts["where"])
+    where = Choice(told, _SURE[facts["sure"]]) if told else Choice(None, "nothing in the capture shows it")
+    if place is not None and facts["lost"]:
+        where = Choice(f"{told}; {place}" if told else place, f"{where.why}; mtr names the hop")
+    return Lost(facts["lost"], facts["segments"], where, _by_rules(judged, path))
+
+
+def _by_rules(judged: Judgement, path: Estimate | None) -> Choice:
+    """By how long packets waited around each loss."""
+    facts = judged.facts["loss"]
+    count = int(facts["lost"])
+    if not count:
+        moved = int(judged.facts["out_of_order"])
+        if judged.retransmits and moved:
+            return Choice("reordering", f"nothing was lost; {moved} segments were out of order and sent again in vain")
+        return Choice("none", "nothing was lost")
+    if path is None:
+        return Choice(None, "the transfer shows no path")
+    random = min(1.0, path.loss.value * judged.segments / count)
+    process = "bursts" if path.burst.value > BURSTY else "random"
+    if path.loss.bound:
+        return Choice(None, path.loss.how)
+    if random < FEW:
+        return Choice("full queue", path.loss.how)
+    return Choice(process if random > MOST else f"full queue and {process}", path.loss.how)
+
+
+def _by_totals(observed: Observed | None, path: Estimate | None) -> Choice:
+    if observed is None or path is None or observed.retransmits is None:
+        return Choice(None, ONLY_CAPTURE)
+    if observed.retransmits == 0:
+        return Choice("none", "nothing was retransmitted")
+    if path.loss.bound:
+        return Choice(None, path.loss.how)
+    return Choice("random", path.loss.how)

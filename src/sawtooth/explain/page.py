@@ -1,0 +1,46 @@
+"""An explanation as one page that loads nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sawtooth.explain.explanation import Explanation, Gain
+from sawtooth.explain.text import rows, table
+from sawtooth.figures import Axis, Figure, Panel, Series, render
+from sawtooth.figures.palette import ACCENT
+
+
+def page(told: Explanation) -> str:
+    """HTML with the answers, and a figure of what each change would give."""
+    shown = [one for one in told.gains if one.goodput_bps is not None]
+    content = {
+        "inputs": told.inputs,
+        "problems": (*told.problems, *told.doubts),
+        "limited": told.limited.by,
+        "rows": rows(told),
+        "test": None if told.test is None else told.test.words,
+        "gains": table(told) if told.gains else [],
+        "drawn": bool(shown),
+        "next": told.next,
+    }
+    return render("sawtooth.explain", "explain.html.j2", content, [_figure(shown)] if shown else [])
+
+
+def _figure(shown: list[Gain]) -> Figure:
+    named = [one.change for one in shown]
+    places = [float(at) for at in range(len(shown))]
+    goodput = Series(
+        "goodput",
+        ACCENT,
+        places,
+        [(one.goodput_bps or 0.0) / 1e6 for one in shown],
+        kind="points",
+        symbol="circle",
+        low=[(one.low_bps or 0.0) / 1e6 for one in shown],
+        high=[(one.high_bps or 0.0) / 1e6 for one in shown],
+    )
+    panel = Panel(Axis("change", scale="category", names=tuple(named)), Axis("goodput", "Mbit/s", zero=True), [goodput])
+    columns: dict[str, list[Any]] = {"change": named, "goodput_bps": [one.goodput_bps for one in shown]}
+    return Figure(
+        "gains", "What each change would give", "Points are medians, bars 90% intervals.", [panel], table=columns
+    )

@@ -1,0 +1,101 @@
+"""An explanation as about twenty lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sawtooth import sanitize
+from sawtooth.explain.explanation import Choice, Explanation, Gain, Probed
+from sawtooth.whatif.text import quantity, rate, share, span
+
+CANNOT = "cannot tell"
+
+
+def words(told: Explanation) -> str:
+    """Every quantity has its unit; intervals are 90% intervals."""
+    lines = [f"problem: {sanitize.sentence(problem)}" for problem in (*told.problems, *told.doubts)]
+    lines += [f"from {sanitize.sentence(one)}" for one in told.inputs]
+    lines += ["", *_aligned(rows(told))]
+    if told.test is not None:
+        lines += ["", f"self-test: {told.test.words}"]
+    if told.gains:
+        lines += ["", *_aligned(table(told), right=True)]
+    if told.next:
+        lines += ["", *(f"measure next: {step}" for step in told.next)]
+    return "\n".join(lines)
+
+
+def rows(told: Explanation) -> list[tuple[str, str]]:
+    """Pairs of a question and its answer."""
+    found = [("limited by", _limited(told)), ("lost", _lost(told)), ("lost where", _choice(told.lost.where))]
+    found.append(("lost by", _choice(told.lost.kind)))
+    for name, called in (("rate", "rate"), ("rtt", "base RTT"), ("queue", "queue")):
+        found.append((called, _quantity(told, name)))
+    found.append(("control", _choice(told.control, shares=False)))
+    return found + [("probes", _probed(one)) for one in told.probed]
+
+
+def _limited(told: Explanation) -> str:
+    limited = told.limited
+    if limited.by is None:
+        return f"{CANNOT}: {limited.why}"
+    held = "" if limited.share is None else f", {limited.share:.0%} of the time"
+    since = "" if limited.since_s is None else f", first at {span(limited.since_s)}"
+    return f"{limited.by}{held}{since}: {limited.why}"
+
+
+def _lost(told: Explanation) -> str:
+    lost = told.lost
+    if lost.count is None or lost.share is None:
+        return f"{CANNOT}: {lost.where.why}"
+    return f"{lost.count} of {lost.segments} segments ({share(lost.share)})"
+
+
+def _choice(choice: Choice, *, shares: bool = True) -> str:
+    if choice.answer is None:
+        return f"{CANNOT}: {choice.why}"
+    sure = f" ({choice.probability:.0%})" if shares and choice.probability is not None else ""
+    return f"{choice.answer}{sure}: {choice.why}"
+
+
+def _quantity(told: Explanation, name: str) -> str:
+    value = told.path.get(name)
+    return f"{CANNOT}: {told.cannot_tell[name]}" if value is None else quantity(name, value)
+
+
+def _probed(one: Probed) -> str:
+    times = ""
+    if one.rtt_min_s is not None and one.rtt_mean_s is not None and one.rtt_max_s is not None:
+        times = f", RTT {span(one.rtt_min_s)} to {span(one.rtt_max_s)}, mean {span(one.rtt_mean_s)}"
+    return f"{one.lost} of {one.sent} lost{times}: {one.says}"
+
+
+def table(told: Explanation) -> list[tuple[str, ...]]:
+    """What each change would give, as cells."""
+    cells: list[tuple[str, ...]] = [("", "goodput", "90% interval", "mean RTT", "")]
+    observed = told.observed
+    if observed is not None and observed.goodput_bps is not None:
+        trip = "" if observed.rtt_mean_s is None else span(observed.rtt_mean_s)
+        cells.append(("observed", rate(observed.goodput_bps), "", trip, observed.cc or ""))
+    return cells + [_gain(one) for one in told.gains]
+
+
+def _gain(one: Gain) -> tuple[str, ...]:
+    trip = "" if one.rtt_s is None else span(one.rtt_s)
+    cc = "" if one.cc == one.change else f"with {one.cc}"
+    assert one.low_bps is not None
+    if one.goodput_bps is None or one.high_bps is None:
+        return (one.change, f"at least {rate(one.low_bps)}", "", trip, one.why)
+    return (one.change, rate(one.goodput_bps), f"{rate(one.low_bps)} … {rate(one.high_bps)}", trip, cc)
+
+
+def _aligned(cells: Sequence[tuple[str, ...]], *, right: bool = False) -> list[str]:
+    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    lines = []
+    for first, *others in cells:
+        told = [
+            cell.rjust(width) if right and at < len(others) - 1 else cell
+            for at, (cell, width) in enumerate(zip(others, widths[1:], strict=True))
+        ]
+        lines.append("  ".join([first.ljust(widths[0]), *told]).rstrip())
+    return lines

@@ -1,0 +1,192 @@
+"""Explain: one answer from several kinds of input, the same as the verbs for each kind give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sawtooth.capture.busiest_connection import read_busiest
+from sawtooth.capture.identify.captured import identify_capture
+from sawtooth.capture.summary import Judgement
+from sawtooth.cli.explain_command import explain as command
+from sawtooth.cli.whatif_command import whatif
+from sawtooth.engines.sim import Sim
+from sawtooth.errors import SawtoothError
+from sawtooth.explain import explain, page, words
+from sawtooth.explain.mtr import from_json, from_text, lost_from
+from sawtooth.figures import embedded_figures
+from sawtooth.scenario import Scenario
+from sawtooth.whatif import estimate, observe
+
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
+MTR = CORPUS / "explained" / "mtr.txt"
+SS = """\
+ESTAB 0 2896000 10.0.0.1:20000 10.0.0.5:5201
+\t ts sack cubic wscale:7,7 rto:264 rtt:61.5/1.2 mss:1448 cwnd:420 bytes_acked:24000000 data_segs_out:17000 \
+delivery_rate 19Mbps busy:10400ms retrans:0/14 minrtt:40.1
+"""
+PING = "PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.\n" + "".join(
+    f"64 bytes from 10.0.0.5: icmp_seq={at} ttl=60 time={40 + at % 7} ms\n" for at in range(1, 31)
+)
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both ends of 15 s of CUBIC over a path that it fills."""
+    directory = tmp_path_factory.mktemp("captures")
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp", "loss": "0.01%"}
+    Sim(capture=directory).run(Scenario(duration="15 s", seed=3, path=path, flows=[{"cc": "cubic"}]))
+    return directory
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_a_capture_is_explained_as_the_other_verbs_say(captures: Path, side: str) -> None:
+    file = captures / f"capture-{side}.pcap"
+    told = explain([str(file)], draws=4)
+    seen = observe(file)
+    assert told.observed == seen
+    assert told.path == estimate(seen).quantities
+    asked = CliRunner().invoke(whatif, [str(file), "--draws", "4", "--json"], catch_exceptions=False)
+    by_whatif = json.loads(asked.output)
+    assert [one.describe() for one in told.controls] == by_whatif["answers"]
+    assert told.test is not None
+    assert told.test.describe() == by_whatif["self_test"]
+    shown = {one.cc: one for one in told.controls}
+    assert {one.change: one.goodput_bps for one in told.gains if one.change in shown} == {
+        cc: one.median_bps for cc, one in shown.items()
+    }
+    capture = read_busiest(file)
+    judged = Judgement.of(capture.facts["connections"][0])
+    assert judged is not None
+    assert told.limited.by == "path"
+    assert told.limited.share == judged.limits["path"] > 0.5
+    assert told.limited.why == dict(judged.facts["verdict"])["What limited it?"]
+    assert told.lost.count == judged.facts["loss"]["lost"]
+    assert told.control.answer == "cubic"
+    assert told.control.shares == identify_capture(capture).names
+
+
+def test_a_larger_buffer_and_fq_codel_change_the_round_trip(captures: Path) -> None:
+    told = {one.change: one for one in explain([str(captures / "capture-sender.pcap")], draws=4).gains}
+    cubic, codel = told["cubic"], told["fq_codel at the bottleneck"]
+    assert cubic.rtt_s is not None
+    assert codel.rtt_s is not None
+    larger = told["a buffer 4 times as large"].rtt_s
+    assert larger is not None
+    assert codel.rtt_s < cubic.rtt_s - 0.01 < cubic.rtt_s + 0.02 < larger
+
+
+@pytest.mark.parametrize("name", ["ss-cubic.txt", "ss-bbr.txt", "iperf3.json"])
+def test_ss_and_iperf3_are_explained_as_whatif_says(name: str) -> None:
+    file = CORPUS / "measurement" / name
+    told = explain([str(file)], draws=2)
+    by_whatif = json.loads(CliRunner().invoke(whatif, [str(file), "--draws", "2", "--json"]).output)
+    path = {name: value.describe() for name, value in told.path.items()}
+    assert path == {name: by_whatif["estimate"][name] for name in path}
+    assert [one.describe() for one in told.controls] == by_whatif["answers"]
+    assert told.lost.where.answer is None
+    assert any("a capture at the sender" in step for step in told.next)
+
+
+def test_several_inputs_make_one_answer(captures: Path, tmp_path: Path) -> None:
+    (tmp_path / "ss.txt").write_text(SS.replace("cubic", "bbr"))
+    (tmp_path / "ping.txt").write_text(PING)
+    files = [str(tmp_path / "ping.txt"), str(tmp_path / "ss.txt"), str(captures / "capture-sender.pcap"), str(MTR)]
+    told = explain(files, draws=2)
+    assert told.observed is not None
+    assert told.observed.source == "capture"
+    assert told.control.answer == "bbr", "ss knows it; a capture can only infer it"
+    assert told.control.why == "ss says so"
+    assert len(told.inputs) == 4
+    assert [one.sent for one in told.probed] == [30, 100]
+    assert told.lost.where.answer is not None
+    assert "hop 3, 198.51.100.1" in told.lost.where.answer
+    shown = words(told)
+    assert "RTT 40 ms to 46 ms" in shown
+    assert len(shown.splitlines()) < 40
+
+
+def test_inputs_that_contradict_each_other_are_named(captures: Path, tmp_path: Path) -> None:
+    slower = SS.replace("minrtt:40.1", "minrtt:4.1").replace("rtt:61.5", "rtt:8.5")
+    (tmp_path / "ss.txt").write_text(slower)
+    told = explain([str(tmp_path / "ss.txt"), str(captures / "capture-sender.pcap")], draws=2)
+    assert told.doubts == ("capture and ss disagree about the base RTT: are both of the same connection?",)
+    assert f"problem: {told.doubts[0]}" in words(told)
+
+
+def test_an_application_that_limits_is_the_answer_and_the_path_is_not_guessed(tmp_path: Path) -> None:
+    source = {"kind": "rate", "rate": "1 Mbit/s"}
+    asked = Scenario(duration="12 s", path={"rate": "20 Mbit/s", "rtt": "40 ms"}, flows=[{"source": source}])
+    Sim(capture=tmp_path).run(asked)
+    told = explain([str(tmp_path / "capture-sender.pcap")])
+    assert told.limited.by == "nothing to send"
+    assert told.path == {}
+    assert told.gains == ()
+    assert told.test is None
+    assert "the application, not the path" in told.cannot_tell["rate"]
+    assert "the application is the limit here" in told.next[0]
+    assert "rate" in words(told)
+
+
+def test_probes_alone_show_no_transfer(tmp_path: Path) -> None:
+    (tmp_path / "ping.txt").write_text(PING)
+    told = explain([str(tmp_path / "ping.txt")])
+    assert told.limited.by is None
+    assert set(told.cannot_tell.values()) == {"no input shows a transfer: probes alone do not fill a path"}
+    assert "tcpdump" in told.next[0]
+    assert json.loads(json.dumps(told.describe(), allow_nan=False))["probed"][0]["rtt_min_s"] == 0.04
+
+
+def test_mtr_names_the_hop_from_which_on_probes_are_lost() -> None:
+    hops = from_text(MTR.read_text())
+    assert [None if hop.best_s is None else round(hop.best_s, 6) for hop in hops] == [
+        0.0004,
+        None,
+        0.0098,
+        0.02,
+        0.0206,
+    ]
+    found = lost_from(hops)
+    assert found is not None
+    assert (found.number, found.host) == (3, "198.51.100.1")
+    other = from_json(json.loads((CORPUS / "explained" / "mtr.json").read_text()))
+    assert [(hop.host, hop.lost) for hop in other] == [("192.168.1.1", 0), ("192.0.2.7", 2)]
+    # A router that limits its own answers loses nothing of what passes it.
+    limiting = MTR.read_text().replace("2.0%   100", "0.0%   100")
+    assert lost_from(from_text(limiting)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no TCP socket"),
+        ("HOST: a  Loss%   Snt   Last   Avg  Best  Wrst StDev\n", "no hop that answered"),
+        (MTR.read_text().replace("12.0%", "120%"), "no hop has such a loss"),
+        (MTR.read_text().replace("30.2", "1e999"), "line 5 of mtr's report"),
+        ('{"report": {"hubs": [{"host": "a", "Loss%": "x"}]}}', "no number"),
+        ('{"report": {"hubs": 3}}', "no list of objects"),
+    ],
+)
+def test_other_text_is_refused_with_what_is_wrong(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "input").write_text(text)
+    with pytest.raises(SawtoothError, match=message) as caught:
+        explain([str(tmp_path / "input")])
+    assert caught.value.code == "not-a-measurement"
+    assert caught.value.file == str(tmp_path / "input")
+
+
+def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Path) -> None:
+    file, target = str(captures / "capture-sender.pcap"), tmp_path / "page.html"
+    told = CliRunner().invoke(command, [file, "--draws", "2", "--html", str(target)], catch_exceptions=False)
+    assert told.exit_code == 0
+    shown = target.read_text()
+    assert "Limited by: path" in shown
+    (figure,) = embedded_figures(shown)
+    assert "fq_codel at the bottleneck" in figure["panels"][0]["x"]["names"]
+    assert page(explain([file], draws=2)) == shown
+    refused = CliRunner().invoke(command, [file, "--html", file])
+    assert isinstance(refused.exception, SawtoothError)
+    assert refused.exception.code == "conflict"
