@@ -25,9 +25,13 @@ SIZES = {
     "http1": ("head -c 1000000", "head -c 4000000"),
     "iperf3": ('"2M"', '"4M"'),
     "quic-ngtcp2": ("head -c 1000000", "head -c 4000000"),
-    "pgbench": ("-t 50", "-t 50"),
+    "pgbench": (
+        "pgbench -i -q postgres 2> /dev/null && pgbench -c 4 -t 50 postgres",
+        """echo "select repeat('x', 200000)" > /tmp/query && pgbench -n -c 4 -t 5 -f /tmp/query postgres""",
+    ),
 }
-"""Programs of studies/programs, and the fields that lengthen their transfers."""
+"""Programs of studies/programs, and what lengthens their transfers. pgbench asks for long answers, because small
+transactions without a delay measure the processor."""
 
 
 def scenario(name: str, rate: int, rtt: int, *, delayed: bool) -> Scenario:
@@ -51,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="PROGRAM", help=f"Default: {', '.join(SIZES)}.")
     parser.add_argument("--times", type=int, default=3, help="Runs on netns for each path (default: 3).")
-    fix = "Delays of 0 s, for a host whose kernel has no netem. pgbench then measures the processor."
+    fix = "Delays of 0 s, for a host whose kernel has no netem."
     parser.add_argument("--without-delay", action="store_true", help=fix)
     parser.add_argument("--engine", choices=("kernel", "netns"), help="Only this one.")
     given = parser.parse_args(arguments)

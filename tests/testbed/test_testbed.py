@@ -275,6 +275,14 @@ def test_without_netem_and_vlan_a_card_is_split_by_addresses_and_loss_is_a_rule(
     assert rule.gateway in {one.gateway for one in made.routes if one.namespace == 2}
 
 
+@pytest.mark.parametrize(("rate", "late_bytes"), [("2 Mbit/s", 125), ("20 Mbit/s", 1250), ("100 Mbit/s", 6250)])
+def test_in_real_time_a_bucket_holds_half_a_millisecond_more_than_a_frame(rate: str, late_bytes: int) -> None:
+    # A bucket of one frame lost what each late timer took: 4% of the rate at 20 Mbit/s.
+    bucket = plan(HOST_WITHOUT_NETEM, path={"rate": rate, "rtt": "0 s"}).ports.qdiscs[0]
+    assert bucket.kind == "tbf"
+    assert struct.unpack("=I", bucket.options[-4:]) == (1514 + late_bytes,)
+
+
 def test_what_the_kernel_of_the_host_cannot_do_is_refused_by_name() -> None:
     assert refusal(HOST_WITHOUT_NETEM, topology="chain").field == "delay"
     lossy = {"chain": {"rtt": "0 s", "loss": "1%"}, "topology": "chain"}

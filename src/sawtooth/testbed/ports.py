@@ -41,7 +41,7 @@ _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
 _TAG_BYTES = 4
 MAX_LINKS_A_CARD = 4000
 _VIRTUAL_LATENESS_S = 1e-6
-_REAL_TIME_BURST_S = 0.0005
+_REAL_TIME_LATENESS_S = 0.0005
 _FEW = 16
 """Packets. netem frees a frame's place when its timer fires, a fifo when the frame leaves. Acknowledgements that left
 the same transmitter release new frames at that very instant, and in a short queue the order matters."""
@@ -478,13 +478,10 @@ class _Port:
     def _bucket(self) -> bytes:
         assert self.transmitter is not None
         overhead, rate_bps = self.of[0].overhead_bytes, self.transmitter.rate_bps
-        burst = self.ports.mtu + ETHERNET
-        # Timers are sometimes late, a user-mode kernel's by up to half a microsecond; a bucket of exactly one frame
-        # would lose that time.
-        if self.place.virtual:
-            burst += round(rate_bps / 8 * _VIRTUAL_LATENESS_S)
-        else:
-            burst = max(burst, int(rate_bps / 8 * _REAL_TIME_BURST_S))
+        # Timers are sometimes late, a user-mode kernel's by up to half a microsecond. A bucket of exactly one frame
+        # would lose that time with each frame, so it holds as much more.
+        lateness_s = _VIRTUAL_LATENESS_S if self.place.virtual else _REAL_TIME_LATENESS_S
+        burst = self.ports.mtu + ETHERNET + round(rate_bps / 8 * lateness_s)
         return qdisc.tbf(rate_bps=rate_bps, burst_bytes=burst + overhead, overhead_bytes=overhead)
 
     def _varied(self, link: Link) -> _Varied:
