@@ -36,6 +36,19 @@ void arch_init_registers(int pid)
 """
 """What 6.1, 6.6 and 6.12 have in common here; the first two say ``int`` where the last says ``static int``."""
 
+PROCESS = """#if 0
+#include <sys/mman.h>
+int start_userspace(unsigned long stub_stack)
+	/* setup a temporary stack page */
+	stack = mmap(NULL);
+	(void *) PTRACE_O_TRACESYSGOOD) < 0)
+#endif
+"""
+TRAP = """void segv_handler(int sig, struct siginfo *unused_si, struct uml_pt_regs *regs)
+{
+	if (UPT_IS_USER(regs) && !SEGV_IS_FIXABLE(fi)) {
+"""
+
 WITH_THE_HOSTS_LENGTH = "unsigned long host_fp_size;\n\nint put_fp_registers(int pid, unsigned long *regs)\n{\n}\n"
 """From 6.13 on."""
 
@@ -74,7 +87,9 @@ def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = B
     (where / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
     (where / "arch/um/os-Linux/util.c").write_text("\treturn getrandom(buf, len, flags);\n")
     (where / "drivers/char/random.c").write_text("\tunsigned long entropy = random_get_entropy();\n")
-    (where / "arch/um/os-Linux/skas/process.c").write_text("\t   (void *) PTRACE_O_TRACESYSGOOD) < 0)\n")
+    (where / "arch/um/os-Linux/skas/process.c").write_text(PROCESS)
+    (where / "arch/um/kernel/trap.c").write_text(TRAP)
+    (where / "arch/um/kernel/time.c").write_text("static struct clocksource timer_clocksource = {\n")
     (where / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have"))
     (where / "linux.c").write_text(PROGRAM.replace("WORDS", does))
     return where

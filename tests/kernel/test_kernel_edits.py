@@ -15,7 +15,7 @@ import pytest
 
 from sawtooth.errors import InputError
 from sawtooth.kernel import source
-from stand_in_kernel import REGISTERS, WITH_A_FIXED_LENGTH, WITH_THE_HOSTS_LENGTH, stand_in
+from stand_in_kernel import PROCESS, REGISTERS, WITH_A_FIXED_LENGTH, WITH_THE_HOSTS_LENGTH, stand_in
 
 PLAYED = """#include <string.h>
 #include <sys/uio.h>
@@ -132,7 +132,7 @@ def entries(tmp_path: Path) -> ctypes.CDLL:
     tree = stand_in(tmp_path / "linux")
     process = "arch/um/os-Linux/skas/process.c"
     (tree / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have") + WITH_EVERY_ENTRY)
-    (tree / process).write_text(STUB + "/* (void *) PTRACE_O_TRACESYSGOOD */\n")
+    (tree / process).write_text(STUB + PROCESS)
     copy = tmp_path / "copy"
     source.unpack(source.locate(tree), copy, 250)
     library = compiled(tmp_path, (copy / REGISTERS).read_text() + (copy / process).read_text())

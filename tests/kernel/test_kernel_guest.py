@@ -133,6 +133,56 @@ def test_computing_takes_no_virtual_time(guest: Guest, tmp_path: Path) -> None:
     assert (tmp_path / "stdout").read_text() == "True\n"
 
 
+CLOCKS = """
+import ctypes, mmap, signal, time
+code = mmap.mmap(-1, 4096, prot=7)
+code.write(bytes.fromhex("0f31 48c1e220 4809d0 c3 90 0f01f9 48c1e220 4809d0 c3"))
+start = ctypes.addressof(ctypes.c_char.from_buffer(code))
+rdtsc, rdtscp = (ctypes.CFUNCTYPE(ctypes.c_uint64)(start + at) for at in (0, 11))
+asked = (ctypes.c_int64 * 2)()
+def monotonic_by_system_call():
+    ctypes.CDLL(None).syscall(228, 1, asked)
+    return asked[0] * 10**9 + asked[1]
+"""
+"""``rdtsc`` and ``rdtscp`` are the two instructions, each with its halves joined."""
+
+
+def test_the_processors_counter_is_virtual_time_in_nanoseconds(guest: Guest, tmp_path: Path) -> None:
+    code = CLOCKS + "print(rdtsc()); time.sleep(1); print(rdtscp()); print(rdtsc())"
+    seen = []
+    for _ in range(2):
+        guest.run(["/usr/bin/python3", "-c", code], share=tmp_path, timeout_s=60)
+        seen.append([int(line) for line in (tmp_path / "stdout").read_text().split()])
+    assert seen[0] == seen[1], "the processor's own differs"
+    first, second, third = seen[0]
+    assert 10**9 < second - first < 1.01 * 10**9
+    assert 0 < third - second < 10**6
+
+
+def test_each_reading_of_the_clock_takes_as_long_with_a_system_call_as_without(guest: Guest, tmp_path: Path) -> None:
+    code = CLOCKS + (
+        "readings = [read() for _ in range(20) for read in (time.monotonic_ns, monotonic_by_system_call)]\n"
+        "print(*(after - before for before, after in zip(readings, readings[1:])))\n"
+        "print(time.time_ns() - time.clock_gettime_ns(time.CLOCK_REALTIME))"
+    )
+    guest.run(["/usr/bin/python3", "-c", code], share=tmp_path, timeout_s=60)
+    steps, other = (tmp_path / "stdout").read_text().splitlines()
+    assert set(steps.split()) == {"256"}
+    assert other == "-256"
+
+
+def test_a_timer_ends_a_program_that_only_reads_the_clock(guest: Guest, tmp_path: Path) -> None:
+    code = CLOCKS + (
+        "signal.signal(signal.SIGALRM, lambda *_: print(time.monotonic() - begun) or exit(0))\n"
+        "begun = time.monotonic()\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+        "while True: time.monotonic()"
+    )
+    result = guest.run(["/usr/bin/python3", "-c", code], share=tmp_path, timeout_s=60)
+    assert result.exit_code == 0
+    assert 0.01 <= float((tmp_path / "stdout").read_text()) < 0.011
+
+
 def test_every_boot_of_a_seed_draws_the_same_random_numbers(kernel: Kernel, tmp_path: Path) -> None:
     drawn = [said(Guest(kernel, seed=seed), tmp_path, RANDOM) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1]

@@ -46,6 +46,7 @@ class Edit:
     unless: str | None = None
 
 
+_VDSO = "arch/x86/um/vdso/"
 _REGISTERS = "arch/x86/um/os-Linux/registers.c"
 _LENGTH_FROM_HOST = r"\bhost_fp_size\b"
 """Linux 6.13 and later determine at start how long the host's processor state is."""
@@ -63,6 +64,187 @@ EDITS = (
     # Do not use the time of interrupts as entropy: the clock advances when it is read, so these times depend on the
     # directories in use.
     Edit("drivers/char/random.c", r"(unsigned long entropy =) random_get_entropy\(\);", r"\1 0;"),
+    # Programs that read the processor's counter (rdtsc, rdtscp) get virtual time in ns: the host answers the
+    # instruction with a fault, and the kernel carries it out. Go's scheduler and OpenSSL's keys use the counter as
+    # randomness. The kernel's own process has no counter either, because turning the counter on and off at each switch
+    # of processes takes 4 us on some hosts.
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(/\* setup a temporary stack page \*/\n\tstack = mmap)",
+        r"prctl(PR_SET_TSC, PR_TSC_SIGSEGV);\n\n\t\1",
+    ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(#include <sys/mman\.h>\n)",
+        r"\1#include <sys/prctl.h>\n",
+    ),
+    Edit(
+        "arch/um/kernel/trap.c",
+        r"(?m)^(void segv_handler\()((?s:.*?))(if \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) \{\n)",
+        r"""extern u64 virtual_counter(void);
+
+static bool reads_counter(struct uml_pt_regs *regs)
+{
+	u8 __user *where = (u8 __user *) UPT_IP(regs);
+	u8 code[3] = {};
+	u64 now;
+
+	/* The third byte may be on a page that is not there. */
+	if (copy_from_user(code, where, 2) || (code[1] == 0x01 && copy_from_user(code + 2, where + 2, 1)))
+		return false;
+	if (code[0] != 0x0f || !(code[1] == 0x31 || (code[1] == 0x01 && code[2] == 0xf9)))
+		return false;
+	now = virtual_counter();
+	regs->gp[HOST_AX] = lower_32_bits(now);
+	regs->gp[HOST_DX] = upper_32_bits(now);
+	if (code[1] == 0x01)
+		regs->gp[HOST_CX] = 0;
+	UPT_IP(regs) += code[1] == 0x01 ? 3 : 2;
+	return true;
+}
+
+\1\2\3\t\tif (reads_counter(regs))
+			return;
+""",
+    ),
+    Edit(
+        "arch/um/kernel/time.c",
+        r"(?m)^(static struct clocksource timer_clocksource)",
+        r"""#include <stub-data.h>
+
+u64 virtual_counter(void);
+u64 virtual_counter(void)
+{
+	return timer_read(NULL) * TIMER_MULTIPLIER;
+}
+
+void clock_given(void);
+void clock_taken(void);
+#ifdef USER_CLOCK
+static struct user_clock *user_clock(void)
+{
+	return &((struct stub_data *) current->mm->context.id.stack)->clock;
+}
+
+void clock_given(void)
+{
+	struct time_travel_event *first;
+	unsigned long flags;
+	s64 now;
+
+	if (time_travel_mode != TT_MODE_INFCPU)
+		return;
+	local_irq_save(flags);
+	now = time_travel_time & -TIMER_MULTIPLIER;
+	first = time_travel_first_event();
+	*user_clock() = (struct user_clock) {
+		time_travel_time, first ? first->time : S64_MAX, { ktime_get_real() - now, ktime_get() - now }
+	};
+	local_irq_restore(flags);
+}
+
+void clock_taken(void)
+{
+	struct time_travel_event *first = time_travel_first_event();
+	u64 now = user_clock()->now;
+
+	if (time_travel_mode == TT_MODE_INFCPU && now > time_travel_time && now < (first ? first->time : S64_MAX))
+		time_travel_set_time(now);
+}
+#else
+void clock_given(void)
+{
+}
+
+void clock_taken(void)
+{
+}
+#endif
+
+\1""",
+    ),
+    # Half of curl's system calls ask for the time. So the kernel leaves the clock in the page that it shares with each
+    # program, up to the next timer, and the vDSO reads it there. It also moves it on by what a reading costs: every
+    # time is as it would be with the system call.
+    Edit(
+        "arch/um/include/shared/skas/stub-data.h",
+        r"(struct stub_data \{(?s:.*?)syscall_data\[\(UM_KERN_PAGE_SIZE - 128\)[^\n]*\n)",
+        r"""#define USER_CLOCK
+struct user_clock {
+	unsigned long long now, until;
+	long long offset[2];
+};
+
+\1	struct user_clock clock;
+""",
+        for_speed=True,
+    ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^(void userspace\((?s:.*?))(\t+)(if \(singlestepping\(\)\)\n)",
+        r"extern void clock_given(void), clock_taken(void);\n\n\1\2clock_given();\n\2\3",
+        for_speed=True,
+    ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(\t+)(regs->is_user = 1;\n\t+if \(ptrace\()",
+        r"\1clock_taken();\n\1\2",
+        for_speed=True,
+    ),
+    Edit(
+        _VDSO + "vma.c",
+        r"(\tcopy_page\(page_address\(um_vdso\), vdso_start\);\n)",
+        r"""\1#ifdef USER_CLOCK
+	for (unsigned long *at = page_address(um_vdso), *end = at + PAGE_SIZE / sizeof(*at); at < end; at++)
+		if (*at == 0x736177746f6f7468)
+			*at = STUB_DATA + offsetof(struct stub_data, clock);
+#endif
+""",
+        for_speed=True,
+    ),
+    Edit(_VDSO + "vma.c", r"(#include <linux/init\.h>\n)", r"\1#include <stub-data.h>\n", for_speed=True),
+    Edit(
+        _VDSO + "um_vdso.c",
+        r"(int __vdso_clock_gettime\([^;]*?\)\n\{\n)((?s:.*?)int __vdso_gettimeofday\([^;]*?\)\n\{\n)",
+        r"""struct user_clock {
+	unsigned long long now, until;
+	long long offset[2];
+};
+
+/* The kernel writes the clock's address here. */
+static const volatile unsigned long clock_at = 0x736177746f6f7468;
+
+/* Nanoseconds, or -1: ask the kernel. */
+static long long read_clock(int clock)
+{
+	volatile struct user_clock *c = (struct user_clock *) clock_at;
+	unsigned long long now = c->now + 256;
+
+	if ((clock != 0 && clock != 1) || now >= c->until)
+		return -1;
+	c->now = now;
+	return (now & -256) + c->offset[clock];
+}
+
+\1	long long ns = read_clock(clock);
+
+	if (ns >= 0) {
+		ts->tv_sec = ns / 1000000000;
+		ts->tv_nsec = ns % 1000000000;
+		return 0;
+	}
+\2	long long ns = tz ? -1 : read_clock(0);
+
+	if (ns >= 0) {
+		if (tv) {
+			tv->tv_sec = ns / 1000000000;
+			tv->tv_usec = ns % 1000000000 / 1000;
+		}
+		return 0;
+	}
+""",
+        for_speed=True,
+    ),
     # When a guest is killed, the processes that it traces are killed too.
     Edit(
         "arch/um/os-Linux/skas/process.c",
