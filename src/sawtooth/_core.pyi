@@ -175,6 +175,14 @@ def refused_transfer(
     ``application``: share of the time in which the sender's application had nothing to send.
     """
 
+def packetdrill(text: str, hz: int) -> tuple[str, int | None, str, int, int, list[str]]:
+    """Play a script in packetdrill's language to the simulated TCP sender of a kernel with ``hz`` ticks per second.
+
+    Returns the verdict (``passed``, ``failed`` or ``not applicable``), the line of the first difference (None without
+    one), the reason, the number of outbound packets that were as expected, the number of assertions that were true, and
+    remarks.
+    """
+
 def replay(
     control: str,
     t_ns: NDArray[np.uint64],

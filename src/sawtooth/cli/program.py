@@ -26,6 +26,7 @@ from sawtooth.cli.explain_command import explain
 from sawtooth.cli.find_command import find
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
+from sawtooth.cli.packetdrill_command import packetdrill
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.cli.query_command import query
@@ -49,6 +50,7 @@ for _command in (
     find,
     kernel,
     lab,
+    packetdrill,
     probe,
     query,
     replicate,
@@ -61,7 +63,7 @@ for _command in (
 
 SECTIONS = {
     "Questions": ("predict", "run", "find", "explain", "whatif", "compare", "check"),
-    "Experiments": ("exec", "studies", "replicate", "show", "cc", "lab"),
+    "Experiments": ("exec", "studies", "replicate", "packetdrill", "show", "cc", "lab"),
     "Captures and live connections": ("capture", "watch", "probe", "congestion"),
     "Results": ("results", "report", "query"),
     "Setup": ("doctor", "kernel", "clean", "completion", "schema"),

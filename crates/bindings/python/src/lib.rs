@@ -4,6 +4,7 @@
 mod capture;
 mod limits;
 mod module;
+mod packetdrill;
 mod replay;
 mod scenario;
 mod values;
@@ -162,6 +163,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::poisson_interval, module)?)?;
     module.add_function(wrap_pyfunction!(capture::refused_transfer, module)?)?;
     module.add_function(wrap_pyfunction!(limits::largest_shares, module)?)?;
+    module.add_function(wrap_pyfunction!(packetdrill::packetdrill, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
     module.add_class::<scenario::Scenario>()?;

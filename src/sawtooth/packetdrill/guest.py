@@ -1,0 +1,129 @@
+"""Guest: scripts played by packetdrill itself on a real kernel, in virtual time.
+
+The scripts of one call run in one guest, one after the other. Each has a separate network namespace, since scripts
+leave settings changed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sawtooth.errors import SawtoothError
+from sawtooth.packetdrill.script import FAILED, NOT_APPLICABLE, PASSED, Played, Script
+from sawtooth.sanitize import plain
+
+# The names that the scripts of the Linux tree use; ksft_runner.sh there defines them for IPv4.
+_DEFINED = {
+    "CMSG_LEVEL_IP": "SOL_IP",
+    "CMSG_TYPE_RECVERR": "IP_RECVERR",
+    "TFO_COOKIE": "3021b9d889017eeb",
+    "TFO_COOKIE_ZERO": "b7c12350a90dc8f5",
+}
+_END = "== sawtooth: script"
+# Arguments: packetdrill, then the scripts. A status of 124 says that a script did not end in time.
+_LOOP = """
+program=$1 number=0
+shift
+for script; do
+    cd "$(dirname "$script")" && unshare -n timeout {limit} "$program" {options} "$script" 2>&1
+    printf '\\n%s %d: %d\\n' '{end}' "$number" $?
+    number=$((number + 1))
+done
+"""
+_SECONDS_EACH = 120
+_MOST_SECONDS = 3600
+_ABSENT = re.compile(r"Protocol not available|Operation not supported|Function not implemented|Unknown qdisc")
+_INIT = "error executing init command"
+_WARNING = "sysctl: cannot stat"
+_ASSERTION = "error in Python code"
+_TIME_UP = 124
+_DIFFERENCE = re.compile(r"^\S*\.pkt:(\d+): (.*)$", re.M)
+
+
+def find_program(given: str | None = None) -> Path:
+    """packetdrill: ``given``, or the one on PATH. Raises SawtoothError ``tool-missing``."""
+    found = shutil.which(given or "packetdrill")
+    if found is None:
+        message = f"{plain(given)} is not a program" if given else "packetdrill is not installed"
+        fix = "build it from google/packetdrill (in gtests/net/packetdrill: ./configure && make), then give --program"
+        raise SawtoothError("tool-missing", message, fix=fix)
+    return Path(found).absolute()
+
+
+def played_on_kernel(
+    scripts: Sequence[Script],
+    *,
+    program: Path,
+    kernel: str | None = None,
+    hz: int | None = None,
+    tolerance_us: int | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> list[Played]:
+    """Play scripts on the user-mode kernel named ``kernel`` (None: the default one) with packetdrill's ``program``.
+
+    ``tolerance_us``: how far a time may be off, in microseconds; None: what the scripts or packetdrill say (4 ms).
+    ``stop`` tells whether to give up. Raises SawtoothError as a run on the engine ``kernel`` does.
+    """
+    from sawtooth import engines
+    from sawtooth.programs import finished
+    from sawtooth.scenario import Scenario
+
+    options = [f"-D {name}={value}" for name, value in _DEFINED.items()]
+    if tolerance_us is not None:
+        options.append(f"--tolerance_usecs={tolerance_us}")
+    loop = _LOOP.format(limit=_SECONDS_EACH, options=" ".join(options), end=_END)
+    paths = [str(script.path.absolute()) for script in scripts]
+    host = {name: value for name, value in (("kernel", kernel), ("hz", hz)) if value is not None}
+    scenario = Scenario.from_dict(
+        {
+            "topology": "path",
+            "duration": f"{_MOST_SECONDS} s",
+            "interval": f"{_MOST_SECONDS} s",
+            "path": {"rate": "1 Gbit/s", "rtt": "0 s"},
+            "host": host,
+            "programs": [
+                {
+                    "host": "client",
+                    "command": ["sh", "-c", loop, "sh", str(program), *paths],
+                    "files": sorted({str(program), *(str(script.root.absolute()) for script in scripts)}),
+                }
+            ],
+        }
+    )
+    run = engines.get("kernel").run(scenario, stop=stop)
+    output = finished(run)[-1].stdout.decode(errors="replace")
+    parts = _parts(output, len(scripts))
+    return [_played(script, said, status) for script, (said, status) in zip(scripts, parts, strict=True)]
+
+
+def _parts(output: str, count: int) -> list[tuple[str, int | None]]:
+    """Output and exit status of each script; None for those that the guest did not come to."""
+    parts: list[tuple[str, int | None]] = []
+    for number in range(count):
+        before, end, after = output.partition(f"\n{_END} {number}: ")
+        status, _, output = after.partition("\n")
+        parts.append((before, int(status)) if end and status.isdigit() else ("", None))
+    return parts
+
+
+def _played(script: Script, said: str, status: int | None) -> Played:
+    if status == 0:
+        return Played(script.name, "kernel", PASSED)
+    if status is None:
+        return Played(script.name, "kernel", FAILED, reason="it was not begun: one before it ended the guest")
+    if status == _TIME_UP:
+        return Played(script.name, "kernel", FAILED, reason=f"it did not end within {_SECONDS_EACH} s of virtual time")
+    if _INIT in said:
+        first = next((line for line in said.splitlines() if _WARNING not in line), "").partition(_INIT)
+        return Played(
+            script.name, "kernel", NOT_APPLICABLE, reason=plain(f"its first command fails: {first[0] or first[2]}", 200)
+        )
+    told = _DIFFERENCE.search(said)
+    line, reason = (int(told[1]), told[2]) if told else (None, "")
+    if not told or reason == _ASSERTION:
+        reason = next((one for one in reversed(said.splitlines()) if one.strip()), f"it ended with status {status}")
+    verdict = NOT_APPLICABLE if _ABSENT.search(said) else FAILED
+    return Played(script.name, "kernel", verdict, line, plain(reason, 200))
