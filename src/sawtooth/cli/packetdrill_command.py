@@ -31,7 +31,7 @@ _SCRIPTS_EACH = 16
 @click.option("--engine", "engines", multiple=True, help="Engine: sim or kernel; repeatable (default: sim).")
 @click.option("--hz", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="Timer ticks per second.")
 @click.option("--kernel", help="Play to this user-mode kernel, by name (default: the one without additions).")
-@click.option("--program", help="packetdrill, for the engine kernel (default: the one on PATH).")
+@click.option("--program", help="Packetdrill's program, for the engine kernel (default: the one on PATH).")
 @click.option(
     "--tolerance",
     type=click.IntRange(0),
