@@ -105,8 +105,13 @@ class Scenario:
         programs call hosts, by the hosts' names, the names of the programs, and their hosts.
         """
 
+    def check_simulated(self, files: object) -> None:
+        """Raise InputError ``unsupported`` for what ``Simulation`` cannot run: programs, a congestion control that it
+        lacks, and a flow whose RTT is too short for TCP's clock.
+        """
+
     def forget(self) -> None:
-        """Discard the result of compiling, to save memory. ``compile`` then compiles again."""
+        """Discard the result of compiling, to save memory. It is computed again when needed."""
 
 def read_part(name: str, given: Mapping[str, Any], files: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read one table. ``name``: of its class. Returns its fields, and those that were given. Raises InputError."""

@@ -160,9 +160,12 @@ class InputError(SawtoothError, ValueError):
 
 
 def unforeseen(error: BaseException) -> SawtoothError:
-    """Wraps an unexpected exception: ``out-of-memory``, or ``internal`` for a defect in Sawtooth."""
+    """Wraps an unexpected exception: ``out-of-memory``, ``core-missing``, or ``internal`` for a defect in Sawtooth."""
     if _wants_memory(error):
         return SawtoothError("out-of-memory", "there is not enough memory for this", fix=MORE_MEMORY)
+    if isinstance(error, ImportError) and "_core" in f"{error.name} {error}":
+        message = f"the core cannot be loaded: {error}"
+        return SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release")
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in last)
     fix = "this is a defect of sawtooth: please report it; SAWTOOTH_TRACEBACK=1 shows where it comes from"

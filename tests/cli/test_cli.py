@@ -252,6 +252,13 @@ def test_a_defect_is_one_message_too(call, monkeypatch: pytest.MonkeyPatch) -> N
     assert answer.err.startswith("error[internal]: RuntimeError: oh")
 
 
+def test_a_core_that_is_not_built_is_reported() -> None:
+    without = "import sys; sys.modules['sawtooth._core'] = None; from sawtooth.cli import main; main(['run', 'a.toml'])"
+    told = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True)
+    assert (told.returncode, told.stderr.split(":")[0]) == (1, "error[core-missing]")
+    assert "fix: build it: make demo" in told.stderr
+
+
 def test_ctrl_c_ends_with_status_130(call, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(kind: str) -> None:
         raise KeyboardInterrupt

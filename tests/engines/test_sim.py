@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -104,6 +103,20 @@ def test_a_congestion_control_that_the_core_lacks_is_refused_before_the_run() ->
         assert (caught.value.code, caught.value.field) == ("unsupported", "flows.1.cc")
         assert "sim has no westwood" in caught.value.message
         assert "--engine kernel" in str(caught.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("rate", "took"), [("12.112 Gbit/s", None), ("12.2 Gbit/s", "993 ns"), ("10 Tbit/s", "1.21 ns")]
+)
+def test_a_path_too_short_for_tcps_clock_is_refused_before_the_run(rate: str, took: str | None) -> None:
+    asked = Scenario(duration="1 ms", interval="1 ms", path={"rate": rate, "rtt": "0 s"})
+    if took is None:
+        SIM.check(asked)
+        return
+    for again in (asked, asked.with_seed(2), asked.set({"path.loss": "1%"})):
+        with pytest.raises(SawtoothError, match=f"take {took} at the least") as caught:
+            SIM.run(again)
+        assert (caught.value.code, caught.value.field) == ("unsupported", "path.rtt")
 
 
 def test_links_that_aggregate_are_refused_by_closed_forms() -> None:
@@ -303,16 +316,6 @@ def test_a_refusal_of_the_core_is_a_defect_with_a_code(monkeypatch: pytest.Monke
     with pytest.raises(SawtoothError) as caught:
         SIM.run(LOSSY)
     assert caught.value.code == "core-failed"
-
-
-def test_a_core_that_is_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sawtooth
-
-    monkeypatch.delattr(sawtooth, "_core", raising=False)
-    monkeypatch.setitem(sys.modules, "sawtooth._core", None)
-    with pytest.raises(SawtoothError) as caught:
-        SIM.check(LOSSY)
-    assert caught.value.code == "core-missing"
 
 
 def test_jitter_that_may_use_up_the_whole_delay_is_refused_with_a_fix_and_runs_with_it() -> None:

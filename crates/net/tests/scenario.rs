@@ -31,7 +31,7 @@ fn a_round_trip_of_less_than_a_microsecond_is_refused() {
     // 1,514 bytes take 1.0000 µs at 12.112 Gbit/s.
     assert!(Scenario::parse(&without_delay(12_112_000_000).to_string()).is_ok());
     let message = refusal(&without_delay(12_112_000_001));
-    assert!(message.contains("flows[0]: round trip in ns = 999"), "{message}");
+    assert!(message.contains("flows[0]: round trip in ps = 999999"), "{message}");
     let mut scenario = without_delay(12_112_000_001);
     scenario["links"][2]["delay_ns"] = json!(1);
     assert!(Scenario::parse(&scenario.to_string()).is_ok());

@@ -24,8 +24,8 @@ use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
 /// Header sizes in bytes: Ethernet, IPv4 and TCP; the timestamp option; the difference of an IPv6 header.
-pub(crate) const HEADERS: u64 = 14 + 20 + 20;
-pub(crate) const TIMESTAMPS: u64 = 12;
+const HEADERS: u64 = 14 + 20 + 20;
+const TIMESTAMPS: u64 = 12;
 const IPV6_MORE: u64 = 20;
 const MOST_QUEUE_PACKETS: i128 = 1_000_000_000;
 /// Bytes of kernel memory that a received segment uses in addition to its payload.

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import new_directory, write_json, writing
 from sawtooth.io.displayable import Shown
@@ -90,7 +91,7 @@ def read_capture(
         # Opening a named pipe would wait forever without a message.
         regular(name)
     try:
-        text, tables = _core().read_capture(name, connection, progress)
+        text, tables = _core.read_capture(name, connection, progress)
     except OverflowError as error:
         message = f"there is no connection {connection}: they are counted from 0"
         raise InputError("no-such-connection", message, file=name, fix=f"list them: sawtooth capture {name}") from error
@@ -102,15 +103,6 @@ def read_capture(
         raise InputError("no-such-connection", message, file=name, fix=f"list them: sawtooth capture {name}")
     frames = {kind: pd.DataFrame(tables.get(kind, {})) for kind in ("series", "losses", "segments", "sacks")}
     return Capture(name, facts, connection=connection, **frames)
-
-
-def _core() -> Any:
-    try:
-        from sawtooth import _core
-    except ImportError as error:
-        message = f"the core cannot be loaded: {error}"
-        raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
-    return _core
 
 
 def _refused(error: ValueError, name: str) -> SawtoothError:

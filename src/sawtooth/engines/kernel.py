@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.engines.lacks import simulated
+from sawtooth.engines import sim
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.io.tempdirs import directory, locked
 
@@ -294,7 +294,7 @@ def _check_control(name: str, found: Installed, field: str) -> None:
     others = having(name)
     if others:
         fix = f'set host.kernel to "{others[0]}", which has it'
-    elif name in simulated():
+    elif name in sim.controls():
         fix = "use --engine sim, which has it, or build a kernel with it: sawtooth kernel build --help"
     else:
         fix = suggestion(name, found.controls)

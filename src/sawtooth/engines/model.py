@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.engines import lacks
+from sawtooth.engines import sim
 from sawtooth.errors import InputError, suggestion
 from sawtooth.run import Run
 from sawtooth.run.metadata import idle
-from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
+from sawtooth.scenario import CONGESTION_CONTROLS, LINUX_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
 from sawtooth.scenario.compiled import Compiled, Host, Link
 from sawtooth.scenario.header_sizes import MSS, frame_bytes
 
@@ -191,7 +191,7 @@ class Model:
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field that no closed form here covers."""
         compiled = scenario.compile()
-        lacks.check(compiled, self.name, CONTROLS)
+        _check_has(compiled)
         flows = compiled.flows
         if len(flows) != 1 or flows[0].count != 1:
             raise _unsupported("flows", "several flows that share a path", "leave one flow of count 1")
@@ -346,6 +346,44 @@ def _asked(compiled: Compiled) -> _Asked:
     rtt_s = sum(link.delay_ns for link in (*way, *back)) / 1e9
     buffer = receiver.receive_buffer
     return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, buffer)
+
+
+def _check_has(compiled: Compiled) -> None:
+    """Raises SawtoothError ``unsupported``: a compiled scenario has what only engines with packets have."""
+    fix, kernels = "use --engine sim, or kernel", "use --engine sim, kernel or netns"
+    if compiled.programs:
+        raise _lacks("programs", "runs no programs", "use --engine kernel, or netns")
+    for index, flow in enumerate(compiled.flows):
+        field = f"flows.{index}.cc"
+        if flow.module is not None:
+            raise _lacks(field, "runs no C source", fix)
+        if flow.variant is not None:
+            what = f"does not have the variant {flow.variant} of {flow.cc}"
+            raise _lacks(f"{field}.variant", what, "use --engine sim")
+        if flow.datagrams is None and flow.cc not in CONTROLS:
+            has = "sim" if flow.cc in sim.controls() else "kernel with host.kernel, the name of a kernel that has it"
+            if flow.cc in LINUX_CONTROLS and has != "sim":
+                has = "kernel, or netns where this host's kernel has it"
+            what = f"has no closed form for {flow.cc}, only for {', '.join(CONTROLS)}"
+            raise _lacks(field, what, f"use --engine {has}")
+    constant = "and the engine model has only constant ones"
+    for transmitter in compiled.transmitters:
+        if transmitter.discipline is not None:
+            message = f'the queue of "{transmitter.name}" is not tail drop, and the engine model has only tail drop'
+            raise InputError("unsupported", message, field="queue", fix=kernels)
+        if transmitter.pace is not None:
+            message = f'the rate of "{transmitter.name}" varies, {constant}'
+            raise InputError("unsupported", message, field="links", fix=fix)
+    for link in compiled.links:
+        if link.policer is not None:
+            message = f'the link "{link.name}" has a policer, and the engine model has none'
+            raise InputError("unsupported", message, field="policer", fix=kernels)
+        if link.varies or link.losses or link.aggregation_ns:
+            raise InputError("unsupported", f'the link "{link.name}" varies, {constant}', field="links", fix=fix)
+
+
+def _lacks(field: str, what: str, fix: str) -> InputError:
+    return InputError("unsupported", f"the engine model {what}", field=field, fix=fix)
 
 
 def _unsupported(field: str, what: str, fix: str) -> InputError:

@@ -6,17 +6,16 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.engines import lacks
+from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, writing
 from sawtooth.io.table_store import Growing
 from sawtooth.run import Run, metadata
 from sawtooth.scenario.compiled import Compiled
-from sawtooth.scenario.header_sizes import CLIENT_PORT, PORTS, frame_bytes
+from sawtooth.scenario.header_sizes import CLIENT_PORT, PORTS
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
@@ -27,8 +26,6 @@ EVENTS_A_SLICE = 200_000
 """Most events between two checks of progress and stop."""
 SLICE_S = 0.05
 """Target time of a slice; if it takes longer, the next has fewer events. Slicing never changes a result."""
-ROUND_TRIP_MIN_S = 1e-6
-"""TCP's clock counts microseconds. With shorter round trips, time would hardly advance, or not at all."""
 _PORTS = PORTS - CLIENT_PORT
 """Client ports in captures: each connection of a flow has its own."""
 
@@ -49,15 +46,14 @@ class Sim:
         return replace(self, capture=directory, capture_at=tuple(at))
 
     def check(self, scenario: Scenario) -> None:
-        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip shorter than
-        ROUND_TRIP_MIN_S, or more connections than captures have ports; ``unknown-name`` for a host in ``capture_at``;
-        ``core-missing``; for modules ``file-not-found``, ``file-unreadable``, ``tool-missing`` and ``compile-failed``.
+        """Raises SawtoothError: ``unsupported`` as ``Scenario.check_simulated`` does, and for more connections than
+        captures have ports; ``unknown-name`` for a host in ``capture_at``; for modules ``file-not-found``,
+        ``file-unreadable``, ``tool-missing`` and ``compile-failed``.
         """
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        lacks.check(compiled, self.name, controls())
-        _check_round_trips(compiled, scenario.topology)
+        scenario.check_simulated()
         captured_hosts(compiled, self.capture_at)
         _check_modules(compiled)
         for index, flow in enumerate(compiled.flows):
@@ -158,40 +154,6 @@ class Sim:
 
 ENGINE: Engine = Sim()
 
-_WHERE = {
-    "path": "path.rtt",
-    "dumbbell": "dumbbell.rtt",
-    "parking-lot": "parking-lot.rtt",
-    "home": "home.rtt",
-    "custom": "links",
-}
-
-
-def _check_round_trips(compiled: Compiled, topology: str) -> None:
-    """Refuses a flow whose full segment and acknowledgement, alone on the path, return before TCP's clock advances."""
-    for flow in compiled.flows:
-        ends = [compiled.hosts[host] for host in (compiled.source(flow), compiled.target(flow))]
-        acknowledgement = frame_bytes(0, timestamps=all(end.timestamps for end in ends))
-        segment = acknowledgement + min(end.mss for end in ends)
-        took_s = _takes_s(compiled, flow.forward, segment) + _takes_s(compiled, flow.backward, acknowledgement)
-        if took_s < ROUND_TRIP_MIN_S:
-            message = f'flow "{flow.name}": a segment and its acknowledgement take {float(took_s * 10**9):.3g} ns'
-            message += " at the least, and the engine sim needs 1 us for them"
-            fix = "give the path a delay, e.g. 0.1 ms, or a lower rate"
-            raise InputError("unsupported", message, field=_WHERE.get(topology, "chain.rtt"), fix=fix)
-
-
-def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
-    """How long a frame of this size takes over an empty route."""
-    took = Fraction(0)
-    for link in compiled.way(route):
-        took += Fraction(link.least_delay_ns, 10**9)
-        if link.transmitter is not None:
-            rate_bps = compiled.transmitters[link.transmitter].rate_bps
-            took += Fraction(8 * (size + link.overhead_bytes), rate_bps)
-    return took
-
-
 _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
 
 
@@ -222,7 +184,7 @@ def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[An
     """The core's simulation; with modules in a separate process, which ends with this block."""
     wanted = _wanted(compiled)
     if not wanted:
-        yield _core().Simulation(compiled.to_json(), files)
+        yield _core.Simulation(compiled.to_json(), files)
         return
     from sawtooth.engines.cc_module import Apart
 
@@ -231,17 +193,5 @@ def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[An
 
 
 def controls() -> tuple[str, ...]:
-    """The congestion controls of the simulator, as the core lists them (``crates/tcp/src/cc/list.rs``).
-
-    Raises SawtoothError if the core is not built.
-    """
-    return tuple(_core().congestion_controls())
-
-
-def _core() -> Any:
-    try:
-        from sawtooth import _core
-    except ImportError as error:
-        message = f"the simulator's core cannot be loaded: {error}"
-        raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
-    return _core
+    """The congestion controls of the simulator, as the core lists them (``crates/tcp/src/cc/list.rs``)."""
+    return tuple(_core.congestion_controls())

@@ -137,7 +137,14 @@ class Scenario(views.Scenario):
             made = self.__dict__["_compiled"] = Compiled.of(*self._read.compile(FILES))
             if (oldest := _oldest(_compiled, self)) is not None:
                 oldest.__dict__["_compiled"] = None
+                oldest._read.forget()
         return made
+
+    def check_simulated(self) -> None:
+        """Raises SawtoothError ``unsupported`` for programs, a congestion control that the simulator lacks, and a round
+        trip that is too short for TCP's clock.
+        """
+        self._read.check_simulated(FILES)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field that has a value, including defaults, with quantities as canonical text: suitable for JSON and

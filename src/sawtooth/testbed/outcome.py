@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import _core
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import writing
 from sawtooth.io.untrusted import json_value, part
@@ -87,20 +88,12 @@ def prepare(
 
 def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uint64]:
     """The transfers of a flow with arrivals, or a random stream of datagrams, in order and the same for every engine:
-    rows of ns since t = 0, and bytes.
-
-    Raises SawtoothError ``core-missing``.
-    """
+    rows of ns since t = 0, and bytes."""
     import numpy as np
 
     flow = compiled.flows[index]
     arrivals = flow.arrivals if flow.datagrams is None else flow.datagrams.arrivals()
     assert arrivals is not None
-    try:
-        from sawtooth import _core
-    except ImportError as error:
-        message = f"the core, which draws transfers, cannot be loaded: {error}"
-        raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
     end_ns = min(compiled.duration_ns, flow.start_ns + (flow.duration_ns or compiled.duration_ns))
     return np.column_stack(
         _core.transfers(arrivals.to_json(), compiled.seed, index | stream << 32, flow.start_ns, end_ns)

@@ -9,7 +9,7 @@ use sawtooth_scenario::{
     Burst, Compiled, Field, Files, Listed, Loss, Problem, Programs, Quantity, Queue, Rate, Size, Span, Steps, Traced,
     Unit, Value, View, flow_names, read_table,
 };
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// A module's files, parameters and name.
 type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
@@ -24,7 +24,7 @@ type Told = (String, Option<String>, Vec<Option<Module>>, Placed);
 pub struct Scenario {
     inner: sawtooth_scenario::Scenario,
     /// The compiled scenario; none until it is requested, or after it was discarded.
-    compiled: Mutex<Option<Compiled>>,
+    compiled: Mutex<Option<Arc<Compiled>>>,
 }
 
 /// The package's `InputError` for a problem.
@@ -42,7 +42,18 @@ fn refused(py: Python<'_>, wrong: Problem) -> PyErr {
 impl Scenario {
     fn of(py: Python<'_>, read: Result<(sawtooth_scenario::Scenario, Compiled), Problem>) -> PyResult<Scenario> {
         let (inner, compiled) = read.map_err(|wrong| refused(py, wrong))?;
-        Ok(Scenario { inner, compiled: Mutex::new(Some(compiled)) })
+        Ok(Scenario { inner, compiled: Mutex::new(Some(Arc::new(compiled))) })
+    }
+
+    /// The compiled scenario, kept until `forget`. Files are read without the lock: reading them calls Python.
+    fn compiled(&self, files: &Bound<'_, PyAny>) -> Result<Arc<Compiled>, Problem> {
+        let kept = || self.compiled.lock().expect("nobody panics with it");
+        if let Some(compiled) = kept().clone() {
+            return Ok(compiled);
+        }
+        let compiled = Arc::new(self.inner.compile(&Asked(files))?);
+        *kept() = Some(compiled.clone());
+        Ok(compiled)
     }
 }
 
@@ -97,15 +108,16 @@ impl Scenario {
     }
 
     fn compile(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<Told> {
-        let kept = self.compiled.lock().expect("nobody panics with it").take();
-        let compiled = match kept {
-            Some(compiled) => compiled,
-            None => self.inner.compile(&Asked(files)).map_err(|wrong| refused(py, wrong))?,
-        };
+        let compiled = self.compiled(files).map_err(|wrong| refused(py, wrong))?;
         let text = compiled.to_json();
-        let modules = compiled.modules.into_iter().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
-        let Programs { called, names, hosts, .. } = compiled.programs;
-        Ok((text, compiled.kernel, modules.collect(), (called, names, hosts)))
+        let modules = compiled.modules.iter().cloned().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
+        let Programs { called, names, hosts, .. } = compiled.programs.clone();
+        Ok((text, compiled.kernel.clone(), modules.collect(), (called, names, hosts)))
+    }
+
+    fn check_simulated(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<()> {
+        let checked = self.compiled(files).and_then(|compiled| compiled.check_simulated(&self.inner.topology));
+        checked.map_err(|wrong| refused(py, wrong))
     }
 
     fn forget(&self) {

@@ -4,7 +4,6 @@ use crate::text;
 use sawtooth_scenario::{
     Loss, NoFiles, Problem, Quantity, Queue, Rate, Scenario, Size, Span, Unit, Value, parse_toml, registry,
 };
-use sawtooth_tcp::cc::Algorithm;
 
 /// Answers with a text and returns true, or answers with the problem and returns false.
 fn answered(found: Result<String, Problem>) -> bool {
@@ -40,7 +39,7 @@ fn compiled(json: &str) -> Result<String, Problem> {
         let message = "the page has controls by name, and their variants";
         return Err(Problem::new("unsupported", message, "run it with the command line").of(format!("flows.{flow}.cc")));
     }
-    compiled.check_simulated(&scenario.topology, &Algorithm::names().collect::<Vec<_>>())?;
+    compiled.check_simulated(&scenario.topology)?;
     serde_json::to_string(&compiled.scenario).map_err(refused)
 }
 

@@ -177,7 +177,7 @@ const CONNECTIONS_MAX: usize = 1 << 20;
 /// A packet's TTL has eight bits.
 const HOPS_MAX: usize = 255;
 /// TCP's clock counts microseconds. With a shorter RTT, time would hardly advance, or not at all.
-const ROUND_TRIP_MIN_NS: u64 = 1_000;
+const ROUND_TRIP_MIN_PS: u64 = 1_000_000;
 
 impl Scenario {
     /// Parses and checks a compiled scenario. The error says which value was wrong.
@@ -325,7 +325,7 @@ impl Scenario {
                 return Err(format!("flows[{i}].bytes is zero"));
             }
             self.check_path(&flow.forward, &flow.backward, &format!("flows[{i}]"))?;
-            within(self.round_trip_ns(flow), ROUND_TRIP_MIN_NS, u64::MAX, &format!("flows[{i}]: round trip in ns"))?;
+            within(self.round_trip_ps(flow), ROUND_TRIP_MIN_PS, u64::MAX, &format!("flows[{i}]: round trip in ps"))?;
         }
         within(connections as u64, 0, CONNECTIONS_MAX as u64, "connections in all")?;
         for (i, probe) in self.probes.iter().enumerate() {
@@ -335,8 +335,15 @@ impl Scenario {
         Ok(())
     }
 
+    /// The first flow whose full segment and acknowledgement, alone on the path, return before TCP's clock advances;
+    /// with that RTT in picoseconds.
+    pub fn too_short(&self) -> Option<(&Flow, u64)> {
+        let mut round_trips = self.flows.iter().map(|flow| (flow, self.round_trip_ps(flow)));
+        round_trips.find(|(_, ps)| *ps < ROUND_TRIP_MIN_PS)
+    }
+
     /// RTT of a full segment and its acknowledgement without other traffic.
-    fn round_trip_ns(&self, flow: &Flow) -> u64 {
+    fn round_trip_ps(&self, flow: &Flow) -> u64 {
         let (from, to) =
             (&self.hosts[self.links[flow.forward[0]].from], &self.hosts[self.links[flow.backward[0]].from]);
         let headers = HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 };
@@ -351,7 +358,7 @@ impl Scenario {
         };
         let segment = from.mss.min(to.mss) + headers;
         let ps = takes_ps(segment, &flow.forward) + takes_ps(headers, &flow.backward);
-        u64::try_from(ps / 1_000).unwrap_or(u64::MAX)
+        u64::try_from(ps).unwrap_or(u64::MAX)
     }
 
     fn check_path(&self, forward: &[usize], backward: &[usize], what: &str) -> Result<(), String> {

@@ -141,17 +141,6 @@ class Link:
         return bool(self.delays or self.jitter or self.reorder or self.duplicate or self.corrupt)
 
     @property
-    def least_delay_ns(self) -> int:
-        """The shortest delay that a packet can have: after every change, and with the largest jitter."""
-        if self.reorder is not None:
-            return 0
-        least = min([self.delay_ns, *(ns for _, ns in self.delays)])
-        if self.jitter is None:
-            return least
-        earliest = min([0, *self.jitter.table]) if self.jitter.table else -8192
-        return max(0, least + self.jitter.ns * earliest // 8192 - 1)
-
-    @property
     def every(self) -> int | None:
         """The period if the last of every n packets is lost; None for another loss."""
         return self.loss_pattern.every if isinstance(self.loss_pattern, Every) else None
