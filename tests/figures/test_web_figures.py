@@ -17,7 +17,7 @@ import palette
 import pytest
 
 from dumped import dumped
-from sawtooth.figures import Axis, Figure, Mark, Panel, Series, Span, render
+from sawtooth.figures import Axis, Figure, Mark, Panel, Series, Span, render, static
 from sawtooth.figures.packed_columns import column
 from sawtooth.figures.page_shell import script, styles
 
@@ -199,6 +199,24 @@ def act(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Act:
         return json.loads(html.unescape(text[: text.index('"')]))
 
     return acted
+
+
+def test_files_have_the_words_of_marks_the_shaded_ranges_and_upright_names() -> None:
+    names = tuple(f"point {at}" for at in range(40))
+    drawn = Panel(
+        Axis("point", scale="category", names=names),
+        RATE,
+        [Series("one", "#0072b2", range(40), range(40), kind="points")],
+        spans=[Span(start, start + 1, name, "#e69f00") for start, name in ((1, "busy"), (3, "busy"), (5, "idle"))],
+        marks=[Mark("x", 4, "answer"), Mark("y", 10, "limit")],
+    )
+    made = static.canvas(Figure("one", "One", "What is seen.", [drawn]))
+    [axes] = made.axes
+    assert [text.get_text().strip() for text in axes.texts] == ["answer", "limit"]
+    assert [one.get_label() for one in axes.collections] == ["busy", "idle"]
+    assert [len(one.get_paths()) for one in axes.collections] == [2, 1]
+    assert {text.get_rotation() for text in axes.get_xticklabels()} == {90}
+    assert [text.get_text() for text in made.legends[0].get_texts()] == ["one", "busy", "idle"]
 
 
 def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(act: Act) -> None:

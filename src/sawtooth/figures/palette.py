@@ -36,7 +36,6 @@ ROLES = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "line": LINE,
 """Colours by their purpose on pages."""
 
 _OTHERS = ("#cc79a7", "#56b4e9", "#e69f00", "#0072b2", "#d55e00", "#009e73")
-MARKERS = ("o", "s", "D", "^", "v", "P")
 
 
 def colour(value: Any, position: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sawtooth.figures.palette import INK, MUTED
 from sawtooth.figures.saving import save, styled
-from sawtooth.figures.web_figure import Axis, Figure, Panel, Series
+from sawtooth.figures.web_figure import Axis, Figure, Mark, Panel, Series, Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,10 @@ _MARKERS |= {"plus": "P", "cross": "X", "tick": "|"}
 _BAND = 0.22
 _UPRIGHT = 40
 """Maximum total length in characters of x names that stand side by side below a panel. Longer ones are turned."""
+_LEANING = 15
+"""Maximum number of names that are turned a little. More of them are upright, and widen the panel."""
+_A_NAME = 0.12
+"""Inches that each of those takes."""
 
 
 def draw(figure: Figure, directory: Path) -> list[Path]:
@@ -45,7 +49,9 @@ def _canvas(figure: Figure) -> Canvas:
     across = figure.across or min(3, count)
     rows = -(-count // across)
     height = 4.2 if rows == 1 else 2.6
-    canvas = Canvas(figsize=(max(7.0, 5.2 * across), height * rows + 0.7), layout="constrained")
+    names = max(len(panel.x.names) for panel in figure.panels)
+    width = max(7.0, max(5.2, _A_NAME * names) * across)
+    canvas = Canvas(figsize=(width, height * rows + 0.7), layout="constrained")
     grid = list(canvas.subplots(rows, across, squeeze=False, sharex=figure.alike, sharey=figure.alike).flat)
     canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     for axes, panel in zip(grid, figure.panels, strict=False):
@@ -71,13 +77,43 @@ def _title(axis: Axis) -> str:
 
 
 def _series(axes: Axes, panel: Panel) -> None:
-    for span in panel.spans:
-        axes.axvspan(span.start, span.end, color=span.colour, alpha=_BAND, lw=0, label=span.name)
+    for (name, tint), spans in _alike(panel.spans).items():
+        ranges = [(one.start, one.end - one.start) for one in spans]
+        look: dict[str, Any] = {"color": tint, "alpha": _BAND, "lw": 0, "label": name}
+        axes.broken_barh(ranges, (0, 1), transform=axes.get_xaxis_transform(), **look)
     for mark in panel.marks:
-        line = axes.axvline if mark.along == "x" else axes.axhline
-        line(mark.at, color=mark.colour or MUTED, lw=0.9, ls="dashed", label="_")
+        _mark(axes, mark)
     for one in panel.series:
         {"bars": _bars, "boxes": _boxes}.get(one.kind, _line)(axes, panel, one)
+
+
+def _alike(spans: Sequence[Span]) -> dict[tuple[str, str], list[Span]]:
+    """Spans of the same name and colour, which become one object: a long series has thousands."""
+    found: dict[tuple[str, str], list[Span]] = {}
+    for one in spans:
+        found.setdefault((one.name, one.colour), []).append(one)
+    return found
+
+
+def _mark(axes: Axes, mark: Mark) -> None:
+    """A line with its text at the panel's edge."""
+    tint = mark.colour or MUTED
+    text: dict[str, Any] = {"color": tint, "fontsize": 8.5}
+    if mark.along == "x":
+        axes.axvline(mark.at, color=tint, lw=0.9, ls="dashed", label="_")
+        axes.text(
+            mark.at,
+            1,
+            f" {mark.words} ",
+            rotation=90,
+            ha="right",
+            va="top",
+            transform=axes.get_xaxis_transform(),
+            **text,
+        )
+    else:
+        axes.axhline(mark.at, color=tint, lw=0.9, ls="dashed", label="_")
+        axes.text(1, mark.at, mark.words, ha="right", va="bottom", transform=axes.get_yaxis_transform(), **text)
 
 
 def _line(axes: Axes, panel: Panel, one: Series) -> None:
@@ -162,8 +198,10 @@ def _scale(axes: Axes, axis: Axis, along: str) -> None:
     ends = axes.get_xlim if along == "x" else axes.get_ylim
     limit: Any = axes.set_xlim if along == "x" else axes.set_ylim
     if axis.scale == "category":
-        leaning = sum(map(len, axis.names)) > _UPRIGHT
-        of.set_ticks(range(len(axis.names)), axis.names, **({"rotation": 25, "ha": "right"} if leaning else {}))
+        turned: dict[str, Any] = {"rotation": 25, "ha": "right"} if sum(map(len, axis.names)) > _UPRIGHT else {}
+        if len(axis.names) > _LEANING:
+            turned = {"rotation": 90, "fontsize": 7}
+        of.set_ticks(range(len(axis.names)), axis.names, **(turned if along == "x" else {}))
         limit(-0.5, len(axis.names) - 0.5)
         return
     # A logarithmic scale has no place for data that are nowhere above 0.

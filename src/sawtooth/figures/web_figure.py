@@ -191,7 +191,7 @@ class Figure:
         """Every character in the picture."""
         found = [self.title]
         for panel in self.panels:
-            found += [panel.title, *panel.names]
+            found += [panel.title, *panel.names, *(mark.words for mark in panel.marks)]
             for axis in (panel.x, panel.y):
                 found += [axis.label, axis.unit, *axis.names]
         return "".join(sorted({*"".join(found)}))

@@ -10,14 +10,14 @@ from typing import Any
 
 from sawtooth.errors import InputError
 from sawtooth.figures import Figure, render
+from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import new_directory, write_bytes
 from sawtooth.io.csv import csv_text
 from sawtooth.link_estimate.model import CongestionModel
+from sawtooth.link_estimate.report.drawn import drawn
 from sawtooth.link_estimate.report.figures import LinkFigure, figures
 from sawtooth.link_estimate.report.link import Assumed, Link
-from sawtooth.link_estimate.report.static_figures import draw
 from sawtooth.link_estimate.report.verdict import assumption, checks, notes, training, verdict
-from sawtooth.link_estimate.report.web_figures import drawn
 from sawtooth.link_estimate.series import RttSeries
 
 MOST = 50
@@ -57,10 +57,15 @@ def write_report(
 
             link = Link.of(one, model, assumed, estimated)
             prefix = f"{number}-" if len(series) > 1 else ""
-            found = figures(link, model, assumed)
-            written = [_written(figure, prefix, plots) for figure in found]
-            told.append(_told(link, model, number, [one for one in written if one is not None]))
-            shown += [drawn(figure, f"{prefix}{figure.name}") for figure in found if not figure.is_one_number]
+            written = []
+            for figure in figures(link, model, assumed):
+                name = f"{prefix}{figure.name}"
+                rows = _rows(figure, plots / f"{name}.csv")
+                if not figure.is_one_number:
+                    shown.append(drawn(figure, name))
+                    draw(shown[-1], plots)
+                    written.append({"name": name, "title": figure.title, "caption": figure.caption} | rows)
+            told.append(_told(link, model, number, written))
             if progress is not None:
                 progress(number / len(series))
         write_bytes(aside / "report.html", _page(told, shown, model, assumed).encode())
@@ -87,20 +92,9 @@ def _told(link: Link, model: CongestionModel, number: int, written: list[dict[st
     }
 
 
-def _written(figure: LinkFigure, prefix: str, plots: Path) -> dict[str, Any] | None:
-    """Writes a figure's files and returns the page's part; for a single number only its table."""
-    name = f"{prefix}{figure.name}"
+def _rows(figure: LinkFigure, file: Path) -> dict[str, Any]:
+    """Writes the figure's table and returns what the page shows of it."""
     text = csv_text(figure.table)
-    write_bytes(plots / f"{name}.csv", text.encode())
-    if figure.is_one_number:
-        return None
-    draw(figure, name, plots)
+    write_bytes(file, text.encode())
     lines = list(csv.reader(text.splitlines()))
-    return {
-        "name": name,
-        "title": figure.title,
-        "caption": figure.caption,
-        "columns": lines[0],
-        "rows": lines[1 : MOST_ROWS + 1],
-        "count": len(figure.table),
-    }
+    return {"columns": lines[0], "rows": lines[1 : MOST_ROWS + 1], "count": len(figure.table)}

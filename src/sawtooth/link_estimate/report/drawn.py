@@ -1,4 +1,4 @@
-"""The figures of a link in the form that a page draws, from the same tables as the pictures."""
+"""The figures of a link, for a page and for files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sawtooth.figures import Axis, Figure, Mark, Panel, Series, Span
-from sawtooth.figures.palette import BEHIND, INK, colour, shown
+from sawtooth.figures.palette import BASELINE, BEHIND, INK, colour, shown
 from sawtooth.figures.web_figure import Symbol
 from sawtooth.link_estimate.report.figures import CALIBRATION, QUANTILES, STATES, LinkFigure
-from sawtooth.link_estimate.report.static_figures import LOST, STATE_TINTS, TINT, closed, limits_of
 from sawtooth.link_estimate.series import span
 
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+TINT = "#0072b2"
+LOST = "#d55e00"
+STATE_TINTS = {"congested": "#d55e00", "busy": "#e69f00", "idle": "#009e73", "inconclusive": BASELINE}
 _PARTS = 100
 """Parts with separate loss shares, if probes are drawn one by one."""
 _BARS = 120
@@ -122,6 +124,18 @@ def _hours(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         ]
         panels.append(Panel(hour, Axis("windows", "%", zero=True, high=100.0), states))
     return panels, {"across": 1, "height": 220}
+
+
+def limits_of(*values: Any) -> tuple[float, float]:
+    """Limits of a logarithmic axis with room for all positive values."""
+    known = np.concatenate([np.asarray(some, dtype=float) for some in values])
+    known = known[known > 0]
+    return float(known.min()), float(known.max())
+
+
+def closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tuple[Any, Any]:
+    """Puts the open end of a one-sided interval at the edge of the axes; a value without an interval keeps none."""
+    return np.where(low == 0, limits[0], low), np.where(np.isnan(high) & ~np.isnan(middle), limits[1], high)
 
 
 def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
