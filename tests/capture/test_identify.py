@@ -72,7 +72,15 @@ def test_the_window_is_seen_where_one_acknowledgement_a_round_trip_lets_all_of_i
     windows = [6, 7, 8, 9, 10] * 20
     t_s = np.concatenate([number * RTT_S + 1e-5 * np.arange(window) for number, window in enumerate(windows)])
     known = np.repeat(np.cumsum([0, *windows[:-1]]), windows)
-    seen = Trace(t_s, np.arange(1, sum(windows) + 1), known, t_s, np.zeros(len(t_s), dtype=bool), 1, math.nan)
+    seen = Trace(
+        t_s=t_s,
+        end=np.arange(1, sum(windows) + 1),
+        known=known,
+        known_s=t_s,
+        again=np.zeros(len(t_s), dtype=bool),
+        mss=1,
+        window=math.nan,
+    )
     assert rounds(seen).flight.tolist() == windows[:-1]
 
 
@@ -204,7 +212,15 @@ def with_losses(windows: list[int], lost_in: set[int]) -> Trace:
             for _ in range(windows[number + 1] - 1):
                 send(at + 0.99 * RTT_S, newest := newest + 1)
             acknowledged = lost_with
-    return Trace(np.array(t_s), np.array(end), np.array(known), np.array(t_s), np.array(again), 1, math.nan)
+    return Trace(
+        t_s=np.array(t_s),
+        end=np.array(end),
+        known=np.array(known),
+        known_s=np.array(t_s),
+        again=np.array(again),
+        mss=1,
+        window=math.nan,
+    )
 
 
 def test_the_window_of_a_loss_is_the_one_before_duplicate_acknowledgements_let_more_out() -> None:

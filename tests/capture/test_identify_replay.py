@@ -74,7 +74,7 @@ def in_rounds(windows: list[int]) -> Trace:
     end = 1000 * np.arange(1, sum(windows) + 1)
     known = 1000 * np.concatenate([np.arange(size) * 0 + at for at, size in zip(first, windows, strict=True)])
     known_s = np.repeat(0.1 * np.arange(len(windows)), windows)
-    return Trace(t_s, end, known, known_s, end < 0, 1000, float("nan"))
+    return Trace(t_s=t_s, end=end, known=known, known_s=known_s, again=end < 0, mss=1000, window=float("nan"))
 
 
 def test_no_control_is_the_answer_for_windows_that_none_would_have_had() -> None:

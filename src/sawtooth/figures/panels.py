@@ -20,7 +20,7 @@ ACROSS = 3
 """Number of panels in a row."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """``x`` is the horizontal axis; each value of ``series`` has a colour; each value of ``panels`` has a panel."""
 

@@ -27,7 +27,6 @@ _CLONE, _CLOEXEC, _RECURSIVE, _EMPTY_PATH, _FROM_EMPTY = 1, 0o2000000, 0x8000, 0
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 1, 2, 4, 0x100000
 _PR_SET_NO_NEW_PRIVS = 38
 _HERE = -100
-_ALL = 1 << 32
 _FIRST_USER, _USERS = 61184, 4336
 """User numbers that systemd assigns to services while they run. No account has one of them."""
 

@@ -57,17 +57,17 @@ def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
     )
     title = result.study.title_of(roles.x)
     return Layout(
-        roles.x,
-        title,
-        roles.series,
-        result.study.title_of(roles.series) if roles.series else "",
-        roles.panels,
-        baseline,
-        detail,
-        xs,
-        values(roles.series),
-        panels,
-        titles,
+        x=roles.x,
+        x_title=title,
+        series=roles.series,
+        series_title=result.study.title_of(roles.series) if roles.series else "",
+        panels=roles.panels,
+        baseline=baseline,
+        detail=detail,
+        x_values=xs,
+        series_values=values(roles.series),
+        panel_values=panels,
+        panel_titles=titles,
     )
 
 

@@ -30,7 +30,7 @@ DEEPEST = 4
 _RUN = "run.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """One result. ``name`` is its directory below the listed one, such as ``one-percent-loss/20260131-101500``."""
 
@@ -39,21 +39,21 @@ class Entry:
     kind: Literal["study", "run"]
     study: str
     """The study's name; for a run, its scenario's."""
-    engine: str
+    engine: str = ""
     started: str
     """ISO 8601 with its offset from UTC; for a run, when it was written."""
-    finished: str | None
-    points: int
-    done: int
+    finished: str | None = None
+    points: int = 0
+    done: int = 0
     """Points with a saved run."""
     bytes: int
     """Bytes of all its files."""
-    state: State
-    problem: str
+    state: State = "whole"
+    problem: str = ""
     """What is wrong with a damaged or newer result; else empty."""
-    older: bool
+    older: bool = False
     """Written in an older format, which can be read; data without a digest cannot be checked."""
-    latest: bool
+    latest: bool = False
     """The newest finished result of its study in this place."""
 
     def describe(self) -> dict[str, Any]:
@@ -156,8 +156,16 @@ def entry(root: Path, where: Path, verify: bool = False) -> Entry:
         kind: Literal["study", "run"] = "study" if (where / store.DESCRIPTION).is_file() else "run"
         state: State = "newer" if _is_newer(where, kind) else "damaged"
         study, changed = where.parent.name if kind == "study" else where.name, _changed(where)
-        about = state, _problem(error, where), False, False
-        return Entry(name, where, kind, study, "", changed, None, 0, 0, _bytes(where), *about)
+        return Entry(
+            name=name,
+            directory=where,
+            kind=kind,
+            study=study,
+            started=changed,
+            bytes=_bytes(where),
+            state=state,
+            problem=_problem(error, where),
+        )
 
 
 def _study(name: str, where: Path, verify: bool) -> Entry:
@@ -179,9 +187,22 @@ def _study(name: str, where: Path, verify: bool) -> Entry:
         state, problem = "damaged", _problem(error, where)
     link = where.parent / store.LATEST
     latest = link.is_symlink() and os.path.realpath(link) == os.path.realpath(where)
-    counts = found["finished"], len(ids), len(done), _bytes(where)
-    study, engine = str(found["study"].get("name", where.parent.name)), found["engine"]
-    return Entry(name, where, "study", study, engine, found["started"], *counts, state, problem, older, latest)
+    return Entry(
+        name=name,
+        directory=where,
+        kind="study",
+        study=str(found["study"].get("name", where.parent.name)),
+        engine=found["engine"],
+        started=found["started"],
+        finished=found["finished"],
+        points=len(ids),
+        done=len(done),
+        bytes=_bytes(where),
+        state=state,
+        problem=problem,
+        older=older,
+        latest=latest,
+    )
 
 
 def _run(name: str, where: Path, verify: bool) -> Entry:
@@ -191,9 +212,20 @@ def _run(name: str, where: Path, verify: bool) -> Entry:
         raise not_a_result("is not the description of a run", where / _RUN)
     if verify:
         _read_all(where)
-    written, older = _changed(where), found["format"] < RUN_FORMAT
-    about = str(scenario.get("name", where.name)), found["engine"], written, written, 1, 1, _bytes(where)
-    return Entry(name, where, "run", *about, "whole", "", older, False)
+    written = _changed(where)
+    return Entry(
+        name=name,
+        directory=where,
+        kind="run",
+        study=str(scenario.get("name", where.name)),
+        engine=found["engine"],
+        started=written,
+        finished=written,
+        points=1,
+        done=1,
+        bytes=_bytes(where),
+        older=found["format"] < RUN_FORMAT,
+    )
 
 
 def _read_all(where: Path) -> None:

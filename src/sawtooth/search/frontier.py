@@ -34,7 +34,7 @@ class Minimum:
     as_good: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Frontier(Shown):
     """An answer of ``find`` for two or three unknowns.
 

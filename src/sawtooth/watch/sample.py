@@ -23,7 +23,7 @@ _LONGEST_NAME = 16
 """Longest name of a congestion control (TCP_CA_NAME_MAX) and of an upper layer protocol (ULP)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Look:
     """One look. Arrays have one entry per socket. ``at_s``: time of a monotonic clock. ``info_bytes``: how many bytes
     of ``tcp_info`` the kernel sent; the rest is 0 in ``info`` and NaN in ``field``. ``partly``: sockets changed during
@@ -67,7 +67,7 @@ class Look:
         """The selected sockets only."""
         columns = ["sockets", "info", "info_bytes", "cc", "bbr", "bbr_known", "memory", "memory_known", "ulp"]
         return Look(
-            self.at_s,
+            at_s=self.at_s,
             **{name: getattr(self, name)[which] for name in columns},
             partly=self.partly,
             damaged=self.damaged,
@@ -125,18 +125,18 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
     # The ULP's name is a nested attribute, so its header comes first.
     ulp = _names(told, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
     look = Look(
-        at_s,
-        sockets,
-        info,
-        info_bytes,
-        cc,
-        bbr,
-        bbr_bytes >= layout.BBR_INFO.itemsize,
-        memory,
-        memory_bytes >= 16,
-        ulp,
-        partly,
-        damaged + int(broken.sum()),
+        at_s=at_s,
+        sockets=sockets,
+        info=info,
+        info_bytes=info_bytes,
+        cc=cc,
+        bbr=bbr,
+        bbr_known=bbr_bytes >= layout.BBR_INFO.itemsize,
+        memory=memory,
+        memory_known=memory_bytes >= 16,
+        ulp=ulp,
+        partly=partly,
+        damaged=damaged + int(broken.sum()),
     )
     return look.chosen(~broken) if broken.any() else look
 

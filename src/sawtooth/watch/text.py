@@ -13,8 +13,6 @@ from sawtooth.whatif.text import rate, share, span
 if TYPE_CHECKING:
     from sawtooth.watch.expected import Expected, Range
 
-NARROW = 60
-"""Columns are chosen for terminals of at least this many characters."""
 _ABSENT = "-"
 
 

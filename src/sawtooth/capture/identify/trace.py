@@ -60,7 +60,7 @@ class Segments:
         return replace(self, tsval=nothing, tsecr=nothing)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trace:
     """Data segments as they pass the capture point: ``end`` is the number after the last byte, ``known`` what the
     sender knew to be acknowledged, both in bytes since the first data; ``known_s`` is when that acknowledgement passed;
@@ -112,7 +112,18 @@ def trace(segments: Segments) -> Trace:
     stretch = _stretch(segments.ack[acks], mss)
     idle_s = _idle_s(segments, data, acks, known, way)
     known_since_base = np.maximum(known - base, 0)
-    return Trace(t_s, end - base, known_since_base, known_s, again, mss, float(window), stretch, idle_s, hidden)
+    return Trace(
+        t_s=t_s,
+        end=end - base,
+        known=known_since_base,
+        known_s=known_s,
+        again=again,
+        mss=mss,
+        window=float(window),
+        stretch=stretch,
+        idle_s=idle_s,
+        hidden=hidden,
+    )
 
 
 def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: int) -> float:
