@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain, page, words
+from sawtooth.explain.kinds import Kinds, shipped
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
@@ -69,6 +71,38 @@ def test_a_capture_is_explained_as_the_other_verbs_say(captures: Path, side: str
     assert told.control.shares == identify_capture(capture).names
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ({"queue": "1 bdp"}, "tail drop"),
+        ({"queue": {"kind": "fq_codel"}}, "CoDel or fq_codel"),
+        ({"rate": "200 Mbit/s", "policer": {"rate": "10 Mbit/s", "burst": "64 KiB"}}, "policer"),
+    ],
+)
+def test_the_kind_of_queue_is_told_from_a_capture(path: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    asked = {"rate": "20 Mbit/s", "rtt": "30 ms", "loss": "0%"} | path
+    Sim(capture=tmp_path).run(Scenario(duration="20 s", seed=4, path=asked, flows=[{"cc": "cubic"}]))
+    told = explain([str(tmp_path / "capture-sender.pcap")], draws=2)
+    assert told.kinds["queue_kind"].answer == kind
+    assert told.kinds["cross_traffic"].answer in ("none", None)
+    assert told.kinds["loss_process"].answer in ("congestion", None)
+    noted = any("simulates its drops as random loss" in doubt for doubt in told.doubts)
+    assert noted == (kind != "tail drop")
+    if kind != "tail drop":
+        assert told.lost.kind.answer not in ("random", "bursts"), "drops of the queue are not the path's"
+
+
+def test_a_capture_unlike_those_of_training_is_not_judged() -> None:
+    kinds = shipped()
+    inside = kinds.limits.mean(axis=0)
+    assert all(choice.shares for choice in kinds.judge(inside).values())
+    far = kinds.judge(kinds.limits[1] * 3 + 10)
+    assert {choice.answer for choice in far.values()} == {None}
+    assert "unlike the simulated ones" in far["queue_kind"].why
+    with pytest.raises(ValueError, match="format 9"):
+        Kinds.read({"format": 9})
+
+
 def test_a_larger_buffer_and_fq_codel_change_the_round_trip(captures: Path) -> None:
     told = {one.change: one for one in explain([str(captures / "capture-sender.pcap")], draws=4).gains}
     cubic, codel = told["cubic"], told["fq_codel at the bottleneck"]
@@ -114,7 +148,7 @@ def test_inputs_that_contradict_each_other_are_named(captures: Path, tmp_path: P
     (tmp_path / "ss.txt").write_text(slower)
     told = explain([str(tmp_path / "ss.txt"), str(captures / "capture-sender.pcap")], draws=2)
     assert told.doubts == ("capture and ss disagree about the base RTT: are both of the same connection?",)
-    assert f"problem: {told.doubts[0]}" in words(told)
+    assert f"note: {told.doubts[0]}" in words(told)
 
 
 def test_an_application_that_limits_is_the_answer_and_the_path_is_not_guessed(tmp_path: Path) -> None:
@@ -135,6 +169,7 @@ def test_probes_alone_show_no_transfer(tmp_path: Path) -> None:
     (tmp_path / "ping.txt").write_text(PING)
     told = explain([str(tmp_path / "ping.txt")])
     assert told.limited.by is None
+    assert {one.answer for one in told.kinds.values()} == {None}
     assert set(told.cannot_tell.values()) == {"no input shows a transfer: probes alone do not fill a path"}
     assert "tcpdump" in told.next[0]
     assert json.loads(json.dumps(told.describe(), allow_nan=False))["probed"][0]["rtt_min_s"] == 0.04

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sawtooth.capture.summary import Judgement
 from sawtooth.errors import InputError
 from sawtooth.explain import judged
 from sawtooth.explain.explanation import QUANTITIES, Choice, Explanation, Limit, Probed
 from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
+from sawtooth.explain.kinds import PARTS, TOO_FEW, shipped, vector
+from sawtooth.explain.signs import signs
 from sawtooth.whatif import Estimate, Estimated, Observed, estimate
 from sawtooth.whatif.replay import DRAWS, Replays, replays
 
@@ -53,20 +56,23 @@ def explain(
         path, doubts = _together(observed, seen)
         found = replays(observed, path, draws=draws, seed=seed, progress=progress, more=len(CHANGES))
     why = "" if first.refused is None else first.refused.message
+    kinds = _kinds(first)
+    doubts += _managed(kinds)
     quantities = {} if path is None else path.quantities
-    lost = judged.lost(first, path, probed)
+    lost = judged.lost(first, path, probed, kinds)
     explained = Explanation(
         inputs=inputs,
         limited=judged.limit(first, path),
         lost=lost,
         path=quantities,
+        kinds=kinds,
         control=_control(first, observed),
         observed=observed,
         test=None if found is None else found.test,
         controls=() if found is None else tuple(found.answers),
         gains=() if found is None else gains(found, observed.cc if observed else None),
         probed=tuple(probed),
-        cannot_tell=_unknown(path, why),
+        cannot_tell=_unknown(path, why) | {name: one.why for name, one in kinds.items() if one.answer is None},
         problems=tuple(problems),
         doubts=tuple(doubts),
     )
@@ -94,9 +100,10 @@ def _of_probes(inputs: tuple[str, ...], probed: list[Probed]) -> Explanation:
         limited=limited,
         lost=lost,
         path={},
+        kinds={name: Choice(None, _NO_TRANSFER) for name in PARTS},
         control=Choice(None, _NO_TRANSFER),
         probed=tuple(probed),
-        cannot_tell=dict.fromkeys(QUANTITIES, _NO_TRANSFER),
+        cannot_tell=dict.fromkeys((*QUANTITIES, *PARTS), _NO_TRANSFER),
     )
     return replace(explained, next=_next(explained, None))
 
@@ -138,6 +145,36 @@ def _unknown(path: Estimate | None, why: str) -> dict[str, str]:
         return dict.fromkeys(QUANTITIES, why)
     cannot = {name: value.how for name, value in path.quantities.items() if value.bound}
     return cannot | {"hosts": "; ".join(path.cannot_tell)} if path.cannot_tell else cannot
+
+
+def _kinds(first: Transfer) -> dict[str, Choice]:
+    if first.capture is None:
+        return {name: Choice(None, judged.ONLY_CAPTURE) for name in PARTS}
+    if first.observed is None or first.observed.goodput_bps is None:
+        assert first.refused is not None
+        return {name: Choice(None, first.refused.message) for name in PARTS}
+    facts = first.capture.facts["connections"][first.capture.connection]
+    of = Judgement.of(facts)
+    assert of is not None
+    losses = first.capture.losses
+    if len(losses):
+        losses = losses[losses["connection"] == first.capture.connection]
+    found = signs(of.facts, first.capture.segments, losses, of.direction)
+    if found is None:
+        return {name: Choice(None, TOO_FEW) for name in PARTS}
+    path = {name: value.describe() for name, value in estimate(first.observed).quantities.items()}
+    return shipped().judge(vector(found, path, first.observed.cc, first.observed.goodput_bps))
+
+
+def _managed(kinds: dict[str, Choice]) -> list[str]:
+    """What the simulated path lacks."""
+    doubts = []
+    queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
+    if queue in judged.MANAGED or queue == "policer":
+        doubts.append(f"the path has {judged.called(queue)}; the table simulates its drops as random loss")
+    if other == "present":
+        doubts.append("others use the bottleneck; the table counts what they leave as the path's rate and loss")
+    return doubts
 
 
 def _control(first: Transfer, observed: Observed | None) -> Choice:

@@ -112,16 +112,18 @@ class Probed:
 class Explanation:
     """What the inputs say together.
 
-    ``path`` has the quantities that are known; ``cannot_tell`` has a reason for each other part, by name. ``observed``
-    is the transfer that was explained, None without one. ``controls`` are ``whatif``'s answers, ``gains`` all changes
-    with their effect. ``next`` says what to measure next. ``problems``: what is damaged in the inputs; ``doubts``:
-    where they contradict each other.
+    ``path`` has the quantities that are known, ``kinds`` its kind of queue, loss process and other traffic;
+    ``cannot_tell`` has a reason for each part that is unknown, by name. ``observed`` is the transfer that was
+    explained, None without one. ``controls`` are ``whatif``'s answers, ``gains`` all changes with their effect.
+    ``next`` says what to measure next. ``problems``: what is damaged in the inputs; ``doubts``: where they contradict
+    each other, or the path has what the simulated one lacks.
     """
 
     inputs: tuple[str, ...]
     limited: Limit
     lost: Lost
     path: dict[str, Estimated]
+    kinds: dict[str, Choice]
     control: Choice
     observed: Observed | None = None
     test: SelfTest | None = None
@@ -140,7 +142,8 @@ class Explanation:
             "observed": None if self.observed is None else self.observed.describe(),
             "limited": self.limited.describe(),
             "lost": self.lost.describe(),
-            "path": {name: value.describe() for name, value in self.path.items()},
+            "path": {name: value.describe() for name, value in self.path.items()}
+            | {name: value.describe() for name, value in self.kinds.items()},
             "control": self.control.describe(),
             "self_test": None if self.test is None else self.test.describe(),
             "would_give": [gain.describe() for gain in self.gains],

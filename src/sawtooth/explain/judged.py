@@ -17,6 +17,8 @@ FEW, MOST = 0.1, 0.9
 caused none."""
 BURSTY = 1.05
 """Mean length of a loss burst in packets, from which losses come in bursts."""
+MANAGED = ("CoDel or fq_codel", "PIE", "RED")
+"""Kinds of queue that drop before they are full."""
 ONLY_CAPTURE = "only a capture shows it"
 _PLACES = {
     "data before": "between the sender and the capture point",
@@ -84,7 +86,12 @@ def _judged(transfer: Transfer) -> Judgement | None:
     return Judgement.of(transfer.capture.facts["connections"][transfer.capture.connection])
 
 
-def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Lost:
+def called(queue: str) -> str:
+    """A kind of queue in a sentence."""
+    return f"a queue managed by {queue}" if queue in MANAGED else f"a {queue}"
+
+
+def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds: dict[str, Choice]) -> Lost:
     """What was lost, where and by what, as the rules of ``capture`` and ``whatif`` say."""
     place = next((one.lost_from for one in probed if one.lost_from), None)
     if transfer.capture is None:
@@ -104,7 +111,20 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Los
     where = Choice(told, _SURE[facts["sure"]]) if told else Choice(None, "nothing in the capture shows it")
     if place is not None and facts["lost"]:
         where = Choice(f"{told}; {place}" if told else place, f"{where.why}; mtr names the hop")
-    return Lost(facts["lost"], facts["segments"], where, _by_rules(judged, path))
+    return Lost(facts["lost"], facts["segments"], where, _by_kinds(_by_rules(judged, path), kinds))
+
+
+def _by_kinds(rule: Choice, kinds: dict[str, Choice]) -> Choice:
+    """The rule takes a queue that drops before it is full for random loss; the kind of queue corrects that."""
+    queue, process = kinds["queue_kind"].answer, kinds["loss_process"].answer
+    if queue not in (*MANAGED, "policer") or rule.answer in (None, "none", "reordering"):
+        return rule
+    assert queue is not None
+    if process in ("random", "bursts"):
+        return Choice(f"{called(queue)}, and {process}", f"queue kind and loss process; by delays alone: {rule.answer}")
+    if process == "congestion":
+        return Choice(called(queue), f"queue kind and loss process; by delays alone: {rule.answer}")
+    return Choice(None, f"{called(queue)} and the path at random look alike here")
 
 
 def _by_rules(judged: Judgement, path: Estimate | None) -> Choice:

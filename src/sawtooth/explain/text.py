@@ -8,12 +8,14 @@ from sawtooth import sanitize
 from sawtooth.explain.explanation import Choice, Explanation, Gain, Probed
 from sawtooth.whatif.text import quantity, rate, share, span
 
+NAMES = {"queue_kind": "queue kind", "loss_process": "loss process", "cross_traffic": "other traffic"}
 CANNOT = "cannot tell"
 
 
 def words(told: Explanation) -> str:
     """Every quantity has its unit; intervals are 90% intervals."""
-    lines = [f"problem: {sanitize.sentence(problem)}" for problem in (*told.problems, *told.doubts)]
+    lines = [f"problem: {sanitize.sentence(problem)}" for problem in told.problems]
+    lines += [f"note: {sanitize.sentence(doubt)}" for doubt in told.doubts]
     lines += [f"from {sanitize.sentence(one)}" for one in told.inputs]
     lines += ["", *_aligned(rows(told))]
     if told.test is not None:
@@ -31,6 +33,7 @@ def rows(told: Explanation) -> list[tuple[str, str]]:
     found.append(("lost by", _choice(told.lost.kind)))
     for name, called in (("rate", "rate"), ("rtt", "base RTT"), ("queue", "queue")):
         found.append((called, _quantity(told, name)))
+    found += [(called, _choice(told.kinds[name])) for name, called in NAMES.items()]
     found.append(("control", _choice(told.control, shares=False)))
     return found + [("probes", _probed(one)) for one in told.probed]
 

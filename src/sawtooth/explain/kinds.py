@@ -1,0 +1,104 @@
+"""The kind of queue, the loss process, and whether others use the bottleneck: each with probabilities, from a capture.
+
+Boosted trees were trained on paths drawn at random and simulated (experiments/train_explain.py): simulation-based
+inference, amortised, so that an answer takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from sawtooth.capture.identify.classifier import MISSING, calibrated
+from sawtooth.capture.identify.classifier import vector as as_vector
+from sawtooth.capture.identify.forest import Forest
+from sawtooth.capture.identify.trace import Floats
+from sawtooth.explain.explanation import Choice
+
+FORMAT = 1
+PARTS = {"queue_kind": "the kind of queue", "loss_process": "the loss process", "cross_traffic": "other traffic"}
+"""What is told, and what it is called."""
+NOT_SEEN = "none seen"
+TOO_FEW = "the capture shows fewer than 100 round trips"
+
+
+def vector(signs: Mapping[str, float], path: Mapping[str, Mapping[str, Any]], cc: str | None, bps: float) -> Floats:
+    """The signs of a capture, and what ``whatif`` estimates from it: quantities with ``value``, ``low``, ``high`` and
+    ``bound``; the control, and the goodput."""
+    rate, queue = path["rate"], path["queue"]
+    more = {
+        "rate_width": float(np.log(rate["high"] / rate["low"])),
+        "rate_bound": float(rate["bound"] != ""),
+        "queue_bound": float(queue["bound"] != ""),
+        "random_loss": float(np.log10(path["loss"]["value"] + 1e-6)),
+        "burst": path["burst"]["value"],
+        "use": bps / rate["value"],
+        "by_bbr": float(cc in ("bbr", "bbr3")),
+        "by_unknown": float(cc is None),
+    }
+    return as_vector({**signs, **more})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One classifier. It answers if a kind has at least the probability ``level``."""
+
+    classes: tuple[str, ...]
+    forest: Forest
+    temperature: float
+    level: float
+
+    def judge(self, values: Floats, called: str, strange: float, allowed: float) -> Choice:
+        shares = calibrated(self.forest.logits(values), self.temperature)
+        named = sorted(zip(self.classes, shares.tolist(), strict=True), key=lambda one: -one[1])
+        best, share = named[0]
+        if strange > allowed:
+            why = f"the capture is unlike the simulated ones: {strange:.0%} of its signs are outside their range"
+            return Choice(None, why, tuple(named))
+        if share < self.level:
+            return Choice(
+                None, f"{called} could be {best} ({share:.0%}) or {named[1][0]} ({named[1][1]:.0%})", tuple(named)
+            )
+        return Choice(best, "by delays, losses and rates over time, as on simulated paths of this kind", tuple(named))
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The classifiers, and the range of each sign in training, of which at most the share ``strange`` may be
+    exceeded."""
+
+    parts: Mapping[str, Part]
+    limits: Floats
+    strange: float
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> Kinds:
+        """Reads what ``experiments/train_explain.py`` wrote. Raises ValueError for another format."""
+        if kept.get("format") != FORMAT:
+            raise ValueError(f"format {kept.get('format')} of the classifiers, not {FORMAT}")
+        parts = {
+            name: Part(
+                tuple(part["classes"]), Forest.read(part["trees"], part["base"]), part["temperature"], part["level"]
+            )
+            for name, part in kept["parts"].items()
+        }
+        return cls(parts, np.array(kept["limits"], dtype=float), kept["strange"])
+
+    def judge(self, values: Floats) -> dict[str, Choice]:
+        """The choices, by the names of ``PARTS``."""
+        shown = values != MISSING
+        outside = (values < self.limits[0]) | (values > self.limits[1])
+        strange = float(outside[shown].mean())
+        return {name: part.judge(values, PARTS[name], strange, self.strange) for name, part in self.parts.items()}
+
+
+@functools.cache
+def shipped() -> Kinds:
+    """The classifiers that come with this version."""
+    return Kinds.read(json.loads((files("sawtooth") / "data" / "explain.json").read_text(encoding="utf-8")))
