@@ -185,6 +185,17 @@ class TestEnds:
             assert why in raised.value.message
 
 
+def test_a_server_is_ready_once_it_has_printed_a_line(kernel: object) -> None:
+    # The file that it prints into appears a moment after its start.
+    servers = [program("server", f"sleep 1; echo now {stream}; sleep 1000", ready="now") for stream in ("", ">&2")]
+    done = execute(path(), [*servers, program("client", "true")])
+    assert done.programs[2].status == 0
+    first, second = (one.start_s for one in done.programs[:2])
+    assert first is not None
+    assert second is not None
+    assert second - first >= 1
+
+
 def test_a_server_listens_on_udp_too_where_tcp_has_the_same_port(kernel: object) -> None:
     udp = "import socket, time; s = socket.socket(2, 2); time.sleep(1); s.bind(('', 8000)); time.sleep(1000)"
     servers = [program("server", one, ready="listening") for one in (SERVER, ["python3", "-c", udp])]

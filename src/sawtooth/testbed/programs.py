@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sawtooth.testbed.containers import Container, Started
+from sawtooth.io.untrusted import part
+from sawtooth.testbed.containers import FILES_BYTES, Container, Started
 
 PROGRAMS = "programs.json"
 LISTENING = "listening"
@@ -196,7 +197,8 @@ class Supervisor:
             return lambda: bool(_ports(first) - before)
         if (port := re.fullmatch(r"port (\d+)", ready)) is not None:
             return lambda: any(one.number == int(port[1]) for one in _ports(first))
-        return lambda: any(ready in path.read_text(errors="replace") for path in program.files[1:])
+        # The program makes these files itself, a moment after its start.
+        return lambda: any(ready.encode() in part(path, 0, FILES_BYTES) for path in program.files[1:])
 
 
 class Port(NamedTuple):
