@@ -1,4 +1,4 @@
-"""What a look of `sawtooth watch` takes: processor time, with so many real sockets on a loopback of their own.
+"""What a sample of `sawtooth watch` takes: processor time, with so many real sockets on a loopback of their own.
 
 sudo .venv/bin/python bench/watch.py [SOCKETS]      # 20000; needs half as many open files
 """
@@ -20,7 +20,7 @@ from sawtooth.testbed.apply import entered
 from sawtooth.watch import Connections, Watcher
 from sawtooth.watch.watcher import described
 
-LOOKS = 30
+SAMPLES = 30
 PORTS = range(9000, 9004)
 """One for each 5,000 connections, because the kernel would run out of port numbers for the other end."""
 LONGEST_S = 300
@@ -42,21 +42,21 @@ def measure(namespace: str) -> None:
     with Connections(namespace) as source:
         watcher = Watcher(source)
         # Excludes what is imported and read only once.
-        watcher.look().first()
-        timed("a look as columns", source.look)
-        timed("a look, what changed, what limits", watcher.look)
-        timed("the same, and 50 of them as values", lambda: watcher.look().first("goodput", 50))
-        seen = watcher.look()
+        watcher.sample().first()
+        timed("a sample as columns", source.sample)
+        timed("a sample, what changed, what limits", watcher.sample)
+        timed("the same, and 50 of them as values", lambda: watcher.sample().first("goodput", 50))
+        seen = watcher.sample()
         timed("JSON of all", lambda: json.dumps(described(seen, seen.first())), 3)
     with entered(namespace), DiagSocket() as asked:
         asked.bind()
         kinds = {"family": socket.AF_INET, "extensions": 0x4F}
-        timed("pyroute2's look at them", lambda: list(asked.get_sock_stats(**kinds)), 3)
+        timed("pyroute2's sample at them", lambda: list(asked.get_sock_stats(**kinds)), 3)
     with open("/proc/self/statm", encoding="ascii") as file:
         print(f"memory: {int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') / 1e6:.0f} MB")
 
 
-def timed(name: str, what: Callable[[], object], times: int = LOOKS) -> None:
+def timed(name: str, what: Callable[[], object], times: int = SAMPLES) -> None:
     begun = time.process_time()
     for _ in range(times):
         what()

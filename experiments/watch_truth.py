@@ -1,11 +1,12 @@
 """How near `sawtooth watch` is to the truth: transfers between namespaces, a path of known delay, rate and loss.
 
-    sudo .venv/bin/python experiments/watch_truth.py --out looks.csv  # this host's kernel, real time
-    .venv/bin/python experiments/watch_truth.py --guest --out looks.csv --whatif whatif.csv   # Linux 6.12, virtual time
-    .venv/bin/python experiments/watch_truth.py --guest --draw 20 --seed 7 --out unseen.csv --whatif unseen-whatif.csv
+    sudo .venv/bin/python experiments/watch_truth.py --out samples.csv  # this host's kernel, real time
+    .venv/bin/python experiments/watch_truth.py --guest --out samples.csv --whatif whatif.csv   # Linux 6.12, virtual
+    time .venv/bin/python experiments/watch_truth.py --guest --draw 20 --seed 7 --out unseen.csv --whatif unseen-
+    whatif.csv
 
 The path is a process that carries packets (watch_path.py): it knows what it dropped, when each segment left and
-when its acknowledgement came. ``watch`` looks every second with a window of ten, from the eighth second on.
+when its acknowledgement came. ``watch`` samples every second with a window of ten, from the eighth second on.
 ``--whatif`` also asks what each connection that the network holds back would get, and lets it happen on the engine
 kernel: the other controls, and the same one without the random loss, on the same path. Real time needs root.
 """
@@ -39,7 +40,7 @@ from sawtooth.watch import Connection, Connections, Watcher
 from sawtooth.watch.expected import expect, observed
 from sawtooth.watch.path import MILLISECOND, in_milliseconds
 
-BEFORE_S, LOOKS = 8, 10
+BEFORE_S, SAMPLES = 8, 10
 """The start is over then, as in the replays of what-ifs."""
 STEADY_S, MEASURED_S = 8, 20
 """Duration of a transfer that is the truth of a what-if: after its start, like the replays'."""
@@ -69,17 +70,17 @@ def transferred(one: Situation) -> Iterator[tuple[str, Carrier]]:
             os.waitpid(child, 0)
 
 
-def look(one: Situation) -> Row:
+def sample(one: Situation) -> Row:
     """What watch reports, and what the path did meanwhile."""
     with transferred(one) as (namespace, path), Connections(namespace) as source:
-        watcher = Watcher(source, filter=f"dport = :{PORT}", looks=LOOKS)
+        watcher = Watcher(source, filter=f"dport = :{PORT}", samples=SAMPLES)
         time.sleep(BEFORE_S)
         before = path.sent, path.dropped, path.overflowed, path.busy_s
         begun, fastest = time.monotonic(), 0.0
         told: list[Row] = []
-        for at in range(LOOKS + 1):
+        for at in range(SAMPLES + 1):
             time.sleep(max(0.0, begun + at - time.monotonic()))
-            (found,) = watcher.look().first()
+            (found,) = watcher.sample().first()
             fastest = max(fastest, found.delivery_bps or 0, found.mean_bps or 0)
             told.append(found.describe())
         ended = time.monotonic()
@@ -121,7 +122,7 @@ def look(one: Situation) -> Row:
         "goodput_bps": round(found.mean_bps or 0),
         "why": found.why,
         "fastest_bps": fastest,
-        "looks": told,
+        "samples": told,
     }
 
 
@@ -158,9 +159,9 @@ def truths(one: Situation) -> dict[str, list[float]]:
 
 
 def looked(one: Situation, guest: bool) -> Row:
-    """Calls ``look``, here or in a separate guest."""
+    """Calls ``sample``, here or in a separate guest."""
     if not guest:
-        return look(one)
+        return sample(one)
     with tempfile.TemporaryDirectory(prefix="sawtooth-watch-truth-") as share:
         command = [sys.executable, str(Path(__file__).resolve()), "--inside", json.dumps(dataclasses.asdict(one))]
         told = Guest(build(), seed=one.seed).run(command, share=Path(share), timeout_s=900)
@@ -172,7 +173,7 @@ def looked(one: Situation, guest: bool) -> Row:
 
 def whatif(one: Situation, seen: Row, truth: dict[str, list[float]]) -> list[Row]:
     """Expected values beside measured ones; without a number, one row with the reason."""
-    connection = Connection(**seen["looks"][-1])
+    connection = Connection(**seen["samples"][-1])
     told = expect(observed(connection, seen["fastest_bps"]))
     of = {each.cc: each for each in told.controls}
     if told.lossless is not None:
@@ -243,7 +244,7 @@ def main() -> None:
     given = asked.parse_args()
     if given.inside:
         told = json.loads(given.inside)
-        print(json.dumps(look(Situation(**told | {"limit": tuple(told["limit"])}))))
+        print(json.dumps(sample(Situation(**told | {"limit": tuple(told["limit"])}))))
         return
     if given.out is None:
         asked.error("--out is missing")
@@ -255,7 +256,7 @@ def main() -> None:
         row = looked(one, given.guest)
         rows.append(row)
         print({name: row[name] for name in list(row)[:21]}, file=sys.stderr, flush=True)
-        write(given.out, rows, ("looks", "fastest_bps"))
+        write(given.out, rows, ("samples", "fastest_bps"))
         if given.whatif and one.rate_bps and row["limit"] in ANY:
             answers += whatif(one, row, truths(one))
             write(given.whatif, answers)

@@ -27,7 +27,7 @@ from sawtooth.watch import (
     Changes,
     Connection,
     Connections,
-    Look,
+    Sample,
     Watcher,
     Window,
     layout,
@@ -79,15 +79,15 @@ def message(
     return struct.pack("=IHHII", len(body) + 16, layout.BY_FAMILY, 2, 1, 0) + body
 
 
-def look(*messages: bytes, at_s: float = 0.0) -> Look:
+def sample(*messages: bytes, at_s: float = 0.0) -> Sample:
     return parse([b"".join(messages)], at_s)
 
 
 def changed(first: Fields, second: Fields, *, between_s: float = 1.0, **about: Any) -> Changes:
     """The change of one connection between two samples."""
     window = Window()
-    window.add(look(message(first, **about)))
-    return window.add(look(message(second, **about), at_s=between_s))
+    window.add(sample(message(first, **about)))
+    return window.add(sample(message(second, **about), at_s=between_s))
 
 
 def test_fields_have_the_places_that_linux_gives_them() -> None:
@@ -99,7 +99,7 @@ def test_fields_have_the_places_that_linux_gives_them() -> None:
 
 
 def test_a_socket_is_read_with_its_control_addresses_and_numbers() -> None:
-    read = look(message({"rtt": 31_000, "bytes_acked": 2**40}, cc=b"reno"))
+    read = sample(message({"rtt": 31_000, "bytes_acked": 2**40}, cc=b"reno"))
     assert len(read) == 1
     assert read.damaged == 0
     assert read.addresses(0) == ("127.0.0.1", 40000, "192.0.2.9", 443)
@@ -108,7 +108,7 @@ def test_a_socket_is_read_with_its_control_addresses_and_numbers() -> None:
 
 @pytest.mark.parametrize(("size", "known"), [(104, "total_retrans"), (168, "delivery_rate"), (192, "sndbuf_limited")])
 def test_a_shorter_tcp_info_of_an_older_kernel_leaves_its_newer_fields_unknown(size: int, known: str) -> None:
-    read = look(message({known: 5, "dsack_dups": 3, "snd_wnd": 9}, size=size))
+    read = sample(message({known: 5, "dsack_dups": 3, "snd_wnd": 9}, size=size))
     assert read.field(known)[0] == 5
     assert np.isnan(read.field("dsack_dups")[0])
     assert np.isnan(read.field("snd_wnd")[0])
@@ -118,20 +118,20 @@ def test_a_shorter_tcp_info_of_an_older_kernel_leaves_its_newer_fields_unknown(s
 
 
 def test_a_longer_tcp_info_of_a_newer_kernel_is_read_as_far_as_it_is_known() -> None:
-    read = look(message({"rtt": 5, "total_rto_time": 77}, size=280))
+    read = sample(message({"rtt": 5, "total_rto_time": 77}, size=280))
     assert (read.field("rtt")[0], read.field("total_rto_time")[0]) == (5, 77)
 
 
 def test_ipv4_in_ipv6_is_shown_as_ipv4() -> None:
     ends = {"src": MAPPED + bytes([10, 0, 0, 1]), "dst": MAPPED + bytes([10, 0, 0, 2])}
-    assert look(message(family=socket.AF_INET6, **ends)).addresses(0)[::2] == ("10.0.0.1", "10.0.0.2")
+    assert sample(message(family=socket.AF_INET6, **ends)).addresses(0)[::2] == ("10.0.0.1", "10.0.0.2")
     plain = {"src": socket.inet_pton(socket.AF_INET6, "2001:db8::1"), "dst": socket.inet_pton(socket.AF_INET6, "::1")}
-    assert look(message(family=socket.AF_INET6, **plain)).addresses(0)[::2] == ("2001:db8::1", "::1")
+    assert sample(message(family=socket.AF_INET6, **plain)).addresses(0)[::2] == ("2001:db8::1", "::1")
 
 
 def test_both_ends_of_ipv6_are_written_in_brackets() -> None:
     ends = {"src": socket.inet_pton(socket.AF_INET6, "2001:db8::1"), "dst": socket.inet_pton(socket.AF_INET6, "::1")}
-    told = connections(Window().add(look(message(family=socket.AF_INET6, **ends))), np.array([0]), {})
+    told = connections(Window().add(sample(message(family=socket.AF_INET6, **ends))), np.array([0]), {})
     seen = SimpleNamespace(time="now", matching=1, total=1, short=0)
     words = lines(seen, told)[-1].split()
     assert (words[0], words[-1]) == ("[::1]:443", "[2001:db8::1]:40000")
@@ -140,18 +140,18 @@ def test_both_ends_of_ipv6_are_written_in_brackets() -> None:
 def test_a_path_of_an_mptcp_connection_is_marked() -> None:
     # Linux appends more to the name: tokens and numbers of the path.
     within = attribute(layout.ULP, attribute(1, b"mptcp\0") + attribute(3, attribute(1, bytes([5, 0, 0, 0]))))
-    (one,) = connections(Window().add(look(message(extra=within))), np.array([0]), {})
+    (one,) = connections(Window().add(sample(message(extra=within))), np.array([0]), {})
     assert one.mptcp
 
 
 def test_bbr_reports_the_rate_that_it_found() -> None:
-    read = look(message(cc=b"bbr", bbr=(1_250_000, 0, 20_000, 256, 512)), message(cookie=8))
+    read = sample(message(cc=b"bbr", bbr=(1_250_000, 0, 20_000, 256, 512)), message(cookie=8))
     assert read.bbr_bps[0] == 10e6
     assert np.isnan(read.bbr_bps[1])
 
 
 def test_a_socket_that_is_reported_twice_counts_once() -> None:
-    assert len(look(message(cookie=1), message(cookie=1), message(cookie=2))) == 2
+    assert len(sample(message(cookie=1), message(cookie=1), message(cookie=2))) == 2
 
 
 def test_a_message_that_is_cut_is_counted_and_the_others_are_read() -> None:
@@ -180,7 +180,7 @@ def test_goodput_is_of_the_interval_and_loss_of_the_window() -> None:
     window = Window()
     for at in range(4):
         info = {"bytes_acked": 125_000 * at**2, "data_segs_out": 100 * at, "total_retrans": 2 * at, "dsack_dups": at}
-        changes = window.add(look(message(info), at_s=2.0 * at))
+        changes = window.add(sample(message(info), at_s=2.0 * at))
     assert changes.goodput_bps[0] == 125_000 * (9 - 4) * 8 / 2
     assert changes.mean_bps[0] == 125_000 * 9 * 8 / 6
     assert (changes.segments[0], changes.retransmits[0], changes.lost[0]) == (300, 6, 3)
@@ -190,20 +190,20 @@ def test_goodput_is_of_the_interval_and_loss_of_the_window() -> None:
 def test_the_highest_delivery_rate_is_kept_of_samples_at_which_a_queue_was_standing() -> None:
     window = Window()
     for at, (rtt, rate) in enumerate([(20_000, 900_000), (50_000, 1_000_000), (60_000, 1_200_000)]):
-        changes = window.add(look(message({"rtt": rtt, "delivery_rate": rate}), at_s=float(at)))
+        changes = window.add(sample(message({"rtt": rtt, "delivery_rate": rate}), at_s=float(at)))
     assert (changes.standing[0], changes.standing_bps[0]) == (pytest.approx(2 / 3), 9.6e6)
 
 
 @pytest.mark.parametrize(("rate", "stood"), [(400_000, 0), (1_000_000, 1)])
 def test_the_time_to_send_two_segments_is_no_queue(rate: int, stood: int) -> None:
     told = {"rtt": 28_000, "rttvar": 0, "min_rtt": 20_000, "snd_mss": 1448, "delivery_rate": rate}
-    assert Window().add(look(message(told))).standing == [stood]
+    assert Window().add(sample(message(told))).standing == [stood]
 
 
 def test_the_window_is_as_long_as_it_was_asked_to_be() -> None:
-    window = Window(looks=2)
+    window = Window(samples=2)
     for at in range(6):
-        changes = window.add(look(message({"data_segs_out": at}), at_s=float(at)))
+        changes = window.add(sample(message({"data_segs_out": at}), at_s=float(at)))
     assert (changes.window_s[0], changes.segments[0]) == (2, 2)
 
 
@@ -214,10 +214,10 @@ def test_counters_of_32_bits_go_around_their_end() -> None:
 
 def test_a_socket_that_vanishes_and_one_that_comes_are_no_change_of_the_others() -> None:
     window = Window()
-    window.add(look(message({"bytes_acked": 0}, cookie=1), message({"bytes_acked": 0}, cookie=2)))
+    window.add(sample(message({"bytes_acked": 0}, cookie=1), message({"bytes_acked": 0}, cookie=2)))
     second = [message({"bytes_acked": 1000}, cookie=2), message({"bytes_acked": 9}, cookie=3)]
-    changes = window.add(look(*second, at_s=1.0))
-    assert changes.look.cookie.tolist() == [2, 3]
+    changes = window.add(sample(*second, at_s=1.0))
+    assert changes.sample.cookie.tolist() == [2, 3]
     assert changes.goodput_bps[0] == 8000
     assert np.isnan(changes.goodput_bps[1])
 
@@ -269,7 +269,7 @@ def test_behind_a_short_queue_the_path_limits_what_uses_its_rate(limit: str, sai
             "total_retrans": at,
         }
         state = {"notsent_bytes": 50_000, "unacked": 10, "rtt": rtt, "delivery_rate": 125_000}
-        changes = window.add(look(message(counters | state), at_s=float(at)))
+        changes = window.add(sample(message(counters | state), at_s=float(at)))
     (one,) = connections(changes, limits(changes), {})
     assert one.standing == pytest.approx(0.3)
     assert one.limit == limit
@@ -286,7 +286,7 @@ def test_loss_has_an_interval_that_holds_it() -> None:
 
 def test_escape_sequences_in_a_process_name_are_written_out() -> None:
     read = message()
-    about = look(read)
+    about = sample(read)
     about.sockets["inode"] = 5
     (one,) = connections(Window().add(about), np.array([0]), {5: (1, "\x1b[31mred")})
     assert one.process == "\\u001b[31mred"
@@ -326,7 +326,7 @@ FILTERED = [
 
 @pytest.mark.parametrize(("text", "expected"), FILTERED)
 def test_a_filter_means_what_it_means_to_ss(text: str, expected: str) -> None:
-    read = look(
+    read = sample(
         message(cookie=1, sport=5),
         message(cookie=2, family=socket.AF_INET6, dst=MAPPED + bytes([10, 0, 0, 2]), cc=b"bbr"),
         message(cookie=3, family=socket.AF_INET6, dst=socket.inet_pton(socket.AF_INET6, "2001:db8::1"), dport=80),
@@ -364,7 +364,7 @@ def test_any_filter_is_understood_or_refused(text: str) -> None:
         found = condition(text)
     except SawtoothError:
         return
-    assert found(look(message()), lambda _: [""]).shape == (1,)
+    assert found(sample(message()), lambda _: [""]).shape == (1,)
 
 
 @pytest.fixture
@@ -392,11 +392,11 @@ def test_a_connection_of_our_own_is_seen_with_what_it_sent(pair: tuple[socket.so
     port = near.getsockname()[1]
     with Connections() as source:
         watcher = Watcher(source, filter=f"sport {port}")
-        watcher.look()
+        watcher.sample()
         near.sendall(bytes(300_000))
         while acked(near) < 300_000:
             time.sleep(0.001)
-        seen = watcher.look()
+        seen = watcher.sample()
     (one,) = seen.first()
     assert (one.local_port, one.peer, one.state) == (port, "127.0.0.1", "ESTAB")
     assert one.process is not None
@@ -410,7 +410,7 @@ def test_numbers_are_those_that_the_socket_itself_reports(pair: tuple[socket.soc
     near, _ = pair
     near.sendall(bytes(50_000))
     with Connections() as source:
-        read = source.look()
+        read = source.sample()
     own = np.frombuffer(near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 248).ljust(248, b"\0"), layout.TCP_INFO)[0]
     at = read.sockets["sport"].tolist().index(near.getsockname()[1])
     for name in ("snd_mss", "advmss", "pmtu", "options", "wscales", "max_pacing_rate"):
@@ -429,7 +429,7 @@ def test_pyroute2_reads_the_same(pair: tuple[socket.socket, socket.socket]) -> N
             for one in asked.get_sock_stats(family=socket.AF_INET, extensions=0xFF)
             if one["idiag_sport"] == port and one["idiag_state"] == 1
         ]
-        read = source.look()
+        read = source.sample()
     at = read.sockets["sport"].tolist().index(port)
     assert read.addresses(at) == tuple(theirs[f"idiag_{name}"] for name in ("src", "sport", "dst", "dport"))
     assert read.cookie[at] == theirs["idiag_cookie"]
@@ -442,7 +442,7 @@ def test_a_connection_that_came_and_went_between_two_samples_is_counted() -> Non
         if not source.tells_ends:
             pytest.skip("this kernel does not tell which connections ended")
         watcher = Watcher(source)
-        watcher.look()
+        watcher.sample()
         with (
             socket.create_server(("127.0.0.1", 0)) as server,
             socket.create_connection(server.getsockname()) as near,
@@ -454,7 +454,7 @@ def test_a_connection_that_came_and_went_between_two_samples_is_counted() -> Non
                 pass
         counted, deadline = 0, time.monotonic() + 10
         while not counted and time.monotonic() < deadline:
-            counted = watcher.look().short or 0
+            counted = watcher.sample().short or 0
     assert counted
 
 

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 
 import pytest
 
-from sawtooth.watch import Connection, Look, Watcher
+from sawtooth.watch import Connection, Sample, Watcher
 from sawtooth.watch.background_estimates import awaited
 from sawtooth.watch.expected import Expectations, Expected, Pending, why_not
 from sawtooth.watch.watcher import Seen
 from sawtooth.whatif import Observed
-from tests.watch.test_watch import SENT, Fields, look, message
+from tests.watch.test_watch import SENT, Fields, message, sample
 
 
 class Ends:
@@ -23,13 +23,13 @@ class Ends:
     def __init__(self, last: int) -> None:
         self.at, self.last = 0, last
 
-    def look(self) -> Look:
+    def sample(self) -> Sample:
         self.at += 1
         counted = {"data_segs_out", "bytes_acked", "busy_time"}
         sent: Fields = {name: value * self.at if name in counted else value for name, value in SENT.items()}
         sent |= {"notsent_bytes": 50_000, "unacked": 10}
         told = [message(sent, cookie=2, dport=80)] + [message(sent, cookie=1)] * (self.at <= self.last)
-        return look(*told, at_s=float(self.at))
+        return sample(*told, at_s=float(self.at))
 
 
 class Answering(Expectations):
@@ -54,22 +54,22 @@ class Answering(Expectations):
         raise OSError(0, "no process here")
 
 
-def looked(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
+def sampled(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
     source, expectations = Ends(last), Answering()
     watcher = Watcher(source)
-    watcher.look()
+    watcher.sample()
 
-    def looks() -> Iterator[Seen]:
+    def samples() -> Iterator[Seen]:
         while True:
-            yield watcher.look()
+            yield watcher.sample()
 
-    seen, shown = awaited(looks(), "goodput", None, 10, expectations, 60.0)
+    seen, shown = awaited(samples(), "goodput", None, 10, expectations, 60.0)
     return seen, {one.peer_port: one for one in shown}, expectations, source.at
 
 
 @pytest.mark.parametrize("last", [3, 6])
 def test_a_connection_that_ends_meanwhile_is_reported_as_it_was_seen(last: int) -> None:
-    seen, told, expectations, looks = looked(last)
+    seen, told, expectations, samples = sampled(last)
     assert (seen.matching, set(told)) == (2, {80, 443})
     # As long as the connection existed, and no longer than an answer takes.
     assert told[443].window_s == min(last - 1, 5)
@@ -80,12 +80,12 @@ def test_a_connection_that_ends_meanwhile_is_reported_as_it_was_seen(last: int) 
     else:
         assert "5 s of samples" in (expectations.of(told[443]).reason or "")
     # No more samples are taken while answers are computed.
-    assert looks == 6
+    assert samples == 6
 
 
 def test_what_nothing_can_be_expected_of_is_reported_at_once() -> None:
     source = Ends(9)
     watcher = Watcher(source, filter="cc vegas")
-    watcher.look()
-    _, shown = awaited(iter([watcher.look()]), "goodput", None, 10, Answering(), 60.0)
+    watcher.sample()
+    _, shown = awaited(iter([watcher.sample()]), "goodput", None, 10, Answering(), 60.0)
     assert not shown

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import pytest
 
 from sawtooth.errors import SawtoothError
-from sawtooth.watch import Connections, Look, Watcher
+from sawtooth.watch import Connections, Sample, Watcher
 from sawtooth.watch.watcher import described
-from tests.watch.test_watch import SENT, look, message
+from tests.watch.test_watch import SENT, message, sample
 from tests.watch.test_watch_screen import Played
 
 NOBODY = 65534
@@ -31,8 +31,8 @@ def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
     """A sample, described, from a process that has become an ordinary user; or the error."""
     # Late imports may be in a place where only root can read.
     watcher = Watcher(Played())
-    watcher.look()
-    watcher.look().first()
+    watcher.sample()
+    watcher.sample().first()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -42,7 +42,7 @@ def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
             os.setuid(NOBODY)
             try:
                 with Connections(namespace) as source:
-                    seen = Watcher(source, filter=filter).look()
+                    seen = Watcher(source, filter=filter).sample()
                 told = described(seen, seen.first())
             except SawtoothError as error:
                 told = {"code": error.code, "fix": error.fix}
@@ -84,7 +84,7 @@ def test_the_paths_of_an_mptcp_connection_are_marked() -> None:
         near.connect(server.getsockname())
         far, _ = server.accept()
         with far, Connections() as source:
-            seen = Watcher(source, filter=f"port {server.getsockname()[1]}").look()
+            seen = Watcher(source, filter=f"port {server.getsockname()[1]}").sample()
     assert [one.mptcp for one in seen.first()] == [True, True]
 
 
@@ -93,15 +93,15 @@ class Ending(Played):
 
     tells_ends = True
 
-    def ended(self) -> tuple[Look, bool]:
+    def ended(self) -> tuple[Sample, bool]:
         gone = [message(SENT, cookie=1), message(SENT, cookie=9), message(cookie=10)]
-        return look(*gone), True
+        return sample(*gone), True
 
 
 def test_short_connections_are_counted_and_those_that_were_missed_are_reported() -> None:
     watcher = Watcher(Ending())
-    assert watcher.look().short == 0
-    seen = watcher.look()
+    assert watcher.sample().short == 0
+    seen = watcher.sample()
     # The tenth connection carried nothing.
     assert (seen.short, seen.short_bytes) == (1, SENT["bytes_acked"])
     assert any("the kernel could not report them all" in one for one in seen.unseen)
@@ -110,16 +110,16 @@ def test_short_connections_are_counted_and_those_that_were_missed_are_reported()
 class Standing(Played):
     """A clock that does not move, as between two samples of a stopped guest."""
 
-    def look(self) -> Look:
-        found = super().look()
+    def sample(self) -> Sample:
+        found = super().sample()
         object.__setattr__(found, "at_s", 1.0)
         return found
 
 
 def test_two_samples_at_one_moment_have_no_rate_and_no_error() -> None:
     watcher = Watcher(Standing())
-    watcher.look()
-    seen = watcher.look()
+    watcher.sample()
+    seen = watcher.sample()
     told = json.dumps(described(seen, seen.first()), allow_nan=False)
     assert [one["goodput_bps"] for one in json.loads(told)["connections"]] == [None, None]
 
@@ -138,7 +138,7 @@ def test_samples_continue_while_sockets_come_and_go(listening: socket.socket) ->
         with Connections() as source:
             watcher = Watcher(source)
             for _ in range(20):
-                seen = watcher.look()
+                seen = watcher.sample()
                 json.dumps(described(seen, seen.first()), allow_nan=False)
     finally:
         stop.set()

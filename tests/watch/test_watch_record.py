@@ -21,35 +21,35 @@ from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import MEANINGS, Watcher
 from sawtooth.watch.metrics import MOST_CONTROLS, Metrics
-from sawtooth.watch.record import OF_LOOK, Recorder, parts_of, written
+from sawtooth.watch.record import OF_SAMPLE, Recorder, parts_of, written
 from sawtooth.watch.replay import Recording
-from sawtooth.watch.sample import Look
-from tests.watch.test_watch_screen import SENT, Played, look, message
+from sawtooth.watch.sample import Sample
+from tests.watch.test_watch_screen import SENT, Played, message, sample
 
 
 def test_a_recording_has_a_row_for_each_connection_and_sample(tmp_path: Path) -> None:
     watcher = Watcher(Played())
-    with Recorder(tmp_path / "looks.parquet") as recorder:
+    with Recorder(tmp_path / "samples.parquet") as recorder:
         for _ in range(3):
-            recorder.add(watcher.look())
-        assert not (tmp_path / "looks.parquet").exists()
-    table = pq.read_table(tmp_path / "looks.parquet")
-    assert table.column_names == ["time", "at_s", *OF_LOOK, *MEANINGS]
+            recorder.add(watcher.sample())
+        assert not (tmp_path / "samples.parquet").exists()
+    table = pq.read_table(tmp_path / "samples.parquet")
+    assert table.column_names == ["time", "at_s", *OF_SAMPLE, *MEANINGS]
     assert table["connections_total"].to_pylist() == [2] * 6
     assert table.num_rows == 6
     assert table["at_s"].to_pylist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
     assert table["segments"].to_pylist()[:2] == [None, None]
-    assert [path.name for path in tmp_path.iterdir()] == ["looks.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["samples.parquet"]
 
 
 def test_a_recording_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(SawtoothError) as refused:
-        Recorder(tmp_path / "none" / "looks.parquet")
+        Recorder(tmp_path / "none" / "samples.parquet")
     assert refused.value.code == "unwritable-output"
 
 
 def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "looks.parquet"
+    path = tmp_path / "samples.parquet"
     path.write_text("an evening")
     with pytest.raises(SawtoothError, match="never overwritten") as refused:
         Recorder(path)
@@ -57,27 +57,27 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
     path.rename(tmp_path / "other")
     # It does not overwrite a file that takes the name meanwhile; then the parts remain.
     recorder = Recorder(path)
-    recorder.add(Watcher(Played()).look())
+    recorder.add(Watcher(Played()).sample())
     path.write_text("another evening")
     with pytest.raises(SawtoothError, match="never overwritten"):
         recorder.close()
     assert path.read_text() == "another evening"
     with Recording(recorder.parts) as parts:
-        assert len(list(parts.looks())) == 1
+        assert len(list(parts.samples())) == 1
 
 
 def test_samples_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path: Path) -> None:
     watcher = Watcher(Played())
-    recorder = Recorder(tmp_path / "looks.parquet")
+    recorder = Recorder(tmp_path / "samples.parquet")
     on_disk = []
     for _ in range(23):
-        recorder.add(watcher.look())
+        recorder.add(watcher.sample())
         with Recording(recorder.parts) as parts:
-            on_disk.append(len(list(parts.looks())))
+            on_disk.append(len(list(parts.samples())))
     assert on_disk == [1] * 10 + [11] * 10 + [21] * 3
     recorder.close()
     # The parts of a single file are large.
-    assert pq.ParquetFile(tmp_path / "looks.parquet").num_row_groups == 1
+    assert pq.ParquetFile(tmp_path / "samples.parquet").num_row_groups == 1
 
 
 def test_a_disk_that_is_full_costs_nothing_that_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,16 +85,16 @@ def test_a_disk_that_is_full_costs_nothing_that_was_recorded(tmp_path: Path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     watcher = Watcher(Played())
-    recorder = Recorder(tmp_path / "looks.parquet")
-    recorder.add(watcher.look())
-    recorder.add(watcher.look())
+    recorder = Recorder(tmp_path / "samples.parquet")
+    recorder.add(watcher.sample())
+    recorder.add(watcher.sample())
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(SawtoothError) as refused:
         recorder.close()
     assert refused.value.code == "disk-full"
     assert f"--replay {recorder.parts}" in str(refused.value.fix)
     with Recording(recorder.parts) as parts:
-        assert len(list(parts.looks())) == 1
+        assert len(list(parts.samples())) == 1
 
 
 def recording(path: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -109,14 +109,14 @@ def recording(path: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def test_a_kill_leaves_what_was_recorded_and_says_where(tmp_path: Path) -> None:
-    path = tmp_path / "looks.parquet"
+    path = tmp_path / "samples.parquet"
     killed = recording(path, "--lines")
     killed.kill()
     killed.communicate()
     assert not path.exists()
     with Recording(parts_of(path)) as recorded:
-        (look,) = recorded.looks()
-    assert any("cut off" in one for one in look.unseen)
+        (sample,) = recorded.samples()
+    assert any("cut off" in one for one in sample.unseen)
     for again in (lambda: Recording(path), lambda: Recorder(path)):
         with pytest.raises(SawtoothError) as refused:
             again()
@@ -125,13 +125,13 @@ def test_a_kill_leaves_what_was_recorded_and_says_where(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["--lines"], ["--count", "1000", "--json"]])
 def test_ctrl_c_ends_a_recording_and_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
-    left = recording(tmp_path / "looks.parquet", *arguments)
+    left = recording(tmp_path / "samples.parquet", *arguments)
     left.send_signal(signal.SIGINT)
     said = left.communicate()[1]
     assert left.returncode == 130
     assert "error" not in said
-    assert f"{tmp_path}/looks.parquet: " in said
-    assert [one.name for one in tmp_path.iterdir()] == ["looks.parquet"]
+    assert f"{tmp_path}/samples.parquet: " in said
+    assert [one.name for one in tmp_path.iterdir()] == ["samples.parquet"]
 
 
 def test_a_port_that_the_system_chose_is_reported(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_a_port_that_the_system_chose_is_reported(tmp_path: Path) -> None:
 def scraped(source: Played) -> str:
     """What Prometheus reads after the second sample."""
     watcher = Watcher(source)
-    watcher.look()
+    watcher.sample()
     with Metrics(0) as metrics:
-        metrics.add(watcher.look())
+        metrics.add(watcher.sample())
         with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
             return str(answer.read().decode())
 
@@ -162,10 +162,12 @@ def test_a_control_of_any_name_is_one_label() -> None:
     names = [b'a"} 1', b"x\\", b"\x1b[31m", b"a\nb 1", b"\xff\xfe", b"{=}", b"# HELP a"]
 
     class Named(Played):
-        def look(self) -> Look:
+        def sample(self) -> Sample:
             self.at += 1
             sent = SENT | {"bytes_acked": 10**5 * self.at}
-            return look(*[message(sent, cookie=at + 1, cc=name) for at, name in enumerate(names)], at_s=float(self.at))
+            return sample(
+                *[message(sent, cookie=at + 1, cc=name) for at, name in enumerate(names)], at_s=float(self.at)
+            )
 
     told = scraped(Named())
     line = r'# (HELP|TYPE) .*|sawtooth_\w+(\{cc="([^"\\]|\\.)*",limit="[a-z -]*"\})? [0-9.e+]+'

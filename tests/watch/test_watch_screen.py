@@ -16,10 +16,10 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
 from sawtooth.errors import SawtoothError
-from sawtooth.watch import Look, Watcher
+from sawtooth.watch import Sample, Watcher
 from sawtooth.watch.replay import Recording
 from sawtooth.watch.screen import Screen, bars
-from tests.watch.test_watch import SENT, Fields, look, message
+from tests.watch.test_watch import SENT, Fields, message, sample
 
 
 class Played:
@@ -30,23 +30,23 @@ class Played:
     def __init__(self) -> None:
         self.at = 0
 
-    def look(self) -> Look:
+    def sample(self) -> Sample:
         self.at += 1
         counted = {"data_segs_out", "bytes_acked", "busy_time"}
         sent: Fields = {name: value * self.at if name in counted else value for name, value in SENT.items()}
         lossy = sent | {"bytes_acked": 10**5 * self.at, "total_retrans": 30 * self.at}
         told = [message(sent, cookie=1), message(lossy, cookie=2, cc=b"reno", dport=80)]
-        return look(*told, at_s=float(self.at))
+        return sample(*told, at_s=float(self.at))
 
 
 def driven(steps: Callable[[Screen, Pilot[None]], Awaitable[None]], *, width: int = 120) -> Screen:
     """The view, refreshed by hand: its own clock does not move."""
     watcher = Watcher(Played())
-    screen = Screen(watcher.look, interval_s=3600, sort="goodput", narrow=watcher.narrow, expectations=None)
+    screen = Screen(watcher.sample, interval_s=3600, sort="goodput", narrow=watcher.narrow, expectations=None)
 
     async def run() -> None:
         async with screen.run_test(size=(width, 24)) as pilot:
-            screen.look()
+            screen.sample()
             await pilot.pause()
             await steps(screen, pilot)
 
@@ -87,11 +87,11 @@ def test_a_filter_is_asked_for_and_a_wrong_one_leaves_the_old() -> None:
         await pilot.press("slash")
         screen.query_one(Input).value = "dport"
         await pilot.press("enter")
-        screen.look()
+        screen.sample()
         assert screen.query_one(DataTable).row_count == 2
         screen.query_one(Input).value = "cc reno"
         await pilot.press("enter")
-        screen.look()
+        screen.sample()
         await pilot.pause()
         assert screen.query_one(DataTable).row_count == 1
         assert first(screen) == "192.0.2.9:80"
@@ -103,7 +103,7 @@ def test_a_pause_holds_what_is_shown_and_says_so() -> None:
     async def steps(screen: Screen, pilot: Pilot[None]) -> None:
         before = text(screen, "#heading").partition(" ")[0]
         await pilot.press("p")
-        screen.look()
+        screen.sample()
         assert text(screen, "#heading").startswith(before)
         assert "paused" in text(screen, "#heading")
 
@@ -112,7 +112,7 @@ def test_a_pause_holds_what_is_shown_and_says_so() -> None:
 
 def test_details_have_the_past_as_lines() -> None:
     async def steps(screen: Screen, pilot: Pilot[None]) -> None:
-        screen.look()
+        screen.sample()
         await pilot.press("enter")
         told = text(screen, "#told")
         assert "losses keep it small" not in told
@@ -138,7 +138,7 @@ def test_a_sample_that_fails_ends_the_view_with_its_error() -> None:
             raise SawtoothError("unsupported", "the kernel does not tell", fix="use Linux")
 
         screen._next = fails
-        screen.look()
+        screen.sample()
 
     failed = driven(steps).failed
     assert failed is not None
@@ -160,7 +160,7 @@ def test_ctrl_c_leaves_as_an_interruption(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("patience")
 def test_ctrl_c_on_a_terminal_ends_with_130_and_a_whole_recording(tmp_path: Path) -> None:
-    recording = tmp_path / "looks.parquet"
+    recording = tmp_path / "samples.parquet"
     code = "from sawtooth.cli import main; main()"
     command = [sys.executable, "-c", code, "watch", "--interval", "0.1", "--record", str(recording)]
     child, terminal = pty.fork()
@@ -180,8 +180,8 @@ def test_ctrl_c_on_a_terminal_ends_with_130_and_a_whole_recording(tmp_path: Path
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
     finally:
         os.close(terminal)
-    with Recording(recording) as looks:
-        assert list(looks.looks())
+    with Recording(recording) as samples:
+        assert list(samples.samples())
 
 
 def test_bars_are_as_high_as_their_share_of_the_largest() -> None:

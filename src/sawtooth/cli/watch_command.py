@@ -91,7 +91,7 @@ def watch(
     from sawtooth.watch.background_estimates import awaited
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.sampler import check_interval
-    from sawtooth.watch.sampler import looks as looks_of
+    from sawtooth.watch.sampler import samples as samples_of
 
     between_s = 1.0 if interval is None else interval
     check_interval(between_s, "--interval")
@@ -108,9 +108,9 @@ def watch(
         view = _View(sort, top, as_json=as_json)
         with _left(count is None), contextlib.ExitStack() as open_:
             recording = open_.enter_context(_recording(replayed, " ".join(words)))
-            played = recording.looks()
+            played = recording.samples()
             if (first := next(played, None)) is None:
-                tell(f"{where(replayed)}: nothing was looked at while it was recorded")
+                tell(f"{where(replayed)}: nothing was sampled while it was recorded")
                 return
             played = itertools.chain([first], played)
             if sys.stdout.isatty() and not (as_json or lines or count is not None):
@@ -140,12 +140,12 @@ def watch(
         view = _View(sort, top, as_json=as_json)
         expectations = open_.enter_context(Expectations()) if expected else None
         if once and expectations is not None:
-            looks = _taken(looks_of(watcher, between_s, None), takers)
+            samples = _taken(samples_of(watcher, between_s, None), takers)
             count_all = top or (None if as_json else _MOST_SHOWN)
-            seen, shown = awaited(looks, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
+            seen, shown = awaited(samples, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
             view.tell(seen, shown, expectations)
             return
-        for seen in _taken(looks_of(watcher, between_s, 1 if once else count), takers):
+        for seen in _taken(samples_of(watcher, between_s, 1 if once else count), takers):
             view.show(seen, expectations)
 
 
@@ -172,11 +172,11 @@ def _recorder(path: Path) -> Iterator[Recorder]:
     finally:
         if not is_quiet():
             kept = path if recorder.whole else recorder.parts
-            tell(f"{where(kept)}: {recorder.looks} look{'s' * (recorder.looks != 1)}")
+            tell(f"{where(kept)}: {recorder.samples} sample{'s' * (recorder.samples != 1)}")
 
 
-def _taken(looks: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
-    for seen in looks:
+def _taken(samples: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
+    for seen in samples:
         _take(takers, seen)
         yield seen
 
@@ -213,13 +213,13 @@ def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callabl
     except ImportError as error:
         raise _extra("the live view", error) from error
 
-    def look() -> Seen:
-        seen = watcher.look()
+    def sample() -> Seen:
+        seen = watcher.sample()
         _take(takers, seen)
         return seen
 
     with Expectations() as expectations:
-        _run(Screen(look, interval_s=interval, sort=sort, narrow=watcher.narrow, expectations=expectations))
+        _run(Screen(sample, interval_s=interval, sort=sort, narrow=watcher.narrow, expectations=expectations))
 
 
 def _run(screen: Screen) -> None:
@@ -240,7 +240,7 @@ def _recording(path: str, filter: str) -> Recording:
     return Recording(Path(path), filter=filter)
 
 
-def _replay(recording: Recording, looks: Iterator[Recorded], sort: str, speed: float) -> None:
+def _replay(recording: Recording, samples: Iterator[Recorded], sort: str, speed: float) -> None:
     """Show a recording in the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.player import Player
@@ -249,23 +249,23 @@ def _replay(recording: Recording, looks: Iterator[Recorded], sort: str, speed: f
         from sawtooth.watch.screen import Screen
     except ImportError as error:
         raise _extra("the live view", error) from error
-    player = Player(looks, speed)
+    player = Player(samples, speed)
     with Expectations() as expectations:
         _run(Screen(sort=sort, narrow=recording.narrow, expectations=expectations, player=player))
 
 
-def _paced(looks: Iterator[Recorded], speed: float | None) -> Iterator[Recorded]:
-    """All looks; with a speed, at the original intervals divided by it."""
+def _paced(samples: Iterator[Recorded], speed: float | None) -> Iterator[Recorded]:
+    """All samples; with a speed, at the original intervals divided by it."""
     before = None
-    for look in looks:
+    for sample in samples:
         if speed is not None and before is not None:
-            time.sleep((look.at_s - before) / speed)
-        before = look.at_s
-        yield look
+            time.sleep((sample.at_s - before) / speed)
+        before = sample.at_s
+        yield sample
 
 
 class _View:
-    """Prints looks, one after the other."""
+    """Prints samples, one after the other."""
 
     def __init__(self, sort: str, top: int | None, *, as_json: bool) -> None:
         self._sort, self._top, self._as_json = sort, top, as_json
@@ -273,14 +273,14 @@ class _View:
         self._begun = False
 
     def show(self, seen: Moment, expectations: Expectations | None) -> None:
-        """One look."""
+        """One sample."""
         shown = seen.first(self._sort, self._top or (None if self._as_json else _MOST_SHOWN))
         if expectations is not None:
             expectations.ask(shown[: self._top or _MOST_EXPECTED])
         self.tell(seen, shown, expectations)
 
     def tell(self, seen: Moment, shown: Sequence[Connection], expectations: Expectations | None) -> None:
-        """Print these connections of a look, with their estimates as far as known."""
+        """Print these connections of a sample, with their estimates as far as known."""
         from sawtooth.watch.text import expected_lines, lines, unseen
         from sawtooth.watch.watcher import described
 

@@ -4,7 +4,7 @@ from sawtooth.watch.connection import MEANINGS, Connection
 from sawtooth.watch.counters import Changes, Window
 from sawtooth.watch.limit import LIMITS, limits
 from sawtooth.watch.netlink import Connections
-from sawtooth.watch.sample import Look, parse
+from sawtooth.watch.sample import Sample, parse
 from sawtooth.watch.watcher import SORTS, Seen, Watcher
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "Changes",
     "Connection",
     "Connections",
-    "Look",
+    "Sample",
     "Seen",
     "Watcher",
     "Window",

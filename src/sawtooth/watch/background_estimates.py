@@ -10,25 +10,25 @@ from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations, why_not
 from sawtooth.watch.watcher import Seen
 
-_LOOK_AGAIN_S = 0.1
+_SAMPLE_AGAIN_S = 0.1
 
 
 def awaited(
-    looks: Iterable[Seen], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
+    samples: Iterable[Seen], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
 ) -> tuple[Seen, Sequence[Connection]]:
-    """Look until there are answers. Returns the first look and its connections in order, at most ``top``. The first
-    ``most`` of them are as they were after enough looks for an estimate, or when they were last seen. Ends when all
+    """Sample until there are answers. Returns the first sample and its connections in order, at most ``top``. The first
+    ``most`` of them are as they were after enough samples for an estimate, or when they were last seen. Ends when all
     estimates are known, or after ``patience_s`` seconds.
     """
     until = time.monotonic() + patience_s
-    coming = iter(looks)
+    coming = iter(samples)
     first = next(coming)
     order = first.first(sort, top)
     held = {one.cookie: one for one in order[:most]}
     for seen in chain([first], coming):
         now = {one.cookie: one for one in seen.first(sort)}
         for cookie, one in held.items():
-            # Keep a look that an estimate can be made from: in later looks the connection may be idle or closed.
+            # Keep a sample that an estimate can be made from: in later samples the connection may be idle or closed.
             if why_not(one) is not None and cookie in now:
                 held[cookie] = now[cookie]
         expectations.ask(held.values())
@@ -36,7 +36,7 @@ def awaited(
         if not waits or time.monotonic() > until:
             break
     while _pending(held.values(), expectations) and time.monotonic() < until:
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(_SAMPLE_AGAIN_S)
         expectations.ask(held.values())
     return first, [held.get(one.cookie, one) for one in order]
 

@@ -71,7 +71,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection in one look. ``MEANINGS`` explains each field. None means that the kernel does not report the
+    """One connection in one sample. ``MEANINGS`` explains each field. None means that the kernel does not report the
     value."""
 
     cookie: str
@@ -154,15 +154,15 @@ def connections(changes: Changes, limit: NDArray[np.int64], holders: dict[int, t
 
 def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple[int, str]]) -> Columns:
     """The same values as columns, in the order of ``MEANINGS``."""
-    look = changes.look
-    sockets, count = look.sockets, len(changes)
-    ends = [look.addresses(at) for at in range(count)]
+    sample = changes.sample
+    sockets, count = sample.sockets, len(changes)
+    ends = [sample.addresses(at) for at in range(count)]
     held = [holders.get(inode, (None, None)) if inode else (None, None) for inode in sockets["inode"].tolist()]
     low, high = _loss_interval(changes)
-    threshold, least, pace = (look.field(name) for name in ("snd_ssthresh", "min_rtt", "pacing_rate"))
-    rcvbuf, sndbuf = (np.where(look.memory_known, look.memory[name], np.nan) for name in ("rcvbuf", "sndbuf"))
+    threshold, least, pace = (sample.field(name) for name in ("snd_ssthresh", "min_rtt", "pacing_rate"))
+    rcvbuf, sndbuf = (np.where(sample.memory_known, sample.memory[name], np.nan) for name in ("rcvbuf", "sndbuf"))
     return {
-        "cookie": [f"{cookie:x}" for cookie in look.cookie.tolist()],
+        "cookie": [f"{cookie:x}" for cookie in sample.cookie.tolist()],
         "local": [end[0] for end in ends],
         "local_port": [end[1] for end in ends],
         "peer": [end[2] for end in ends],
@@ -171,17 +171,17 @@ def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple
         "process": [None if name is None else plain(name, 60) for _, name in held],
         "pid": [pid for pid, _ in held],
         "uid": sockets["uid"].tolist(),
-        "mptcp": (look.ulp == b"mptcp").tolist(),
-        "cc": [plain(name.decode("ascii", "replace"), 16) for name in look.cc.tolist()],
+        "mptcp": (sample.ulp == b"mptcp").tolist(),
+        "cc": [plain(name.decode("ascii", "replace"), 16) for name in sample.cc.tolist()],
         "limit": [LIMITS[one] for one in limit.tolist()],
         "why": [why(changes, at, one) for at, one in enumerate(limit.tolist())],
         "goodput_bps": _numbers(changes.goodput_bps),
         "received_bps": _numbers(changes.received_bps),
         "mean_bps": _numbers(changes.mean_bps),
-        "delivery_bps": _numbers(look.field("delivery_rate") * 8),
+        "delivery_bps": _numbers(sample.field("delivery_rate") * 8),
         "standing": _numbers(changes.standing),
         "standing_bps": _numbers(changes.standing_bps),
-        "rtt_s": _numbers(look.field("rtt") / 1e6),
+        "rtt_s": _numbers(sample.field("rtt") / 1e6),
         "rtt_mean_s": _numbers(changes.rtt_mean_s),
         "rtt_max_s": _numbers(changes.rtt_max_s),
         "rtt_min_s": _numbers(np.where(least < 2**32 - 1, least / 1e6, np.nan)),
@@ -198,19 +198,19 @@ def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple
         "send_buffer_limited": _numbers(changes.send_buffer),
         "waiting": _numbers(changes.waiting),
         "send_buffer_full": _numbers(changes.filled),
-        "cwnd_segments": _whole(look.field("snd_cwnd")),
-        "in_flight_segments": _whole(look.field("unacked")),
+        "cwnd_segments": _whole(sample.field("snd_cwnd")),
+        "in_flight_segments": _whole(sample.field("unacked")),
         "ssthresh_segments": _whole(np.where(threshold < layout.NO_SLOW_START, threshold, np.nan)),
-        "recovery": [layout.RECOVERY.get(state, "unknown") for state in look.info["ca_state"].tolist()],
-        "mss_bytes": _whole(look.field("snd_mss")),
-        "unsent_bytes": _whole(look.field("notsent_bytes")),
-        "peer_window_bytes": _whole(look.field("snd_wnd")),
+        "recovery": [layout.RECOVERY.get(state, "unknown") for state in sample.info["ca_state"].tolist()],
+        "mss_bytes": _whole(sample.field("snd_mss")),
+        "unsent_bytes": _whole(sample.field("notsent_bytes")),
+        "peer_window_bytes": _whole(sample.field("snd_wnd")),
         "pacing_bps": _numbers(np.where(pace < 2**63, pace * 8, np.nan)),
-        "bbr_bps": _numbers(look.bbr_bps),
+        "bbr_bps": _numbers(sample.bbr_bps),
         "receive_buffer_bytes": _whole(rcvbuf),
         "send_buffer_bytes": _whole(sndbuf),
-        "acked_bytes": _whole(look.field("bytes_acked")),
-        "retransmits_ever": _whole(look.field("total_retrans")),
+        "acked_bytes": _whole(sample.field("bytes_acked")),
+        "retransmits_ever": _whole(sample.field("total_retrans")),
     }
 
 

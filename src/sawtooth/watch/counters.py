@@ -1,4 +1,4 @@
-"""What connections did between looks, computed from the kernel's counters."""
+"""What connections did between samples, computed from the kernel's counters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sawtooth.watch import layout
-from sawtooth.watch.sample import Look
+from sawtooth.watch.sample import Sample
 from sawtooth.whatif.standing_queue import above
 
 if TYPE_CHECKING:
@@ -38,22 +38,22 @@ _TINY_S = 0.0002
 
 @dataclass(frozen=True)
 class Changes:
-    """The connections of one look, and what they did since an earlier one. Arrays have one entry per connection, NaN
+    """The connections of one sample, and what they did since an earlier one. Arrays have one entry per connection, NaN
     where unknown.
 
-    ``interval_s`` is the time since the previous look. ``window_s`` is the time since the oldest kept look that has the
-    connection.
+    ``interval_s`` is the time since the previous sample. ``window_s`` is the time since the oldest kept sample that has
+    the connection.
 
     In the interval: ``goodput_bps`` (acknowledged), ``received_bps``.
 
     In the window: ``mean_bps``; ``segments`` with data sent, ``retransmits`` among them, ``spurious`` among those (the
     peer already had the data); ``marked`` (ECN); shares of time ``busy``, ``receive_window``, ``send_buffer``; shares
-    of looks ``waiting`` (nothing left to send, window not full), ``filled`` (the same, but the send buffer is full) and
-    ``standing`` (a queue stands); ``standing_bps``, the highest delivery rate in the looks with a queue;
+    of samples ``waiting`` (nothing left to send, window not full), ``filled`` (the same, but the send buffer is full)
+    and ``standing`` (a queue stands); ``standing_bps``, the highest delivery rate in the samples with a queue;
     ``rtt_mean_s``; ``rtt_max_s``; ``delivery_max_bps``.
     """
 
-    look: Look
+    sample: Sample
     interval_s: Column
     window_s: Column
     goodput_bps: Column
@@ -75,7 +75,7 @@ class Changes:
     delivery_max_bps: Column
 
     def __len__(self) -> int:
-        return len(self.look)
+        return len(self.sample)
 
     @property
     def lost(self) -> Column:
@@ -90,13 +90,13 @@ class Changes:
 
     def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Changes:
         """The selected connections only."""
-        columns = {name: value[which] for name, value in vars(self).items() if name != "look"}
-        return Changes(self.look.chosen(which), **columns)
+        columns = {name: value[which] for name, value in vars(self).items() if name != "sample"}
+        return Changes(self.sample.chosen(which), **columns)
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What is kept of a look, sorted by cookie: counters and momentary values. ``added``: 0 where unknown."""
+    """What is kept of a sample, sorted by cookie: counters and momentary values. ``added``: 0 where unknown."""
 
     at_s: float
     cookie: NDArray[np.uint64]
@@ -105,7 +105,7 @@ class _Kept:
     added: NDArray[np.float64]
 
     def of(self, cookie: NDArray[np.uint64]) -> tuple[_Kept, NDArray[np.bool_]]:
-        """The values of the sockets ``cookie`` (sorted), and which of them this look has. The others are NaN."""
+        """The values of the sockets ``cookie`` (sorted), and which of them this sample has. The others are NaN."""
         at, there = self._places(cookie)
         if at is None:
             return self, there
@@ -117,7 +117,9 @@ class _Kept:
         return _Kept(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
 
     def _places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp] | None, NDArray[np.bool_]]:
-        """The position of each socket in this look (None if all positions are equal), and whether the look has it."""
+        """The position of each socket in this sample (None if all positions are equal), and whether the sample has
+        it.
+        """
         if cookie.size == self.cookie.size and np.array_equal(cookie, self.cookie):
             return None, np.ones(cookie.size, bool)
         if not self.cookie.size:
@@ -127,36 +129,38 @@ class _Kept:
 
 
 class Window:
-    """The newest looks, covering at most ``looks`` intervals."""
+    """The newest samples, covering at most ``samples`` intervals."""
 
-    def __init__(self, looks: int = 10) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=looks + 1)
+    def __init__(self, samples: int = 10) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=samples + 1)
 
-    def add(self, look: Look) -> Changes:
-        """Add a look. Returns the changes up to it, in the order of cookies."""
-        counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
-        moment = _moment(look)
-        now = _Kept(look.at_s, look.cookie, counters, moment, np.nan_to_num(moment))
+    def add(self, sample: Sample) -> Changes:
+        """Add a sample. Returns the changes up to it, in the order of cookies."""
+        counters = (
+            np.stack([sample.field(name) for name in COUNTERS], axis=1) if len(sample) else np.zeros((0, len(_AT)))
+        )
+        moment = _moment(sample)
+        now = _Kept(sample.at_s, sample.cookie, counters, moment, np.nan_to_num(moment))
         before = self._kept[-1] if self._kept else None
         self._kept.append(now)
-        return _changes(look, now, before, list(self._kept))
+        return _changes(sample, now, before, list(self._kept))
 
 
-def _moment(look: Look) -> NDArray[np.float64]:
+def _moment(sample: Sample) -> NDArray[np.float64]:
     """Momentary values per connection: whether it waits for its application; whether its send buffer is full; whether a
     queue stands; the delivery rate in bit/s if a queue stands, else 0; the smoothed RTT in s; the delivery rate."""
-    rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
-    unsent, flight = look.field("notsent_bytes"), look.field("unacked")
+    rtt, least = sample.field("rtt") / 1e6, sample.field("min_rtt") / 1e6
+    unsent, flight = sample.field("notsent_bytes"), sample.field("unacked")
     # Application-limited as in Linux (tcp_rate_check_app_limited): less than one segment left to send, window not full,
     # nothing lost.
-    waits = (unsent < look.field("snd_mss")) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
-    waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
+    waits = (unsent < sample.field("snd_mss")) & (flight < sample.field("snd_cwnd")) & (sample.field("lost") <= 0)
+    waits |= np.isnan(unsent) & (sample.info["flags"] & layout.APP_LIMITED > 0)
     # The kernel wakes a waiting writer when the send buffer is below two thirds (sk_stream_is_writeable).
-    full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
-    delivery = look.field("delivery_rate") * 8
+    full = sample.memory_known & (sample.memory["wmem_queued"] >= WOKEN * sample.memory["sndbuf"]) & (flight > 0)
+    delivery = sample.field("delivery_rate") * 8
     # Delays of only some acknowledgements, such as delayed acknowledgements with a small window, appear in the RTT
     # variation. So subtract it.
-    stands = rtt - look.field("rttvar") / 1e6 > above(least, look.field("snd_mss"), delivery) + _TINY_S
+    stands = rtt - sample.field("rttvar") / 1e6 > above(least, sample.field("snd_mss"), delivery) + _TINY_S
     columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
     return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
 
@@ -168,8 +172,8 @@ def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[n
     return np.where(wrapped < 0, np.nan, wrapped)
 
 
-def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) -> Changes:
-    count = len(look)
+def _changes(sample: Sample, now: _Kept, before: _Kept | None, kept: list[_Kept]) -> Changes:
+    count = len(sample)
     last = np.full((count, len(_AT)), np.nan)
     interval = np.full(count, np.nan)
     if before is not None:
@@ -177,20 +181,20 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         last = _difference(now.counters, old.counters)
         interval[there] = now.at_s - before.at_s
     base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
-    sums, looks, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 3), -np.inf)
+    sums, samples, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 3), -np.inf)
     for one in kept:
         one, there = one.of(now.cookie)
         new = there & np.isnan(since)
         if one.at_s < now.at_s and new.any():
             base[new], since[new] = one.counters[new], one.at_s
-        # A look that does not have the connection adds nothing.
+        # A sample that does not have the connection adds nothing.
         sums += one.added
-        looks += there[:, None]
+        samples += there[:, None]
         np.fmax(highest, one.moment[:, 3:], out=highest)
     whole = _difference(now.counters, base)
     length = now.at_s - since
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = sums / looks
+        means = sums / samples
         rates = last / interval[:, None]
         shares = np.minimum(1.0, whole / 1e6 / length[:, None])
         means[:, 4] = np.where(np.isnan(now.moment[:, 4]), np.nan, means[:, 4])
@@ -198,7 +202,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
     of = {name: whole[:, place] for name, place in _AT.items()}
     return Changes(
-        look=look,
+        sample=sample,
         interval_s=interval,
         window_s=length,
         goodput_bps=rates[:, _AT["bytes_acked"]] * 8,

@@ -19,11 +19,11 @@ from sawtooth.sanitize import plain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sawtooth.watch.sample import Look
+    from sawtooth.watch.sample import Sample
 
-Holders = Callable[["Look"], Sequence[str]]
-"""Process names for the sockets of a look."""
-Condition = Callable[["Look", Holders], "NDArray[np.bool_]"]
+Holders = Callable[["Sample"], Sequence[str]]
+"""Process names for the sockets of a sample."""
+Condition = Callable[["Sample", Holders], "NDArray[np.bool_]"]
 WORDS = ("src", "dst", "sport", "dport", "port", "process", "cc", "state", "not", "(")
 _TOKEN = re.compile(r"[()!]|[^\s()!]+")
 _COMPARED: dict[str, Callable[[NDArray[np.int64], int], NDArray[np.bool_]]] = {
@@ -52,7 +52,7 @@ def condition(text: str) -> Condition:
     """Parse a filter. Raises SawtoothError ``bad-usage``, ``unknown-name``, ``out-of-range``."""
     words = _TOKEN.findall(text)
     if not words:
-        return lambda look, _: np.ones(len(look), bool)
+        return lambda sample, _: np.ones(len(sample), bool)
     if len(words) > _MOST_WORDS:
         raise _wrong(f"it has more than {_MOST_WORDS} words")
     reader = _Reader(words)
@@ -129,15 +129,15 @@ class _Reader:
 
 
 def _or(left: Condition, right: Condition) -> Condition:
-    return lambda look, holders: left(look, holders) | right(look, holders)
+    return lambda sample, holders: left(sample, holders) | right(sample, holders)
 
 
 def _and(left: Condition, right: Condition) -> Condition:
-    return lambda look, holders: left(look, holders) & right(look, holders)
+    return lambda sample, holders: left(sample, holders) & right(sample, holders)
 
 
 def _not(inner: Condition) -> Condition:
-    return lambda look, holders: ~inner(look, holders)
+    return lambda sample, holders: ~inner(sample, holders)
 
 
 def _address(end: str, text: str) -> Condition:
@@ -149,7 +149,7 @@ def _address(end: str, text: str) -> Condition:
         address, _, port = text.partition(":")
     ports = None if port in (None, "", "*") else _port({"src": "sport", "dst": "dport"}[end], _COMPARED["="], str(port))
     if address in ("", "*"):
-        return ports if ports is not None else (lambda look, _: np.ones(len(look), bool))
+        return ports if ports is not None else (lambda sample, _: np.ones(len(sample), bool))
     try:
         network = ipaddress.ip_network(address, strict=False)
     except ValueError:
@@ -167,8 +167,8 @@ def _address(end: str, text: str) -> Condition:
     mask = np.frombuffer(((((1 << length) - 1) << (128 - length)) if length else 0).to_bytes(16, "big"), np.uint8)
     wanted = np.frombuffer(first, np.uint8) & mask
 
-    def inside(look: Look, _: Holders) -> NDArray[np.bool_]:
-        whole = _sixteen(look, end)
+    def inside(sample: Sample, _: Holders) -> NDArray[np.bool_]:
+        whole = _sixteen(sample, end)
         mapped = (whole[:, :12] == np.frombuffer(b"\0" * 10 + b"\xff\xff", np.uint8)).all(axis=1)
         of_family = mapped if family == 4 else ~mapped
         found: NDArray[np.bool_] = of_family & ((whole & mask) == wanted).all(axis=1)
@@ -179,10 +179,10 @@ def _address(end: str, text: str) -> Condition:
     return _and(inside, ports)
 
 
-def _sixteen(look: Look, end: str) -> NDArray[np.uint8]:
+def _sixteen(sample: Sample, end: str) -> NDArray[np.uint8]:
     """Addresses of one end as 16 bytes; IPv4 addresses are mapped into IPv6."""
-    told = look.sockets[end].copy()
-    old = look.sockets["family"] == socket.AF_INET
+    told = sample.sockets[end].copy()
+    old = sample.sockets["family"] == socket.AF_INET
     told[old, 12:] = told[old, :4]
     told[old, :10], told[old, 10:12] = 0, 0xFF
     return told
@@ -204,8 +204,8 @@ def _port(word: str, compare: Callable[[NDArray[np.int64], int], NDArray[np.bool
         raise InputError("out-of-range", f"{number} is not a port", field="FILTER", fix="choose a port from 0 to 65535")
     ends = ("sport", "dport") if word == "port" else (word,)
 
-    def having(look: Look, _: Holders) -> NDArray[np.bool_]:
-        found = [compare(look.sockets[one].astype(np.int64), number) for one in ends]
+    def having(sample: Sample, _: Holders) -> NDArray[np.bool_]:
+        found = [compare(sample.sockets[one].astype(np.int64), number) for one in ends]
         either: NDArray[np.bool_] = np.logical_or.reduce(found)
         return either
 
@@ -213,11 +213,11 @@ def _port(word: str, compare: Callable[[NDArray[np.int64], int], NDArray[np.bool
 
 
 def _process(name: str) -> Condition:
-    return lambda look, holders: np.array([name in holder for holder in holders(look)], bool)
+    return lambda sample, holders: np.array([name in holder for holder in holders(sample)], bool)
 
 
 def _control(name: str) -> Condition:
-    return lambda look, _: look.cc == name.encode(errors="replace")
+    return lambda sample, _: sample.cc == name.encode(errors="replace")
 
 
 def _state(name: str) -> Condition:
@@ -228,4 +228,4 @@ def _state(name: str) -> Condition:
     if number is None:
         message = f'"{plain(name, 40)}" is not a state of a connection'
         raise InputError("unknown-name", message, field="FILTER", fix=suggestion(name, known))
-    return lambda look, _: look.sockets["state"] == number
+    return lambda sample, _: sample.sockets["state"] == number

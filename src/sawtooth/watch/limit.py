@@ -36,15 +36,15 @@ def limits(changes: Changes) -> NDArray[np.int64]:
     buffers are certain. A queue and a small congestion window are distinguished by comparing the RTT with the minimum
     RTT.
     """
-    look = changes.look
-    bbr = look.bbr_known
-    cap, pace = look.field("max_pacing_rate"), look.field("pacing_rate")
+    sample = changes.sample
+    bbr = sample.bbr_known
+    cap, pace = sample.field("max_pacing_rate"), sample.field("pacing_rate")
     # Without a cap the value is the largest number; in older kernels that of 32 bits.
     capped = (cap < layout.UNPACED / 2) & (cap != 2**32 - 1)
     paced = capped & (pace >= 0.99 * cap) & (changes.mean_bps >= NEAR * 8 * cap)
-    growing = bbr & (look.bbr["pacing_gain"] / 256 > STARTUP_GAIN)
+    growing = bbr & (sample.bbr["pacing_gain"] / 256 > STARTUP_GAIN)
     full = (changes.standing >= MOSTLY) | _used(changes) | (bbr & ~growing)
-    silent = (changes.segments == 0) & (look.field("unacked") == 0) & (look.field("notsent_bytes").clip(0) == 0)
+    silent = (changes.segments == 0) & (sample.field("unacked") == 0) & (sample.field("notsent_bytes").clip(0) == 0)
     waits = (changes.waiting >= MOSTLY) | (changes.busy < BUSY)
     known = ~np.isnan(changes.window_s) & ~np.isnan(changes.segments)
     return np.select(
@@ -92,9 +92,9 @@ def why(changes: Changes, at: int, limit: int) -> str:
     if limit == RECEIVE_WINDOW:
         return f"the peer's window was closed {float(changes.receive_window[at]):.0%} of the time"
     if limit == SEND_BUFFER:
-        clock, looks = float(changes.send_buffer[at]), float(changes.filled[at])
-        if looks > clock:
-            return f"the send buffer was full and all of it in flight in {looks:.0%} of the samples"
+        clock, samples = float(changes.send_buffer[at]), float(changes.filled[at])
+        if samples > clock:
+            return f"the send buffer was full and all of it in flight in {samples:.0%} of the samples"
         return f"the send buffer was too small {clock:.0%} of the time"
     if limit == PACING:
         return "it sends at the maximum that the application set (SO_MAX_PACING_RATE)"
@@ -117,5 +117,5 @@ def _used(changes: Changes) -> NDArray[np.bool_]:
 
 
 def _times(changes: Changes, at: int) -> str:
-    least = float(changes.look.field("min_rtt")[at]) / 1e6
+    least = float(changes.sample.field("min_rtt")[at]) / 1e6
     return f"{float(changes.rtt_mean_s[at]) / least:.1f} times" if least > 0 else "above"

@@ -1,4 +1,4 @@
-"""Metrics: looks for Prometheus, on the loopback interface. Labels are congestion controls and limits only, so peers
+"""Metrics: samples for Prometheus, on the loopback interface. Labels are congestion controls and limits only, so peers
 cannot create new series."""
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Metrics:
         return int(self._server.server_port)
 
     def add(self, seen: Seen) -> None:
-        """Add a look's sums by congestion control and limit."""
+        """Add a sample's sums by congestion control and limit."""
         changes = seen.changes
-        names = np.array([self._name(name) for name in np.unique(changes.look.cc).tolist()] or ["none"])
-        _, which = np.unique(changes.look.cc, return_inverse=True)
+        names = np.array([self._name(name) for name in np.unique(changes.sample.cc).tolist()] or ["none"])
+        _, which = np.unique(changes.sample.cc, return_inverse=True)
         values = (np.ones(len(changes)), changes.goodput_bps, changes.segments, changes.lost)
         gauges = (self._count, self._goodput, self._segments, self._lost)
         for gauge in gauges:

@@ -19,7 +19,7 @@ from types import TracebackType
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.sanitize import plain
 from sawtooth.watch import layout
-from sawtooth.watch.sample import Look, parse, parse_buffer
+from sawtooth.watch.sample import Sample, parse, parse_buffer
 
 _SOCK_DIAG = 4
 _REQUEST_DUMP = 0x1 | 0x300
@@ -36,7 +36,7 @@ _NAMESPACES = Path("/run/netns")
 
 
 class Connections:
-    """The connections of one namespace, read by ``look``. ``ended`` gives the connections closed since the last call,
+    """The connections of one namespace, read by ``sample``. ``ended`` gives the connections closed since the last call,
     if the kernel reports them."""
 
     def __init__(self, namespace: str | None = None) -> None:
@@ -65,10 +65,10 @@ class Connections:
 
     @property
     def tells_ends(self) -> bool:
-        """Whether connections that open and close between two looks are reported."""
+        """Whether connections that open and close between two samples are reported."""
         return self._closing is not None
 
-    def look(self) -> Look:
+    def sample(self) -> Sample:
         """All connections now. Raises SawtoothError ``unsupported`` if the kernel does not provide them."""
         at_s = time.monotonic()
         ends: list[int] = []
@@ -76,7 +76,7 @@ class Connections:
             self._dump(family, ends)
         return parse_buffer(self._buffer, ends, at_s)
 
-    def ended(self) -> tuple[Look, bool]:
+    def ended(self) -> tuple[Sample, bool]:
         """The connections that closed since the last call, as they were then; and whether some reports were dropped."""
         content: list[bytes] = []
         missed = False

@@ -1,4 +1,4 @@
-"""Path: the range of paths that is consistent with the looks of a connection. Replays narrow it."""
+"""Path: the range of paths that is consistent with the samples of a connection. Replays narrow it."""
 
 from __future__ import annotations
 

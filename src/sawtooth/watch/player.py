@@ -1,4 +1,4 @@
-"""Player: plays a recording's looks at any speed, forward and backward."""
+"""Player: plays a recording's samples at any speed, forward and backward."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ SPEEDS = (1 / 16, 256.0)
 
 
 class Player:
-    """Gives the looks of a recording at ``speed`` times their original pace; can step back."""
+    """Gives the samples of a recording at ``speed`` times their original pace; can step back."""
 
-    def __init__(self, looks: Iterator[Recorded], speed: float = 1.0) -> None:
-        self._looks, self.speed = looks, speed
+    def __init__(self, samples: Iterator[Recorded], speed: float = 1.0) -> None:
+        self._samples, self.speed = samples, speed
         self._kept: deque[Recorded] = deque()
         self._rows = 0
         self._behind = 0
-        """Number of kept looks that follow the current one."""
+        """Number of kept samples that follow the current one."""
         self._clock_s = -math.inf
-        self._ahead: Recorded | None = next(looks, None)
+        self._ahead: Recorded | None = next(samples, None)
 
     @property
     def ended(self) -> bool:
-        """Whether the last look was given."""
+        """Whether the last sample was given."""
         return self._ahead is None and not self._behind
 
     def passed(self, seconds: float) -> Recorded | None:
-        """The newest look due after this many seconds; None if none is due."""
+        """The newest sample due after this many seconds; None if none is due."""
         found = None
         if not self._kept:
             return self.forward()
@@ -43,11 +43,11 @@ class Player:
         return found
 
     def forward(self) -> Recorded | None:
-        """The next look, immediately; None at the end."""
+        """The next sample, immediately; None at the end."""
         return self._set(self._take())
 
     def back(self) -> Recorded | None:
-        """The previous look; None if it is not kept."""
+        """The previous sample; None if it is not kept."""
         if self._behind + 1 >= len(self._kept):
             return None
         self._behind += 1
@@ -57,10 +57,10 @@ class Player:
         """Multiply the speed, within ``SPEEDS``."""
         self.speed = min(SPEEDS[1], max(SPEEDS[0], self.speed * times))
 
-    def _set(self, look: Recorded | None) -> Recorded | None:
-        if look is not None:
-            self._clock_s = look.at_s
-        return look
+    def _set(self, sample: Recorded | None) -> Recorded | None:
+        if sample is not None:
+            self._clock_s = sample.at_s
+        return sample
 
     def _next(self) -> Recorded | None:
         return self._kept[-self._behind] if self._behind else self._ahead
@@ -76,5 +76,5 @@ class Player:
         self._rows += found.matching + 1
         while self._rows > BEHIND and len(self._kept) > 1:
             self._rows -= self._kept.popleft().matching + 1
-        self._ahead = next(self._looks, None)
+        self._ahead = next(self._samples, None)
         return found

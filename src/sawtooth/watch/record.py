@@ -1,4 +1,4 @@
-"""Recording: looks as a Parquet file, one row per connection and look."""
+"""Recording: samples as a Parquet file, one row per connection and sample."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ KEPT_S = 10.0
 """Rows are written after this many seconds at the latest, so a kill loses no more than that."""
 FORMAT, KEY = 2, b"sawtooth.watch"
 """Format number and its key in the file's metadata. Format 1 had no number."""
-OF_LOOK = {
+OF_SAMPLE = {
     "connections_total": pa.int64(),
     "short_connections": pa.int64(),
     "short_bytes": pa.int64(),
     "unseen": pa.list_(pa.string()),
 }
-"""Columns of the look itself, equal in all its rows; since format 2."""
+"""Columns of the sample itself, equal in all its rows; since format 2."""
 SINCE_2 = ("standing", "standing_bps")
 """Columns of a connection that format 1 does not have."""
 _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def schema() -> pa.Schema:
-    """Columns: ``time``, ``at_s``, those of the look, and the fields of a connection. The metadata has the format."""
-    fields = [("time", pa.string()), ("at_s", pa.float64()), *OF_LOOK.items()]
+    """Columns: ``time``, ``at_s``, those of the sample, and the fields of a connection. The metadata has the format."""
+    fields = [("time", pa.string()), ("at_s", pa.float64()), *OF_SAMPLE.items()]
     for name, kind in typing.get_type_hints(Connection).items():
         of = next(one for one in (*typing.get_args(kind), kind) if one in _KINDS)
         fields.append((name, _KINDS[of]))
@@ -49,14 +49,14 @@ def schema() -> pa.Schema:
 
 
 class Recorder:
-    """Writes looks to part files in ``parts``, a directory beside the file. ``close`` joins them to one file at
+    """Writes samples to part files in ``parts``, a directory beside the file. ``close`` joins them to one file at
     ``path``. After a kill the parts remain, and ``Recording`` can read them."""
 
     def __init__(self, path: Path) -> None:
         """Raises SawtoothError ``unwritable-output`` (also if the file exists: recordings are never overwritten) or
         ``disk-full``; ``add`` and ``close`` raise the same errors."""
         self.path, self.parts = path, parts_of(path)
-        self.looks = 0
+        self.samples = 0
         self.whole = False
         """Whether the joined file has been given its final name."""
         self._held, self._rows, self._written, self._since_s = list[pa.Table](), 0, 0, 0.0
@@ -76,16 +76,16 @@ class Recorder:
         self.close()
 
     def add(self, seen: Seen) -> None:
-        """Add the look's connections that pass the filter; one row without a connection if there are none."""
+        """Add the sample's connections that pass the filter; one row without a connection if there are none."""
         told: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
         count = max(1, seen.matching)
-        look = [seen.time, seen.at_s, seen.total, seen.short, seen.short_bytes, list(seen.unseen)]
-        for name, value in zip(["time", "at_s", *OF_LOOK], look, strict=True):
+        sample = [seen.time, seen.at_s, seen.total, seen.short, seen.short_bytes, list(seen.unseen)]
+        for name, value in zip(["time", "at_s", *OF_SAMPLE], sample, strict=True):
             told[name] = [value] * count
         self._held.append(pa.table(told, schema()))
         self._rows += count
-        self.looks += 1
-        if self.looks == 1 or seen.at_s - self._since_s >= KEPT_S or self._rows >= ROWS:
+        self.samples += 1
+        if self.samples == 1 or seen.at_s - self._since_s >= KEPT_S or self._rows >= ROWS:
             self._write()
             self._since_s = seen.at_s
 

@@ -1,4 +1,4 @@
-"""Reads the looks of a recording, one after the other, as they were recorded."""
+"""Reads the samples of a recording, one after the other, as they were recorded."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sawtooth.sanitize import plain, where
 from sawtooth.watch import layout
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.filter import Condition, condition
-from sawtooth.watch.record import FORMAT, KEY, OF_LOOK, SINCE_2, parts_of, schema, written
-from sawtooth.watch.sample import Look
+from sawtooth.watch.record import FORMAT, KEY, OF_SAMPLE, SINCE_2, parts_of, schema, written
+from sawtooth.watch.sample import Sample
 from sawtooth.watch.watcher import in_order
 
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30
@@ -43,7 +43,7 @@ _NEEDED = ("local", "local_port", "peer", "peer_port", "state", "uid", "mptcp", 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One look of a recording. Like ``Seen``, but from a table whose columns are the fields of connections."""
+    """One sample of a recording. Like ``Seen``, but from a table whose columns are the fields of connections."""
 
     time: str
     at_s: float
@@ -84,7 +84,7 @@ class Recorded:
         sockets = self._sockets()
         cc = np.array([name.encode(errors="replace") for name in self.table["cc"].to_pylist()], "S16")
         count = len(sockets)
-        look = Look(
+        sample = Sample(
             at_s=self.at_s,
             sockets=sockets,
             info=np.zeros(count, layout.TCP_INFO),
@@ -97,7 +97,7 @@ class Recorded:
             ulp=np.zeros(count, "S16"),
         )
         names = [name or "" for name in self.table["process"].to_pylist()]
-        kept = self.table.filter(pa.array(wanted(look, lambda _: names)))
+        kept = self.table.filter(pa.array(wanted(sample, lambda _: names)))
         return Recorded(**vars(self) | {"table": kept})
 
     def _connection(self, row: dict[str, Any]) -> Connection:
@@ -136,7 +136,7 @@ def damaged(path: Path, why: str) -> InputError:
 
 
 class Recording:
-    """The looks of a file, in order, read when needed; one row group is in memory at a time. For an unfinished
+    """The samples of a file, in order, read when needed; one row group is in memory at a time. For an unfinished
     recording, ``path`` is the directory of its parts."""
 
     def __init__(self, path: Path, *, filter: str = "") -> None:
@@ -155,11 +155,11 @@ class Recording:
         self._close()
 
     def narrow(self, filter: str) -> None:
-        """Use another filter from the next look on. Raises SawtoothError as ``condition``."""
+        """Use another filter from the next sample on. Raises SawtoothError as ``condition``."""
         self._condition = condition(filter) if filter.strip() else None
 
-    def looks(self) -> Iterator[Recorded]:
-        """All looks. Raises SawtoothError ``not-a-recording`` if the file is damaged."""
+    def samples(self) -> Iterator[Recorded]:
+        """All samples. Raises SawtoothError ``not-a-recording`` if the file is damaged."""
         held: pa.Table | None = None
         before = -math.inf
         for read in self._tables():
@@ -169,13 +169,13 @@ class Recording:
             if not np.isfinite(times).all() or (np.diff(times, prepend=before) < 0).any():
                 raise damaged(self._path, "its clock (at_s) goes back, or is missing")
             starts = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist()] if len(times) else []
-            # The last look of a row group may continue in the next one.
+            # The last sample of a row group may continue in the next one.
             for begin, end in itertools.pairwise(starts):
-                yield self._look(table.slice(begin, end - begin))
+                yield self._sample(table.slice(begin, end - begin))
             held = table.slice(starts[-1]) if starts else held
             before = float(times[starts[-1]]) if starts else before
         if held is not None and held.num_rows:
-            yield self._look(held)
+            yield self._sample(held)
 
     def _tables(self) -> Iterator[pa.Table]:
         """The row groups as tables."""
@@ -205,13 +205,13 @@ class Recording:
             self._file.close()
             self._file = None
 
-    def _look(self, table: pa.Table) -> Recorded:
-        head = table.slice(0, 1).select(["time", "at_s", *OF_LOOK]).to_pylist()[0]
+    def _sample(self, table: pa.Table) -> Recorded:
+        head = table.slice(0, 1).select(["time", "at_s", *OF_SAMPLE]).to_pylist()[0]
         unseen = [plain(one) for one in head["unseen"] or [] if one is not None]
-        # A look without connections has one row with empty fields.
+        # A sample without connections has one row with empty fields.
         rows = table.filter(pa.compute.is_valid(table["cookie"])).select(list(Connection.__dataclass_fields__))
         total = head["connections_total"]
-        look = Recorded(
+        sample = Recorded(
             time=plain(head["time"] or "", 40),
             at_s=head["at_s"],
             table=rows,
@@ -221,7 +221,7 @@ class Recording:
             unseen=(*([_OLDER] if self.older else []), *([_UNENDED] if self._parts else []), *unseen),
             path=self._path,
         )
-        return look if self._condition is None else look.narrowed(self._condition)
+        return sample if self._condition is None else sample.narrowed(self._condition)
 
     def _check(self, file: pq.ParquetFile) -> None:
         found = file.schema_arrow
@@ -233,7 +233,7 @@ class Recording:
             message = f"it has the format {plain(told.decode('ascii', 'replace'), 20)}; this version writes {FORMAT}"
             raise InputError("not-a-recording", message, file=self._path, fix=fix)
         for field in schema():
-            if self.older and field.name in (*OF_LOOK, *SINCE_2):
+            if self.older and field.name in (*OF_SAMPLE, *SINCE_2):
                 continue
             at = found.get_field_index(field.name)
             if at < 0 or found.field(at).type != field.type:

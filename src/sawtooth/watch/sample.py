@@ -24,8 +24,8 @@ _LONGEST_NAME = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
-    """One look. Arrays have one entry per socket. ``at_s``: time of a monotonic clock. ``info_bytes``: how many bytes
+class Sample:
+    """One sample. Arrays have one entry per socket. ``at_s``: time of a monotonic clock. ``info_bytes``: how many bytes
     of ``tcp_info`` the kernel sent; the rest is 0 in ``info`` and NaN in ``field``. ``partly``: sockets changed during
     the dump, so a socket may be missing or duplicated. ``damaged``: number of invalid messages.
     """
@@ -63,10 +63,10 @@ class Look:
         rate = (self.bbr["bw_hi"].astype(np.float64) * 2**32 + self.bbr["bw_lo"]) * 8
         return np.where(self.bbr_known, rate, np.nan)
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Look:
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Sample:
         """The selected sockets only."""
         columns = ["sockets", "info", "info_bytes", "cc", "bbr", "bbr_known", "memory", "memory_known", "ulp"]
-        return Look(
+        return Sample(
             at_s=self.at_s,
             **{name: getattr(self, name)[which] for name in columns},
             partly=self.partly,
@@ -93,14 +93,14 @@ def _address(family: int, packed: bytes) -> str:
     return socket.inet_ntop(socket.AF_INET6, packed)
 
 
-def parse(content: Iterable[bytes], at_s: float) -> Look:
+def parse(content: Iterable[bytes], at_s: float) -> Sample:
     """Parse sockets from datagrams with netlink messages, sorted by cookie. Truncated or inconsistent messages are
     skipped and counted."""
     parts = list(content)
     return parse_buffer(bytearray().join(parts), list(accumulate(map(len, parts))), at_s)
 
 
-def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
+def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Sample:
     """The same for datagrams stored one after the other, ending at ``ends``. No reference to ``content`` is kept."""
     if len(content) < (ends[-1] if ends else 0) + layout.TCP_INFO.itemsize:
         content = content + bytes(layout.TCP_INFO.itemsize)
@@ -124,7 +124,7 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
     ulp_at, ulp_bytes = places.get(layout.ULP, none)
     # The ULP's name is a nested attribute, so its header comes first.
     ulp = _names(told, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
-    look = Look(
+    sample = Sample(
         at_s=at_s,
         sockets=sockets,
         info=info,
@@ -138,7 +138,7 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
         partly=partly,
         damaged=damaged + int(broken.sum()),
     )
-    return look.chosen(~broken) if broken.any() else look
+    return sample.chosen(~broken) if broken.any() else sample
 
 
 def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[int], bool, int]:

@@ -1,4 +1,4 @@
-"""Looks at a regular interval, of this host or from a recording."""
+"""Samples at a regular interval, of this host or from a recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sawtooth.watch.replay import Recording
 from sawtooth.watch.watcher import SORTS, Moment, Seen, Watcher, described
 
 SHORTEST_S = 0.1
-"""Least interval between two looks, in seconds."""
+"""Least interval between two samples, in seconds."""
 
 
 def check_interval(interval_s: float, field: str) -> None:
@@ -27,16 +27,16 @@ def check_interval(interval_s: float, field: str) -> None:
         raise InputError("out-of-range", message, field=field, fix=f"choose {SHORTEST_S:g} to 3600")
 
 
-def looks(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[Seen]:
-    """Yield looks at a regular interval; times that were missed are skipped. The first look only starts the first
+def samples(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[Seen]:
+    """Yield samples at a regular interval; times that were missed are skipped. The first sample only starts the first
     interval."""
-    watcher.look()
+    watcher.sample()
     due = time.monotonic()
     for _ in range(count) if count is not None else itertools.count():
         now = time.monotonic()
         due = max(due + interval_s, now)
         time.sleep(due - now)
-        yield watcher.look()
+        yield watcher.sample()
 
 
 def describing(
@@ -49,7 +49,7 @@ def describing(
     netns: str | None,
     replay: str | PathLike[str] | None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield each look as JSON values. Invalid arguments raise at once, not at the first look."""
+    """Yield each sample as JSON values. Invalid arguments raise at once, not at the first sample."""
     check_interval(interval_s, "interval")
     if sort not in SORTS:
         raise InputError("unknown-name", f'"{sort}" is not a sort order', field="sort", fix=suggestion(sort, SORTS))
@@ -62,9 +62,9 @@ def describing(
     stack = contextlib.ExitStack()
     if replay is not None:
         recording = stack.enter_context(Recording(Path(replay), filter=filter))
-        return _described(stack, itertools.islice(recording.looks(), count), sort, top)
+        return _described(stack, itertools.islice(recording.samples(), count), sort, top)
     source = stack.enter_context(Connections(netns))
-    return _described(stack, looks(Watcher(source, filter=filter), interval_s, count), sort, top)
+    return _described(stack, samples(Watcher(source, filter=filter), interval_s, count), sort, top)
 
 
 def _described(

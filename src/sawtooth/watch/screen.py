@@ -26,14 +26,15 @@ MOST = 200
 REMEMBERED, POINTS = 256, 120
 """Number of connections whose past values are kept, and number of values each."""
 TICK_S = 0.1
-"""Seconds between checks whether the next look of a recording is due."""
+"""Seconds between checks whether the next sample of a recording is due."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WITHOUT = "without loss"
 
 
 class Screen(App[None]):
-    """The live view. ``next_look`` returns a look. With ``player``, looks come from a recording instead. ``narrow``
-    sets a filter."""
+    """The live view. ``next_sample`` returns a sample. With ``player``, samples come from a recording instead.
+    ``narrow`` sets a filter.
+    """
 
     CSS = """
     #heading { height: 1; }
@@ -59,7 +60,7 @@ class Screen(App[None]):
 
     def __init__(
         self,
-        next_look: Callable[[], Moment] | None = None,
+        next_sample: Callable[[], Moment] | None = None,
         *,
         interval_s: float = TICK_S,
         sort: str,
@@ -68,7 +69,7 @@ class Screen(App[None]):
         player: Player | None = None,
     ) -> None:
         super().__init__()
-        self._next, self._interval_s, self._sort_by = next_look, interval_s, sort
+        self._next, self._interval_s, self._sort_by = next_sample, interval_s, sort
         self._narrow, self._expectations, self._player = narrow, expectations, player
         self._past: OrderedDict[str, deque[tuple[float, Connection]]] = OrderedDict()
         self._shown: dict[str, Connection] = {}
@@ -91,11 +92,11 @@ class Screen(App[None]):
         for name in [*(name for name, _, _ in COLUMNS[:5]), _WITHOUT, *(name for name, _, _ in COLUMNS[5:])]:
             table.add_column(name, key=name)
         table.focus()
-        self.look()
-        self.set_interval(self._interval_s, self.look)
+        self.sample()
+        self.set_interval(self._interval_s, self.sample)
 
-    def look(self) -> None:
-        """Show a new look. A failure ends the view; the error is shown afterwards."""
+    def sample(self) -> None:
+        """Show a new sample. A failure ends the view; the error is shown afterwards."""
         if self._player is None:
             # Recording to a file continues while the screen is paused.
             self._show(self._next, drawn=not self._paused)
@@ -131,7 +132,7 @@ class Screen(App[None]):
         self._tell()
 
     def _remember(self, shown: list[Connection], at_s: float) -> None:
-        # A look that is shown again (sorted differently, or after a step back) must be in the past values only once.
+        # A sample that is shown again (sorted differently, or after a step back) must be in the past values only once.
         for past in self._past.values():
             while past and past[-1][0] >= at_s:
                 past.pop()
@@ -223,7 +224,7 @@ class Screen(App[None]):
         return self._player is not None or action not in ("step", "speed")
 
     def action_step(self, way: int) -> None:
-        """Pause at the next or previous look."""
+        """Pause at the next or previous sample."""
         if (player := self._player) is not None:
             self._paused = True
             self._show(player.forward if way > 0 else player.back)

@@ -1,4 +1,4 @@
-"""Watcher: looks at regular times, filtered, with each connection's limit and what could not be seen."""
+"""Watcher: samples at regular times, filtered, with each connection's limit and what could not be seen."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sawtooth.watch.netlink import Connections
-    from sawtooth.watch.sample import Look
+    from sawtooth.watch.sample import Sample
 
 SORTS = ("goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer")
-LOOKS = 10
+SAMPLES = 10
 """Default number of intervals in a window."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One look: ``changes`` of the connections that pass the filter; ``limit`` of each (an index into ``LIMITS``);
+    """One sample: ``changes`` of the connections that pass the filter; ``limit`` of each (an index into ``LIMITS``);
     ``time`` of day; ``total`` number of connections; ``short``, the number of connections that closed since the
-    previous look without being in it, and ``short_bytes`` that their peers acknowledged (None if the kernel does not
+    previous sample without being in it, and ``short_bytes`` that their peers acknowledged (None if the kernel does not
     report it). ``untold`` says in sentences what the kernel did not report.
     """
 
@@ -56,7 +56,7 @@ class Seen:
     @property
     def at_s(self) -> float:
         """Time of a monotonic clock."""
-        return self.changes.look.at_s
+        return self.changes.sample.at_s
 
     @property
     def matching(self) -> int:
@@ -69,13 +69,13 @@ class Seen:
         of = {
             "goodput": changes.goodput_bps,
             "received": changes.received_bps,
-            "delivery": changes.look.field("delivery_rate"),
+            "delivery": changes.sample.field("delivery_rate"),
             "loss": changes.loss,
             "retransmits": changes.retransmits,
-            "rtt": changes.look.field("rtt"),
-            "cwnd": changes.look.field("snd_cwnd"),
+            "rtt": changes.sample.field("rtt"),
+            "cwnd": changes.sample.field("snd_cwnd"),
         }
-        return in_order(sort, changes.look.sockets, of, changes.look.field("bytes_acked"))
+        return in_order(sort, changes.sample.sockets, of, changes.sample.field("bytes_acked"))
 
     def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]:
         """Connections in order, at most ``count``."""
@@ -84,7 +84,7 @@ class Seen:
     def columns(self, sort: str = "goodput", count: int | None = None) -> Columns:
         """The connections of ``first`` as columns: one list of values per field."""
         which = self.order(sort)[:count]
-        inodes = self.changes.look.sockets["inode"][which].tolist()
+        inodes = self.changes.sample.sockets["inode"][which].tolist()
         return columns(self.changes.chosen(which), self.limit[which], self.processes.of(inodes))
 
 
@@ -100,7 +100,7 @@ def in_order(
 
 
 class Moment(Protocol):
-    """A look as it is displayed, from the kernel (``Seen``) or a recording. None means unknown."""
+    """A sample as it is displayed, from the kernel (``Seen``) or a recording. None means unknown."""
 
     @property
     def time(self) -> str: ...
@@ -120,7 +120,7 @@ class Moment(Protocol):
 
 
 def described(seen: Moment, shown: Sequence[Connection]) -> dict[str, Any]:
-    """The look as JSON values."""
+    """The sample as JSON values."""
     return {
         "time": seen.time,
         "at_s": seen.at_s,
@@ -134,50 +134,50 @@ def described(seen: Moment, shown: Sequence[Connection]) -> dict[str, Any]:
 
 
 class Watcher:
-    """Looks at ``source`` on each call of ``look``. Memory use is limited to ``looks`` looks."""
+    """Samples ``source`` on each call of ``sample``. Memory use is limited to ``samples`` samples."""
 
-    def __init__(self, source: Connections, *, filter: str = "", looks: int = LOOKS) -> None:
+    def __init__(self, source: Connections, *, filter: str = "", samples: int = SAMPLES) -> None:
         """Raises SawtoothError as ``condition``."""
         self._source = source
-        self._window = Window(looks)
+        self._window = Window(samples)
         self.narrow(filter)
         self._processes = Processes()
         self._before: NDArray[np.uint64] | None = None
 
     def narrow(self, filter: str) -> None:
-        """Use another filter from the next look on. Raises SawtoothError as ``condition``."""
+        """Use another filter from the next sample on. Raises SawtoothError as ``condition``."""
         self._condition, self._all = condition(filter), not filter.strip()
 
-    def look(self) -> Seen:
-        """Look now. Raises SawtoothError ``unsupported`` if the kernel does not provide connections."""
+    def sample(self) -> Seen:
+        """Sample now. Raises SawtoothError ``unsupported`` if the kernel does not provide connections."""
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        look = self._source.look()
+        sample = self._source.sample()
         # A closed connection whose values the kernel no longer provides.
-        if look.info_bytes.size and not look.info_bytes.all():
-            look = look.chosen(look.info_bytes > 0)
+        if sample.info_bytes.size and not sample.info_bytes.all():
+            sample = sample.chosen(sample.info_bytes > 0)
         short, short_bytes, missed = self._short()
-        changes = self._window.add(look)
-        chosen = changes if self._all else changes.chosen(self._condition(changes.look, self._holders))
-        self._before = look.cookie
+        changes = self._window.add(sample)
+        chosen = changes if self._all else changes.chosen(self._condition(changes.sample, self._holders))
+        self._before = sample.cookie
         return Seen(
             time=time,
             changes=chosen,
             limit=limits(chosen),
-            total=len(look),
+            total=len(sample),
             short=short,
             short_bytes=short_bytes,
-            untold=self._untold(look, missed),
+            untold=self._untold(sample, missed),
             processes=self._processes,
         )
 
-    def _holders(self, look: Look) -> list[str]:
-        inodes = look.sockets["inode"].tolist()
+    def _holders(self, sample: Sample) -> list[str]:
+        inodes = sample.sockets["inode"].tolist()
         held = self._processes.of(inodes)
         return [held[inode][1] if inode in held else "" for inode in inodes]
 
     def _short(self) -> tuple[int | None, int | None, bool]:
-        """Connections that were in no look, with their bytes, and whether some are unknown. Nothing for the first
-        look."""
+        """Connections that were in no sample, with their bytes, and whether some are unknown. Nothing for the first
+        sample."""
         if not self._source.tells_ends:
             return None, None, False
         ended, missed = self._source.ended()
@@ -188,14 +188,14 @@ class Watcher:
         new &= (ended.info["bytes_acked"] > 1) | (ended.info["bytes_received"] > 0)
         return int(new.sum()), int(ended.info["bytes_acked"][new].sum()), missed
 
-    def _untold(self, look: Look, missed: bool) -> tuple[str, ...]:
+    def _untold(self, sample: Sample, missed: bool) -> tuple[str, ...]:
         said = []
         if not self._source.tells_ends:
             said.append("connections shorter than one interval: this kernel does not report closed connections")
         elif missed:
             said.append("some connections shorter than one interval: the kernel could not report them all")
-        if look.partly:
+        if sample.partly:
             said.append("some connections may be missing or outdated: they changed during the dump")
-        if look.damaged:
-            said.append(f"{look.damaged} messages of the kernel that make no sense here")
+        if sample.damaged:
+            said.append(f"{sample.damaged} messages of the kernel that make no sense here")
         return tuple(said)
