@@ -5,7 +5,7 @@
         [--cluster WHERE]                                                      … on the workers of a cluster
     python experiments/train_identify.py train  DIRECTORY [--labelled DIR]  writes src/sawtooth/data/identify.json
 
-A corpus is one file a path; a file that is there is not made again, so an interrupted run goes on where it stopped.
+A corpus is one file per path; existing files are kept, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations

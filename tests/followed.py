@@ -58,7 +58,7 @@ def retyped(tables: dict[str, Any], code: str, field: str, typed: str) -> dict[s
 
 
 def _remove(tables: dict[str, Any], field: str, name: str) -> None:
-    """A field of the same table, the field itself (``it``), a table that contains it, or a field of its own table."""
+    """A field of the same table, the field itself (``it``), a table that contains it, or a field of that table."""
     holder, key = _place(tables, field)
     steps = field.split(".")
     if name in ("it", "this"):

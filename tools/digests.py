@@ -3,7 +3,7 @@
     python tools/digests.py [--grid FILE] [--every N] > before
     python tools/digests.py [--grid FILE] [--every N] --against before
 
-A line a point: SHA-256 of all its tables, and its name. Status 1 where a digest is another one than before.
+A line a point: SHA-256 of all its tables, and its name. Status 1 if a digest differs from before.
 """
 
 from __future__ import annotations

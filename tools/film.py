@@ -1,9 +1,9 @@
 """Makes pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the
-window follows; lab-why.png, what Understand tells of it.
+window follows; lab-why.png, what Understand explains.
 
     python tools/film.py
 
-Of `sawtooth lab` as it is built (make lab), seen by Chromium without a screen, in light colours.
+They show `sawtooth lab` as built by make lab, in headless Chromium, in light colours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUESTION = {"duration": "20 s", "path": {"rate": "50 Mbit/s", "rtt": "40 ms", "l
 _GAP = 24
 _ROOM = 6
 _COLOURS = 64
-"""Colours of a picture: lines and text need no more."""
+"""Colours of a picture, enough for lines and text."""
 _ANSWERED = "() => document.body.dataset.finished !== undefined"
 _SWEPT = (
     "() => document.querySelector('#response canvas') && !document.getElementById('swept').innerText.endsWith('losses')"

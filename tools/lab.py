@@ -2,7 +2,7 @@
 
     python tools/lab.py [--to DIRECTORY]
 
-Of npm's registry it takes what web/package-lock.json names, into web/node_modules.
+It installs the packages of web/package-lock.json from npm's registry, into web/node_modules.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python tools/pages.py [capture] [report] [link]
 
-Each page is made anew, from shipped studies on the engine ``sim``, and seen by Chromium without a screen, in light
+Each page is made again, from shipped studies on the engine ``sim``, and seen by Chromium without a screen, in light
 colours. Takes a minute.
 """
 

@@ -2,9 +2,9 @@
 
     python tools/programs.py [--times N] [--engine netns] [NAME ...]
 
-What it runs is in studies/programs: one scenario a file, which names what must be installed. It needs the user-mode
-kernel. What is not installed here is said and left out. Each round runs every scenario once, so that one can stop at
-any time (Ctrl-C) with counts that mean something. Exit status 1 where one failed or differed from its first run.
+Its scenarios are in studies/programs, one per file, which names what must be installed. It needs the user-mode
+kernel. Programs that are not installed are named and skipped. Each round runs every scenario once, so that one can stop
+at any time (Ctrl-C) with counts that mean something. Exit status 1 where one failed or differed from its first run.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def example(table: str, name: str) -> str | None:
-    """An example of the field in TOML; None if its table has an example of its own."""
+    """An example of the field in TOML; None if its table has its own example."""
     given = VALUES.get(f"{table}.{name}", VALUES.get(name))
     if given is not None:
         return given

@@ -3,7 +3,7 @@
     python tools/webassembly.py FILE.wasm
 
 The compiler is rustup's where that has the target wasm32-unknown-unknown, else Debian's (rustc-web), fetched by apt-get
-download and unpacked into the cache, nothing installed. What was built of the same sources is taken from the cache.
+download and unpacked into the cache, nothing installed. A build of the same sources is taken from the cache.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Targets: each reader of text with all that its answer goes through, as a function of bytes.
 
-A target returns, or raises SawtoothError with a code of its own. Anything else is a defect: another exception, the code
+A target returns, or raises SawtoothError with its own code. Anything else is a defect: another exception, the code
 ``internal`` or ``core-failed``, a message that would steer a terminal, more than two seconds or a gigabyte.
 """
 

@@ -134,7 +134,7 @@ class Browser:
         asked = {"id": number, "method": method, "params": parameters}
         if session is not None:
             asked["sessionId"] = session
-        # One that has ended is said below, by its closed output.
+        # If it has ended, its closed output shows that below.
         with contextlib.suppress(BrokenPipeError):
             os.write(self._asks, json.dumps(asked).encode() + b"\0")
         end_s = time.monotonic() + self._limit_s

@@ -272,7 +272,7 @@ def test_certificates_that_cannot_be_used_are_refused(tmp_path: Path, capsys: py
     assert "there is no such file" in told(*where, *ca, *mine, str(tmp_path / "absent.pem"))
     assert "not a TLS certificate with its key" in told(*where, *ca, *mine, str(text))
     assert "certificates are for tls:// only" in told("--cluster", "tcp://127.0.0.1:9", *ca, *mine, str(good))
-    assert "local makes a certificate of its own" in told("--cluster", "local", *ca, *mine, str(good))
+    assert "local makes its own certificate" in told("--cluster", "local", *ca, *mine, str(good))
     assert "certificates are for a cluster" in told(*ca, *mine, str(good))
 
 

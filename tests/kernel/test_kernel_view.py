@@ -54,7 +54,7 @@ print(json.dumps(done))
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A directory and a file writable by everybody, at a path where a guest has no directory of its own."""
+    """A directory and a file writable by everybody, at a path where a guest has no own directory."""
     directory = Path(tempfile.mkdtemp(prefix="sawtooth-public-", dir="/var/tmp"))
     directory.chmod(0o777)
     (directory / "file").write_text("before")

@@ -29,7 +29,7 @@ SCRIPT = "javascript:alert(3)"
 CONTROLS = "a\u202eb\u2066c\u200bd\u2028e\ufefff"
 DEEP = "[" * 4_000 + "]" * 4_000
 NO_TEXT = {"toString": 1, "valueOf": 1}
-"""A table without text of its own."""
+"""A table without its own text."""
 
 
 def link(asked: Any) -> str:

@@ -111,7 +111,7 @@ def over(one: str, share: float, below: str) -> str:
 
 
 def value(text: str, known: dict[str, str]) -> str | None:
-    """``var(--ink)``, ``#e69f00``, or a mix of two, as #rrggbb; None without a colour of its own."""
+    """``var(--ink)``, ``#e69f00``, or a mix of two, as #rrggbb; None without its own colour."""
     mixed = re.fullmatch(r"color-mix\(in srgb, (\S+) (\d+)%, (\S+)\)", text)
     if mixed is not None:
         one, below = value(mixed[1], known), value(mixed[3], known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -26,6 +27,19 @@ LONGEST_MEAN = 15.0
 """Words in a page's mean sentence."""
 FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 NOT_PROSE = re.compile(r"^(?: {4,}|\||!\[|#|:::|<!--|%).*$", re.MULTILINE)
+
+
+CODE = ("src/**/*.py", "tests/**/*.py", "tools/*.py", "crates/**/*.rs", "web/**/*.ts")
+COMMENT = re.compile(r"^\s*(?:#|//[/!]?|/?\*\*?) +(.*?)(?: \*/)?$", re.MULTILINE)
+SHAPES = re.compile(
+    r"\b(?:is|are|was|were) told\b(?! to\b)|\btold apart\b|\btells? of\b"
+    r"|(?:^|[.!?] )Of (?:the|an?|each|all|its|these|those|what|one|two|such)\b"
+    r"|\bof (?:its|their|your|our|one's) own\b(?= *[.,;:)]|$)"
+    r"|\bno more\.|\blooked at\b|\b(?:two|each|every|between) looks\b|\b(?:is|are) to (?:be|hold)\b"
+    r"|\banew\b|\bfor ever\b|\bluck\b(?!`)|\bseldom\b|\bheeds?\b|\bgoes on\b|\bat the least\b"
+    r"|\b(?:stands?|lies) (?:in(?! for)|at|beside|under|below|on|above)\b|\bso (?:many|much) (?:bytes|segments)\b"
+)
+"""Riddles, fronted genitives and archaic words, which comments and docstrings avoid."""
 
 
 def prose(page: Path) -> str:
@@ -76,6 +90,29 @@ def test_what_the_vocabulary_bans_is_found(textlint: Path, tmp_path: Path) -> No
         "# Title\n\nThe sender is told the loss. Of the path it says little. It is luck.\n", encoding="utf-8"
     )
     assert len(complaints(textlint, page)) == 3
+
+
+def remarks(source: Path) -> Iterator[str]:
+    """The comments and docstrings of a file."""
+    text = source.read_text(encoding="utf-8")
+    if source.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                yield node.value.value
+    yield from (found[1] for found in COMMENT.finditer(text))
+
+
+def test_comments_and_docstrings_avoid_the_same_shapes() -> None:
+    sources = [
+        path for kind in CODE for path in sorted(ROOT.glob(kind)) if not {"node_modules", "built"} & {*path.parts}
+    ]
+    assert len(sources) > 900
+    found = [(path.relative_to(ROOT), text, SHAPES.search(text)) for path in sources for text in remarks(path)]
+    assert [f"{path}: {one[0]!r} in {text!r}" for path, text, one in found if one] == []
 
 
 def commands(command: click.Command = sawtooth, *names: str) -> Iterator[tuple[str, click.Command]]:

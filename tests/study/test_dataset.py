@@ -69,7 +69,7 @@ def test_it_continues_by_what_is_there_and_counts_each_point_once(bucket: str, m
     before = len(list(marks.iterdir()))
     kept = run(url, engine=Fake(str(marks))).read()
     assert len(kept) == 8
-    # Of the earlier points, only the failed one ran again.
+    # Only the failed one of the earlier points ran again.
     assert len(list(marks.iterdir())) - before == 8 - 4
     run(url, engine=Fake(str(marks)))
     assert len(list(marks.iterdir())) - before == 8 - 4

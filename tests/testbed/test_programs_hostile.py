@@ -25,7 +25,7 @@ from sawtooth.testbed.program_output import Output
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: an ordinary user's guest is that user")
 
-# $M: the host's files, mounted anew; $P: a directory that everybody may write; $S: this run's own share; $H: host's
+# $M: the host's files, mounted again; $P: a directory that everybody may write; $S: this run's own share; $H: host's
 # addresses; $PORT: a port of the host; $PID: a process of the host. Each succeeds where it ends with status 0.
 WRITES = {
     **{f"a file in {top or '/'}": f"touch $M{top}/sawtooth-was-here" for top in ("", "/etc", "/usr", "/var", "/home")},

@@ -21,7 +21,7 @@ export interface Asked {
   alone: boolean;
   durationS: number;
   intervalS: number;
-  /** Of the bottleneck's queue. */
+  /** The bottleneck's queue. */
   rateBps: number;
   /** The share of the rate that payload can use, in Mbit/s. */
   mostMbps: number;

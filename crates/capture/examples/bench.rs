@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Bytes of a capture, about.
 const SIZE: usize = 256 << 20;
-/// A capture is read so often; the fastest counts.
+/// Number of times that a capture is read; the fastest counts.
 const REPETITIONS: usize = 5;
 const FULL: u32 = 65_535;
 

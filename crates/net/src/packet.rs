@@ -18,7 +18,7 @@ pub enum Kind {
     Reset,
     ProbeRequest,
     ProbeReply,
-    /// Nobody answers it.
+    /// It is never answered.
     Datagram,
     /// A reader opens a connection: the handshake's three packets.
     Call,
@@ -73,7 +73,7 @@ impl Default for Packet {
 }
 
 impl Packet {
-    /// Marks a datagram. It stands in the field for a connection's generation, which never gets this large.
+    /// Marks a datagram. It is in the field for a connection's generation, which never gets this large.
     pub const DATAGRAMS: u64 = (u32::MAX - 1) as u64;
 
     /// Tells flows apart, both directions of one alike: what a queue for each flow may know.

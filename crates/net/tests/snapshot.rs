@@ -1,6 +1,6 @@
 //! One table of what each algorithm does over loss and round-trip time. A change of behaviour shows as changed rows.
 //!
-//! To make the table anew after a change that is meant:
+//! To write the table again after an intended change:
 //! `cargo test --release -p sawtooth-net --test snapshot -- --ignored write_snapshots`
 
 mod common;
@@ -44,7 +44,7 @@ fn the_sweep_is_the_one_on_file() {
     }
     let changed = made.lines().zip(filed.lines().chain(std::iter::repeat(""))).filter(|(new, old)| new != old);
     let changes: String = changed.map(|(new, old)| format!("- {old}\n+ {new}\n")).collect();
-    panic!("the sweep differs; if that is meant, make it anew (see the top of this file)\n{changes}");
+    panic!("the sweep differs; if that is intended, write it again (see the top of this file)\n{changes}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Small scripts of our own, played through the public interface.
+//! Our own small scripts, played through the public interface.
 
 use sawtooth_packetdrill::run;
 use sawtooth_packetdrill::verdict::{Outcome, Verdict};

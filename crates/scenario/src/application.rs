@@ -39,7 +39,7 @@ table! {
 }
 
 kinds! {
-    /// Times by chance.
+    /// Random times.
     Chance of "think time", like "think = \"1 s\", or think = { kind = \"exponential\", mean = \"1 s\" }" {
         "exponential" Exponential,
     }

@@ -166,7 +166,7 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Ra
             users > 1 || network.transmitters[index].name == network.hosts[wire.source]
         };
         let Some(index) = wire.transmitter.filter(|index| !is_shared(*index)) else {
-            let message = format!("\"{}\" has no rate of its own to change", wire.name);
+            let message = format!("\"{}\" has no separate rate to change", wire.name);
             return conflict(message, "add a rate to the link, and remove its host's card");
         };
         let pace = match traced {

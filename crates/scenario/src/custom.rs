@@ -134,7 +134,7 @@ impl Drawing {
             true => "add rate = \"50 Mbit/s\" to the link, or remove the queue",
             false => "add rate = \"50 Mbit/s\" to the link, or move the queue to the card",
         };
-        let message = "a link without a rate of its own sends at once: its queue would never fill";
+        let message = "a link without a rate sends at once: its queue would never fill";
         Err(Problem::new("conflict", message, fix).of(format!("{at}.queue")))
     }
 
@@ -159,7 +159,7 @@ impl Drawing {
                 () => return Ok(Some(*card)),
             };
             let message =
-                format!("\"{source}\" sends on its card, so this link has no transmitter of its own in that direction");
+                format!("\"{source}\" sends on its card, so this link has no separate transmitter in that direction");
             let fix = format!("set cards.{source}, or give the rate and queue to the other direction only");
             return Err(Problem::new("conflict", message, fix).of(field));
         }
@@ -192,7 +192,7 @@ fn opportunity(
     }
     let is_links = own.opportunity.is_none() && own.rate.is_none() && link.rate.is_none();
     let place = if is_links { at } else { below };
-    let message = "opportunity needs a rate, and this direction has none of its own";
+    let message = "opportunity needs a rate, and this direction has none";
     let fix = "add rate = \"50 Mbit/s\" to the link, or remove opportunity";
     Err(Problem::new("conflict", message, fix).of(format!("{place}.opportunity")))
 }

@@ -126,7 +126,7 @@ fn agrees(program: &Program, _: &dyn Files) -> Result<(), Problem> {
     let refused = |message: String, fix: &str, field: &str| Err(Problem::new("bad-program", message, fix).of(field));
     let ready = program.ready.as_deref().unwrap_or("");
     if program.ready.is_some() && program.start.is_some() {
-        let message = "a program with a start of its own is not waited for";
+        let message = "no program waits for one with its own start";
         return refused(message.into(), "leave out ready, or start", "ready");
     }
     if let Some(port) = ready.strip_prefix("port ").or((ready == "port").then_some("")) {

@@ -211,7 +211,7 @@ table! {
         kind: Kind, Any, Needed, "`sfq`";
         limit: Queue, PACKETS, Text("127 packets"), "most packets that wait, all flows together";
         quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow per round; absent: one full frame";
-        perturb: Span, Any, Text("0 s"), "interval at which flows are hashed anew, in whole seconds; \"0 s\": never";
+        perturb: Span, Any, Text("0 s"), "interval at which flows are hashed again, in whole seconds; \"0 s\": never";
         flows: u64, Within(1, 65_408), Whole(128), "number of queues";
         divisor: u64, Within(1, 65_536), Whole(1024), "number of hash values, a power of two";
         depth: u64, Within(1, 127), Whole(127), "most packets of one queue that wait";

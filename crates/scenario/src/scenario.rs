@@ -108,7 +108,7 @@ table! {
         cards: Named<Card>, Any, EmptyTable, "network cards of topology \"custom\", by host";
         links: Vec<Link>, Any, EmptyList, "links of topology \"custom\"";
         routes: Vec<Route>, Any, EmptyList, "routes of topology \"custom\"; absent: fewest hops";
-        flows: Vec<Flow>, Any, OneTable, "flows; absent: one cubic flow from end to end, or none where there are programs";
+        flows: Vec<Flow>, Any, OneTable, "flows; absent: one cubic flow from end to end, or none if there are programs";
         probes: Vec<Probe>, Any, EmptyList, "probes; absent: none";
         programs: Vec<Program>, Any, EmptyList, "unmodified programs, on the engines `kernel` and `netns`; absent: none";
     }

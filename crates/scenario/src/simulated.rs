@@ -32,7 +32,7 @@ impl Compiled {
         }
         let Some((flow, ps)) = self.scenario.too_short() else { return Ok(()) };
         let message = format!(
-            "flow \"{}\": a segment and its acknowledgement take {} ns at the least, and the engine sim needs 1 us for them",
+            "flow \"{}\": a segment and its acknowledgement take at least {} ns, and the engine sim needs 1 us for them",
             flow.name,
             python::general(ps as f64 / 1e3, 3)
         );

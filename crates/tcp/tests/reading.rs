@@ -1,4 +1,4 @@
-//! A receiver whose application reads late: what is delivered, when the window closes and opens, what probes of it are told.
+//! A receiver whose application reads late: what is delivered, when the window closes and opens, what probes of it receive.
 
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
@@ -50,7 +50,7 @@ impl Driver {
         let data = Data { seq: segment * MSS, length: MSS as u32, flags: 0, tsval, tsecr: tsval - RTT_MS };
         self.acks(|receiver, clock, mut emit| _ = receiver.on_data(data, clock, &mut emit))
     }
-    /// The application asks for so many bytes more.
+    /// The application asks for more bytes.
     fn read(&mut self, bytes: u64) -> Vec<Ack> {
         self.acks(|receiver, clock, mut emit| receiver.read(bytes, Time::NEVER, clock, &mut emit))
     }
@@ -103,7 +103,7 @@ fn an_application_that_does_not_read_closes_the_window_before_its_memory_is_full
     let options = HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() };
     let mut driver = waiting(options);
     let come = driver.close();
-    // It never grew: nobody read more in a round trip than was offered.
+    // It never grew: the application never read more in a round trip than was offered.
     let bytes = (come - 40) * MSS;
     assert!((100_000..131_072).contains(&bytes), "{bytes} bytes");
 }
@@ -143,7 +143,7 @@ fn a_probe_of_the_window_is_answered_twice_a_second_at_most() {
 #[test]
 fn data_that_waits_is_acknowledged_late_while_the_window_cannot_move_on() {
     let mut driver = waiting(HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() });
-    // The window is at its widest, so two segments more and it would be smaller: only the timer tells of them.
+    // The window is at its widest, so two more segments would shrink it: only the timer acknowledges them.
     let acks: Vec<usize> = (40..60).map(|seq| driver.later(Span::from_millis(1)).data(seq).len()).collect();
     assert!(acks.iter().sum::<usize>() <= 1, "{acks:?}");
     assert_ne!(driver.receiver.timer(), Time::NEVER);

@@ -88,7 +88,7 @@ impl Driver {
         }
         panic!("the timer came up ten times and nothing was acknowledged");
     }
-    /// Takes a segment and returns the acknowledgement that tells of it, at once or later.
+    /// Takes a segment and returns the acknowledgement that covers it, at once or later.
     fn told(&mut self, seq: u64) -> Ack {
         let acks = self.data(seq);
         if acks.is_empty() { self.fire()[0] } else { acks[0] }
@@ -470,7 +470,7 @@ fn a_mark_is_echoed_until_the_sender_has_answered() {
     let mut driver = Driver::echoing(HostOptions::default(), Echo::Classic).warmed();
     assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
     assert_eq!(driver.marked(41, Ecn::Ect0, false), [(42, false)]);
-    // The first mark is told at once, and the segment after it.
+    // The first mark is reported at once, and so is the segment after it.
     assert_eq!(driver.marked(42, Ecn::Ce, false), [(43, true)]);
     assert_eq!(driver.marked(43, Ecn::Ect0, false), [(44, true)]);
     assert_eq!(driver.marked(44, Ecn::Ce, false), []);
@@ -495,7 +495,7 @@ fn what_cannot_be_marked_was_probably_sent_again_and_is_acknowledged_at_once() {
 fn the_receiving_end_of_dctcp_reports_each_change_at_once() {
     let mut driver = Driver::echoing(HostOptions::default(), Echo::Exact).warmed();
     assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
-    // What waited tells how it was before (RFC 8257 section 3.2).
+    // The delayed acknowledgement reports the previous state (RFC 8257 section 3.2).
     assert_eq!(driver.marked(41, Ecn::Ce, false), [(41, false), (42, true)]);
     assert_eq!(driver.marked(42, Ecn::Ce, false), []);
     assert_eq!(driver.marked(43, Ecn::Ce, false), [(44, true)]);

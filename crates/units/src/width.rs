@@ -37,7 +37,7 @@ macro_rules! widths {
 macro_rules! narrowed {
     ($from:ty: $($fit:ident $low:ident $to:ty),+) => {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless,
-            trivial_numeric_casts, reason = "the one place where numbers are cut: looked at before, or meant")]
+            trivial_numeric_casts, reason = "the one place where numbers are cut: checked before, or intended")]
         impl Fit for $from {
             $(#[inline(always)]
             fn $fit(self) -> $to {
@@ -47,7 +47,7 @@ macro_rules! narrowed {
         }
 
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless,
-            trivial_numeric_casts, reason = "the one place where numbers are cut: looked at before, or meant")]
+            trivial_numeric_casts, reason = "the one place where numbers are cut: checked before, or intended")]
         impl Low for $from {
             $(#[inline(always)]
             fn $low(self) -> $to {

@@ -140,7 +140,7 @@ def _range(
 
 
 def _told(at: Floats, ack: Floats, left: float, right: float) -> str:
-    """What was acknowledged in the visible part."""
+    """Bytes acknowledged in the visible part."""
     answered = _inside(at, left, right)
     if not answered.any():
         return "nothing acknowledged"

@@ -59,7 +59,7 @@ def check(
 
     if given and file is not None:
         raise InputError(
-            "bad-usage", "--study has expectations of its own", field="--expect", fix="remove --expect or --study"
+            "bad-usage", "--study has its own expectations", field="--expect", fix="remove --expect or --study"
         )
     wanted, source = {text: text for text in given} or None, None
     if file is not None:

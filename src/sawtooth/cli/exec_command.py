@@ -192,7 +192,7 @@ def exec_(
 
 @contextlib.contextmanager
 def _terminal(words: Sequence[str], as_json: bool) -> Iterator[Terminal | None]:
-    """This terminal, for a shell that is given alone: its keys go to the shell as they are."""
+    """This terminal, for a shell without other programs: its keys go to the shell unchanged."""
     if as_json or not _is_shell_of_a_person(words):
         yield None
         return
@@ -210,7 +210,7 @@ def _terminal(words: Sequence[str], as_json: bool) -> Iterator[Terminal | None]:
     before = termios.tcgetattr(keyboard)
     size = os.get_terminal_size()
     try:
-        # What was typed already is kept.
+        # Keeps what was already typed.
         tty.setraw(keyboard, termios.TCSADRAIN)
         yield Terminal(size.lines, size.columns, os.environ.get("TERM", "dumb"), typed)
     finally:
@@ -316,7 +316,7 @@ def _bring(run: Run, host: str) -> None:
 
 
 def _summary(run: Run, programs: list[Finished]) -> list[str]:
-    """What a person wants to know beside the output: times, connections, what the path lost."""
+    """What a person wants to know besides the output: times, connections, losses on the path."""
     lines = [one.describe() for one in programs]
     table = run.tables["connections"]
     if len(table):
@@ -373,7 +373,7 @@ def _described(run: Run, programs: list[Finished]) -> dict[str, Any]:
 
 
 def _row(engine: Engine, stop: Callable[[], bool], scenario: Scenario) -> dict[str, Any]:
-    """Of one run: None for what there is none of."""
+    """For one run; None for what it does not have."""
     run = engine.run(scenario, stop=stop)
     last = finished(run)[-1]
     status, seconds = last.exit_status, last.seconds

@@ -104,7 +104,7 @@ def _observed(file: str | None, connection: str | None, cc: str | None, numbers:
         missing = [name for name in _NUMBERS if name not in given]
         if missing:
             fix = "add a file, or --rate, --rtt and --loss"
-            what = "there is no INPUT" if len(missing) == len(_NUMBERS) else "is required where there is no INPUT"
+            what = "there is no INPUT" if len(missing) == len(_NUMBERS) else "is required without INPUT"
             raise InputError("bad-usage", what, field=f"--{missing[0]}", fix=fix)
         if connection is not None:
             raise InputError("bad-usage", "requires INPUT", field="--connection", fix="remove --connection")

@@ -77,7 +77,7 @@ class Cluster:
             self._own.enter_context(_silent())
             if found is not None and security is not None:
                 fix = "remove the certificates, or give tls://HOST:PORT of your scheduler"
-                raise InputError("bad-usage", "local makes a certificate of its own", field="cluster", fix=fix)
+                raise InputError("bad-usage", "local makes its own certificate", field="cluster", fix=fix)
             if found is not None:
                 count = int(found[1]) if found[1] else cores()
                 if not 1 <= count <= _MOST_WORKERS:

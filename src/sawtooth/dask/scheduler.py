@@ -51,7 +51,7 @@ class Flight:
         import distributed
 
         if getattr(function, "__module__", "") == "__main__":
-            fix = "put it into a module of its own, which workers can import"
+            fix = "put it into a separate module, which workers can import"
             message = "workers can't find the function: the script itself defines it"
             raise InputError("unsupported", message, field="function", fix=fix)
 

@@ -17,7 +17,7 @@ LOOK_S = 1.0
 PATIENCE_S = 10.0
 """Seconds without any worker before this is reported."""
 MOST_BAD = 3
-"""Invalid answers of a worker before it is used no more."""
+"""Invalid answers of a worker before it is no longer used."""
 _FEW = 5
 
 _log = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
 PREFIX = "st-1-0-"
 _LOOK_S, _TYPING_S = 0.1, 0.02
-"""Seconds between two looks at a guest, and while a person types."""
+"""Seconds between two checks of a guest, and while a person types."""
 _DUALPI2_SINCE = (6, 17)
 
 

@@ -201,9 +201,9 @@ class Model:
             if given:
                 raise _unsupported(f"flows.0.{name}", "a flow that does not last the whole time", "leave it out")
         if flow.writes or flow.arrivals or flow.datagrams or flow.asks:
-            raise _unsupported("flows.0.source", "an application with times of its own", "use --engine sim")
+            raise _unsupported("flows.0.source", "an application with its own times", "use --engine sim")
         if flow.reads is not None:
-            raise _unsupported("flows.0.reader", "an application with times of its own", "use --engine sim")
+            raise _unsupported("flows.0.reader", "an application with its own times", "use --engine sim")
         if compiled.probes:
             raise _unsupported("probes", "probes", "leave them out")
         way, back = _way(compiled)

@@ -154,7 +154,7 @@ def _check_control(name: str, field: str) -> None:
 def _measure(
     directory: Path, duration_s: float, look: Callable[[], None], progress: Progress | None, stop: Stop | None
 ) -> None:
-    """Runs the testbed for so long, in a process group of its own, which ends with this call."""
+    """Runs the testbed for so long, in a separate process group, which ends with this call."""
     from sawtooth.testbed import outcome
 
     deadline = time.monotonic() + duration_s + _PATIENCE_S

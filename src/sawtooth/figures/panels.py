@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 TOGETHER = 6
-"""Maximum number of series in one panel or one column. If there are more, several panels stand in a row."""
+"""Maximum number of series in one panel or one column. If there are more, several panels are in a row."""
 ACROSS = 3
 """Number of panels in a row."""
 

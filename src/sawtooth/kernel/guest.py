@@ -22,7 +22,7 @@ SHARE = "/run/sawtooth"
 """Path of the shared directory in the guest."""
 
 START_NS = 1_767_225_600_000_000_000
-"""The clock of a guest at boot, in ns since 1970, unless it is told another one: 2026-01-01 00:00:00 UTC."""
+"""The clock of a guest at boot, in ns since 1970, unless it gets another one: 2026-01-01 00:00:00 UTC."""
 
 _POLL_S = 0.1
 _ROOM_BYTES = 16 << 20

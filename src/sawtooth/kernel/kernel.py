@@ -55,7 +55,7 @@ class Kernel:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the kernel has no additions and no name of its own."""
+        """Whether the kernel has neither additions nor its own name."""
         return not (self.name or self.patches or self.modules or self.names)
 
     @property

@@ -42,7 +42,7 @@ _PATIENCE_S = 30.0
 _MOST_FIELDS = 8
 _JSON = "application/json; charset=utf-8"
 _LINES = "application/x-ndjson; charset=utf-8"
-# A report may come from anybody. It gets an origin of its own, no network access, and no access to the window that
+# A report may come from anybody. It gets a separate origin, no network access, and no access to the window that
 # opened it.
 _REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "

@@ -218,7 +218,7 @@ def make(
         fix = "run the same command again: it continues where this one stopped"
         raise SawtoothError("interrupted", message, fix=fix) from None
     except BrokenExecutor as error:
-        fix = "run the same command again to go on, with fewer --jobs if memory is short"
+        fix = "run the same command again to continue, with fewer --jobs if memory is short"
         raise SawtoothError("worker-died", "a worker process died", file=directory, fix=fix) from error
     finally:
         with writing(directory):

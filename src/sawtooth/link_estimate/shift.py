@@ -23,7 +23,7 @@ _MOST_BLOCKS = 2000
 _SHORTEST = 5
 """Blocks that a level must last on either side."""
 _WINDOW = 50
-"""Blocks examined together: beyond them a level cannot be told from a queue's."""
+"""Blocks examined together: beyond them a level cannot be distinguished from a queue's."""
 _DEVIATIONS = 5.0
 _LEAST_S = 2e-4
 _LEAST_SHARE = 0.01

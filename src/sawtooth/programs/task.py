@@ -1,4 +1,4 @@
-"""What the testbed is told of a scenario's programs: a part of its task, as JSON."""
+"""A scenario's programs for the testbed: a part of its task, as JSON."""
 
 from __future__ import annotations
 

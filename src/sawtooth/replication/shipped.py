@@ -1,4 +1,4 @@
-"""The replications that come with the package, and folders of your own."""
+"""The replications that come with the package, and your own folders."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ MOST_ROWS = 200
 _ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
 """Figures that can answer the study's question. The first one that exists is shown as the answer."""
 _LINES, _COLUMNS = 40, 500
-"""Of a program's output on a page."""
+"""The most of a program's output on a page."""
 _AGAIN = ("mean-log", "side-by-side")
 """Figures that show the same as the figure of means. They are only saved as files."""
 

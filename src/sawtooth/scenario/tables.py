@@ -774,7 +774,7 @@ class Sfq(Part):
     quantum: Size | None
     """bytes of a flow per round; absent: one full frame"""
     perturb: Span
-    """interval at which flows are hashed anew, in whole seconds; "0 s": never"""
+    """interval at which flows are hashed again, in whole seconds; "0 s": never"""
     flows: int
     """number of queues"""
     divisor: int
@@ -926,7 +926,7 @@ class Scenario(Part):
     routes: tuple[Route, ...]
     """routes of topology "custom"; absent: fewest hops"""
     flows: tuple[Flow, ...]
-    """flows; absent: one cubic flow from end to end, or none where there are programs"""
+    """flows; absent: one cubic flow from end to end, or none if there are programs"""
     probes: tuple[Probe, ...]
     """probes; absent: none"""
     programs: tuple[Program, ...]

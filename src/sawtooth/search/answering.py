@@ -26,5 +26,5 @@ def known(value: float) -> float | None:
 
 
 def rounded(value: float) -> float:
-    """A number as it is shown."""
+    """A number as displayed."""
     return float(f"{value:.3g}") if abs(value) < 1000 else float(f"{value:.4g}")

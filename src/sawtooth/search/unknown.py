@@ -151,7 +151,7 @@ class Unknown:
         return f"{self.field} = {self.text(value)}"
 
     def evenly(self, count: int) -> list[float]:
-        """``count`` values at even distances from end to end; fewer if there are no more."""
+        """``count`` values at even distances from end to end; fewer if the range has fewer."""
         low, high = self.place(self.low), self.place(self.high)
         return list(dict.fromkeys(self.value(low + (high - low) * at / (count - 1)) for at in range(count)))
 

@@ -2,11 +2,11 @@
 
 The margin is above 0 where the goal holds. The range is sampled at ``SCAN`` points, then narrowed between two points of
 which one is clearly above 0 and one clearly below (Student's t over seeds, at ``CLEAR``). Narrowing ends when they are
-near, or when what lies between cannot be told from 0. Then points around the crossing get more seeds, each time the one
-that most reduces the error at the ends of the requested interval, until both ends are near enough. If the two clear
-points are near enough, they are the interval, which only assumes that the margin falls (or rises) throughout. Otherwise
-the interval comes from a parabola through the means around the crossing; see ``curve``. Each point has its own seeds,
-so their errors are independent.
+near, or when what is between cannot be distinguished from 0. Then points around the crossing get more seeds, each time
+the one that most reduces the error at the ends of the requested interval, until both ends are near enough. If the two
+clear points are near enough, they are the interval, which only assumes that the margin falls (or rises) throughout.
+Otherwise the interval comes from a parabola through the means around the crossing; see ``curve``. Each point has its
+own seeds, so their errors are independent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Outliers: seeds whose mean is far from all others, by a stated rule.
 
 The rule is the generalized extreme studentized deviate test (Rosner 1983, *Percentage points for a generalized ESD
-many-outlier procedure*, Technometrics 25), at 1%, for up to half of the samples minus one. Of the outliers found, only
-those at least 1% away from the median are reported: less is not worth a mention.
+many-outlier procedure*, Technometrics 25), at 1%, for up to half of the samples minus one. Outliers less than
+1% away from the median are not reported.
 """
 
 from __future__ import annotations

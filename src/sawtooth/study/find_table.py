@@ -17,9 +17,9 @@ class Find(BaseModel):
         max_length=300,
         description="the unknown and its range: path.loss=0.0001%..5%; two or three: a list",
     )
-    want: str = Field(max_length=500, description="what is to hold: goodput >= 90% of path.rate")
+    want: str = Field(max_length=500, description="the condition: goodput >= 90% of path.rate")
     scale: str | None = Field(None, description="log or linear; absent: log for loss, rates and queues")
-    within: str | None = Field(None, description="how near the interval's ends are to be to the answer; absent: 10%")
+    within: str | None = Field(None, description="half-width of the interval, relative to the answer; absent: 10%")
     minimize: str | None = Field(
         None, max_length=500, description="of several unknowns: a field, or a cost made of fields: path.queue"
     )

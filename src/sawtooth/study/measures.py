@@ -153,7 +153,7 @@ BASIC = (
     Measure("tail_probes", counts=True),
     Measure("mean_srtt_ms", "mean smoothed RTT, ms"),
 )
-"""Of the statistics of goodput and the senders' counters, those with a title, or that count."""
+"""Those statistics of goodput and senders' counters that have a title, or that count."""
 GROUPS = (
     Group(
         (

@@ -69,7 +69,7 @@ def run_study(
     chosen = get(engine) if isinstance(engine, str) else engine
     if not isinstance(executor, Executor) and type(chosen).__module__ == "__main__":
         message = f"worker processes can't find the engine {chosen.name}: the script itself defines it"
-        fix = "put it into a module of its own, or give an executor of threads"
+        fix = "put it into a separate module, or give an executor of threads"
         raise InputError("unsupported", message, field="engine", fix=fix)
     if capture:
         # The directory is not known yet; what captures need is checked before anything starts.
@@ -209,7 +209,7 @@ def _run_tasks(
         raise SawtoothError("interrupted", message, fix=fix) from None
     except BrokenExecutor as error:
         message = f"a worker process died (killed, or out of memory); {kept()} of {points} points are finished and kept"
-        fix = "run the same command again to go on, with fewer --jobs if memory is short"
+        fix = "run the same command again to continue, with fewer --jobs if memory is short"
         raise SawtoothError("worker-died", message, file=directory, fix=fix) from error
     except SawtoothError as error:
         if error.code not in ("cluster-lost", "no-workers", "worker-died"):

@@ -110,7 +110,7 @@ class PublishedFigures(_Table):
     """Published figures to show beside the results."""
 
     file: str = Field(description='a name that is shipped, or a CSV file beside this one (it ends in ".csv")')
-    source: Line = Field("", description="whose they are, for a file of your own")
+    source: Line = Field("", description="their source, for your own file")
 
 
 class Report(_Table):

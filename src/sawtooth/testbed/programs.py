@@ -134,7 +134,7 @@ class Supervisor:
         ]
 
     def datagrams(self) -> dict[str, dict[str, int]]:
-        """What each host's UDP has counted, by the host's name and the kernel's names of counters."""
+        """Each host's UDP counters, by the host's name and the kernel's names of counters."""
         return {host: _udp(one.first) for host, one in self._containers.items()}
 
     def _start(self, program: Running) -> None:
@@ -216,7 +216,7 @@ def _ports(process: int) -> set[Port]:
 
 
 def _is_closing(process: int) -> bool:
-    """Whether its network has an open TCP connection that no process holds any more."""
+    """Whether its network has an open TCP connection that no process holds."""
     over = (_CLOSE, _TIME_WAIT)
     return any(one.inode == 0 and one.state not in over for one in _sockets(process, "tcp"))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 _AT_PROMPT_S, _RUNNING_S = 0.0002, 0.01
-"""Steps of time between two looks for keys: while the shell itself is in the foreground, and while what it started
+"""Time steps between two checks for keys: while the shell itself is in the foreground, and while what it started
 is."""
 
 
@@ -33,7 +33,7 @@ class Terminal:
     typed: Callable[[], bytes]
 
     def give(self, order: dict[str, Any]) -> None:
-        """Gives it to the last program of what the testbed is told (``programs.order``)."""
+        """Gives it to the last program of the testbed's task (``programs.order``)."""
         last = order["programs"][-1]
         last["terminal"] = (self.rows, self.columns)
         last["environment"] = {"TERM": self.kind, **last["environment"]}
@@ -48,7 +48,7 @@ class Keys:
         self._number = 0
 
     def pass_on(self) -> None:
-        """What was typed since."""
+        """The keys typed since the last call."""
         if self._terminal is not None and (typed := self._terminal.typed()):
             whole = self._share / "typing"
             # A program that is root of a guest may lay a link or a directory there: then keys are lost, nothing else.
@@ -85,7 +85,7 @@ def run(
             try:
                 os.write(shown, os.read(ours, 1 << 16))
             except OSError:
-                # Nobody has the terminal open any more.
+                # No process has the terminal open any longer.
                 return os.waitpid(child, 0)[1]
         elif (ended := os.waitpid(child, os.WNOHANG))[0]:
             return ended[1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Place:
     """What the kernel that runs the plan supports (default: that of ``sawtooth kernel build``).
 
-    ``virtual``: its time stands still while it computes. On ``kernel``, the version decides about ``dualpi2``.
+    ``virtual``: its time does not advance while it computes. On ``kernel``, the version decides about ``dualpi2``.
     """
 
     netem: bool = True

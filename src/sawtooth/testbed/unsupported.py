@@ -83,7 +83,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
             raise _no("links.delay", f'links of the card "{name}" have more than {MAX_BANDS} delays', "use fewer")
         if len(links) > 1 and not (place.vlan or place.macvlan):
             message = f'several links share the card "{name}", and {where} has neither VLAN nor macvlan sub-interfaces'
-            raise _no(f"cards.{name}", message, "modprobe 8021q, or give each link a rate of its own")
+            raise _no(f"cards.{name}", message, "modprobe 8021q, or give each link a separate rate")
     sending = {flow.forward[0] for flow in compiled.flows}
     starting = {way[0] for one in compiled.senders for way in (one.forward, one.backward)}
     for index, link in enumerate(compiled.links):
@@ -131,7 +131,7 @@ def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: 
         raise _no("links.changes", f'a pattern of losses that changes, on "{link.name}"', "give a share")
     if shared and (link.varies or link.losses or link.policer):
         raise _no(
-            "links", f'the link "{link.name}" varies or has a policer, and shares a card', "give it a rate of its own"
+            "links", f'the link "{link.name}" varies or has a policer, and shares a card', "give it a separate rate"
         )
 
 

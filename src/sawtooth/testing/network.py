@@ -37,7 +37,7 @@ class Done:
 
 @dataclass
 class Network:
-    """Hosts and the servers started on them. Each ``run`` boots everything anew, so runs do not depend on each
+    """Hosts and the servers started on them. Each ``run`` boots everything again, so runs do not depend on each
     other."""
 
     scenario: Scenario

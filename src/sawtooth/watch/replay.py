@@ -34,7 +34,7 @@ _OLDER = (
     "while the path "
     "had a queue"
 )
-_UNENDED = "the end of the recording: it was cut off, or still goes on"
+_UNENDED = "the end of the recording: it was cut off, or is still running"
 _STATES = {name: number for number, name in layout.STATES.items()}
 _NUMBERS = {name for name, kind in typing.get_type_hints(Connection).items() if float in (kind, *typing.get_args(kind))}
 _WORDS = {name for name, kind in typing.get_type_hints(Connection).items() if str in (kind, *typing.get_args(kind))}

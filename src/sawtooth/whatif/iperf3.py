@@ -118,8 +118,8 @@ def _seconds(records: list[_Report], name: str) -> list[float]:
 
 
 def _fastest(took: NDArray[np.float64], rates: NDArray[np.float64], arrived: _Report, sent: _Report) -> float | None:
-    """A lower bound of the rate that got through, in payload bit/s: the best over consecutive intervals. Of what the
-    socket accepted, the final content of the send buffer may not have been sent."""
+    """A lower bound of the rate that got through, in payload bit/s: the best over consecutive intervals. The socket
+    accepted it all, but the final content of the send buffer may not have been sent."""
     import numpy as np
 
     kept = max(0.0, sent.number("bytes", 0, least=0) - arrived.number("bytes", 0, least=0))

@@ -6,7 +6,7 @@ use crate::analysis::bursts::Burst;
 use crate::analysis::losses::Lost;
 use sawtooth_units::width::{Approx, Fit, Whole};
 
-/// With fewer runs, bursts cannot be told from chance.
+/// With fewer runs, bursts cannot be distinguished from chance.
 const ENOUGH_RUNS: usize = 20;
 
 /// With fewer runs, the loss of the good state cannot be estimated.

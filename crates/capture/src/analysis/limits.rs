@@ -15,7 +15,7 @@ pub enum Limit {
     ReceiverWindow = 2,
     /// None of the others: the sender limits itself.
     CongestionWindow = 3,
-    /// A queue stands at the bottleneck; more data in flight would only wait there.
+    /// There is a standing queue at the bottleneck; more data in flight would only wait there.
     Path = 4,
     /// Nothing was in flight.
     Idle = 5,

@@ -96,7 +96,7 @@ impl Buffer {
         }
         let unpacked = self.position + self.end as u64;
         (unpacked > UNPACKED && unpacked / UNPACKED_A_BYTE > packed)
-            .then(|| format!("{packed} packed bytes have become {unpacked}: no capture grows so much"))
+            .then(|| format!("{packed} packed bytes have become {unpacked}: no capture expands this much"))
     }
 
     /// Passes `length` bytes of `data`.

@@ -80,7 +80,7 @@ impl Pcap {
                 Err(Err::Incomplete(Needed::Size(missing))) => missing.get(),
                 Err(_) => return Err(Broken { byte, text: "this is no packet record".into() }),
             };
-            // A record may claim more than 32 bits can hold, and a length in a page has no more.
+            // A record may claim more than 32 bits can hold, and lengths in a page have 32 bits.
             let claimed = data.len() as u64 + missing as u64;
             if claimed > LARGEST as u64 {
                 return Err(Broken { byte, text: format!("the record claims {claimed} bytes: damaged from here on") });

@@ -11,7 +11,7 @@ use sawtooth_units::width::Approx;
 const NEAR_FULL: f64 = 0.8;
 /// Frames of waiting below which there was no relevant queue.
 pub const LEAST_FRAMES: f64 = 2.0;
-/// Units of the delays below which a full queue cannot be told from an empty one.
+/// Units of the delays below which a full queue cannot be distinguished from an empty one.
 const FEWEST_GRAINS: f64 = 3.0;
 const SPARSE: f64 = 0.5;
 const CHANCE: f64 = 1e-3;

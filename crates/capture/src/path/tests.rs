@@ -324,7 +324,7 @@ fn the_pace_that_a_window_allows_is_no_bottlenecks() {
 
 #[test]
 fn deliveries_while_packets_wait_outweigh_bunched_acknowledgements() {
-    // A queue stands at 50 Mbit/s, but deliveries are reported in groups of 16 at ten times that rate.
+    // There is a standing queue at 50 Mbit/s, but deliveries are reported in groups of 16 at ten times that rate.
     let mut trace = bulk(100.0, &[], 1, true);
     for (at, one) in trace.delivered.iter_mut().enumerate() {
         one.t_s = ((at / 16 * 16) as f64 + (at % 16) as f64 / 10.0) * FRAME_S;

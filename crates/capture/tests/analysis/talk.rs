@@ -31,7 +31,7 @@ struct Talk<'a> {
     packets: Vec<Segment>,
 }
 
-/// A pcap file that `bytes` stand for.
+/// A pcap file given as `bytes`.
 pub fn capture(bytes: &[u8]) -> Vec<u8> {
     let mut talk = Talk {
         bytes,
@@ -97,7 +97,7 @@ impl Talk<'_> {
         self.put(ACK | if how.is_multiple_of(8) { PSH } else { 0 }, seq, length, &[]);
     }
 
-    /// From so many segments before the end.
+    /// From this many segments before the end.
     fn again(&mut self, how: u32) {
         let seq = self.own().sent.saturating_sub(MSS * (how % 32 + 1)).max(1);
         let length = (MSS * (how / 64 + 1)).min(self.own().sent - seq);

@@ -133,7 +133,7 @@ fn a_block_that_claims_gigabytes_is_passed_without_holding_it() {
 /// The largest resident memory of this process so far, KiB.
 fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells memory in /proc");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it tells the peak");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it reports the peak");
     line.trim().trim_end_matches(" kB").parse().expect("KiB")
 }
 

@@ -126,7 +126,7 @@ fn what_unpacks_to_more_than_any_capture_ends_with_a_problem() {
     let block = [&section[..], &0x0bad_u32.to_le_bytes(), &0xffff_fff0_u32.to_le_bytes()].concat();
     let (_, _, problems) = read(&bomb(&block, &[0], 2 << 30, true));
     assert_eq!(problems.len(), 1);
-    assert!(problems[0].ends_with("no capture grows so much"), "{problems:?}");
+    assert!(problems[0].ends_with("no capture expands this much"), "{problems:?}");
 }
 
 #[test]

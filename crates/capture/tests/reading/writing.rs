@@ -1,4 +1,4 @@
-//! What the writer writes: read again by this crate, and its headers by another one.
+//! The writer's output: read again by this crate, and its headers by another one.
 
 use crate::build::read;
 use crate::random::Random;

@@ -80,7 +80,7 @@ fn traced(seconds: u64) -> String {
         .replace(r#""queue_bytes": null"#, &format!(r#""queue_bytes": null, "pace": {pace}"#))
 }
 
-/// Transfers of 10 kB each that come by chance.
+/// Transfers of 10 kB each that come at random.
 fn transfers(seconds: u64) -> String {
     let arrivals = r#"{"times": {"poisson_ns": 100000}, "sizes": {"fixed": 10000}, "open": 10000}"#;
     bottleneck(1, "cubic", seconds).replace(r#""bytes": null,"#, &format!(r#""bytes": null, "arrivals": {arrivals},"#))
@@ -124,7 +124,7 @@ fn link(from: usize, to: usize, transmitter: Option<usize>, delay_ns: u64, loss_
     )
 }
 
-/// A chain of hosts with one card each, shared by what goes on and what comes back; loss on the third link.
+/// A chain of hosts with one card each, shared by both directions; loss on the third link.
 fn chain(hosts: usize, rate_bps: u64, loss_ppb: u64, cc: &str, seconds: u64) -> String {
     let hops = hosts - 1;
     let cards: Vec<String> = (0..hosts).map(|i| transmitter(&format!("h{i}"), rate_bps, 1_000)).collect();

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench/instructions.txt");
 /// Another compiler makes other code: then the figures are only shown.
 const COMPILER: &str = "compiler";
-/// More than so much above what is on file is a regression.
+/// A larger increase over the recorded value is a regression.
 const TOLERANCE: f64 = 1.03;
 /// Each case is run for this part of its usual length.
 pub const PART: u64 = 15;
@@ -17,7 +17,7 @@ fn compiler() -> String {
     output.map_or_else(|_| "unknown".into(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// What was recorded: `name: figure` a line.
+/// Recorded values: `name: figure` per line.
 fn filed() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(FILE).unwrap_or_default();
     text.lines().filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.into(), value.into())).collect()

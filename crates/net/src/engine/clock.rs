@@ -137,7 +137,7 @@ impl Simulation {
         self.outside.network.taps.as_mut()?.fault()
     }
 
-    /// The rows since the last call that are final in order: nothing can come before them any more.
+    /// The rows since the last call that are final in order: nothing can come before them.
     pub fn take(&mut self) -> Vec<Table> {
         let mut tables = self.tables.take();
         if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
@@ -229,7 +229,7 @@ impl Simulation {
         false
     }
 
-    /// Panics if time stands still.
+    /// Panics if time does not advance.
     fn watch(&mut self) {
         let instant = (self.outside.calendar.first(), self.outside.now);
         if instant != self.watch.instant {
@@ -239,7 +239,7 @@ impl Simulation {
         self.watch.members = self.watch.members.max(members);
         assert!(
             self.events - self.watch.since <= WATCHED + AT_ONE_INSTANT * self.watch.members,
-            "time stands still at {}: events follow each other without end",
+            "time does not advance at {}: events follow each other without end",
             self.outside.now
         );
     }

@@ -101,7 +101,7 @@ impl RateSchedule {
         if let Kind::Shaper(shaper) = &mut self.kind { Some(shaper.asked.overlimits(now)) } else { None }
     }
 
-    /// The packet leaves; none may leave before it any more.
+    /// The packet leaves; none may leave before it after that.
     pub fn keep(&mut self, state: State) {
         if let Kind::Shaper(shaper) = &mut self.kind {
             shaper.take(&state);
@@ -362,7 +362,7 @@ mod tests {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         assert_eq!(ends(&mut trace, &[(1_000, 0), (500, 0), (28, 0), (3_000, 0)]), [1, 1, 3, 5]);
         assert_eq!(ends(&mut trace, &[(10, 4)]), [5]);
-        // Nobody waited for the rest of the opportunity at 5 ms.
+        // No packet waited for the rest of the opportunity at 5 ms.
         assert_eq!(ends(&mut trace, &[(1_514, 6)]), [10]);
     }
 

@@ -38,7 +38,7 @@ impl Datagrams {
         self.writes().check(at)?;
         within(self.every_ns(), EVERY_MIN_NS, DURATION_MAX_NS, &format!("{at}: ns from one to the next"))?;
         if self.poisson && self.on_off_ns.is_some() {
-            return Err(format!("{at} come by chance, and on and off by turns"));
+            return Err(format!("{at} come at random, and on and off in turn"));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ const SENDER: usize = 0;
 const ROUTER: usize = 1;
 const RECEIVER: usize = 2;
 
-/// A stream that the test reads afterwards, with room for so many bytes.
+/// A stream that the test reads afterward, with room for this many bytes.
 #[derive(Clone)]
 struct Shelf {
     content: Arc<Mutex<Vec<u8>>>,
@@ -185,7 +185,7 @@ fn the_receiver_sees_what_the_sender_sent_less_what_was_lost() {
 fn acknowledgements_carry_sack_blocks_in_bytes_and_scaled_windows() {
     let mut scenario =
         Path { duration_ns: 40 * SECOND, rate_bps: 2_000_000, loss_ppb: PERCENT, ..Path::default() }.json();
-    // Where acknowledgements get lost data is sent twice.
+    // If acknowledgements are lost, data is sent twice.
     scenario["links"][2]["loss_ppb"] = json!(60 * PERCENT);
     let (_, files) = captured(&scenario, &[SENDER]);
     let (segments, _) = read(&files[0]);

@@ -75,7 +75,7 @@ fn bbr3_with_low_latency_ecn_asks_as_others_do_and_hears_of_each_mark() {
         let run = Run::of(&scenario);
         let marks = run.sum("queues", "marks");
         assert_eq!(marks > 0, agreed);
-        // Beside those of the last round trip, and what a change of marks was told of with: all of its acknowledgement counts.
+        // Beside those of the last round trip, and the acknowledgement that reported a change of marks: all of it counts.
         let told: i64 = run.integers("tcp_info", "delivered_ce_segments").iter().rev().take(2).sum();
         assert!((told as u64).abs_diff(marks) * 10 <= marks, "{told} {marks}");
     }

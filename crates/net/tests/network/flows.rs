@@ -43,7 +43,7 @@ fn an_answer_to_a_syn_that_was_lost_comes_again_though_the_syn_that_asks_again_i
     assert_eq!((sent[..10].iter().sum::<i64>(), sent[10] > 0), (0, true), "{sent:?}");
 }
 
-/// A flow of so many segments, where a link loses everything for so long.
+/// A flow of `segments` segments over a link that loses everything for a time.
 fn beginning(segments: u64, link: usize, lost_for: u64) -> Run {
     let mut scenario = Path { duration_ns: 6 * SECOND, ..Path::default() }.json();
     scenario["links"][link]["losses"] = json!([[0, 1_000_000_000], [lost_for, 0]]);

@@ -23,7 +23,7 @@ fn over_dualpi2(ccs: &[&'static str], ecn: u8, rtt_ns: u64) -> Value {
     scenario
 }
 
-/// Of each flow the bytes, and the mean round trip of the second half.
+/// Each flow's bytes, and the mean round trip of the second half.
 fn shares(scenario: &Value, count: usize) -> Vec<(f64, f64)> {
     let run = Run::of(scenario);
     let (flows, bytes) = (run.integers("flows", "flow"), run.integers("flows", "delivered_bytes"));

@@ -204,7 +204,7 @@ fn beside(kind: &Value) -> ([f64; 2], f64) {
 
 #[test]
 fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
-    // Of sfq a new flow waits for a turn of each: five frames, 3 ms.
+    // In sfq, a new flow waits for one turn of each other flow: five frames, 3 ms.
     let kinds = [fq_codel(1024), fq_pie(), cake(None), cake(Some(19_000_000)), fq()].map(|kind| (kind, 0.002));
     for (kind, most) in kinds.into_iter().chain([(sfq(), 0.004)]) {
         let ([alone, four], probes) = beside(&kind);

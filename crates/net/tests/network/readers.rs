@@ -1,4 +1,4 @@
-//! Readers: who asks for answers, pages and segments of a video, and how long each takes.
+//! Readers: applications that request answers, pages and segments of a video, and how long each takes.
 
 use crate::common::{MS, MSS, PERCENT, Path, Run, SECOND, find};
 use sawtooth_net::scenario::Scenario;

@@ -120,7 +120,7 @@ fn samples_of_an_idle_network_count_towards_the_limit() {
 }
 
 #[test]
-#[should_panic(expected = "time stands still at 0.000000000 s")]
+#[should_panic(expected = "time does not advance at 0.000000000 s")]
 fn events_that_follow_each_other_at_one_instant_without_end_are_an_error() {
     // The parser would refuse it. One segment at a time: what comes together is read a moment later.
     let mut scenario = Path::default().json();

@@ -1,4 +1,4 @@
-//! A watched run tells what happened, agrees with what is counted anyway, and is no other run.
+//! A watched run reports its events, agrees with the counters, and has the same results.
 
 use crate::common::{LONG, MS, PERCENT, Path, Run, bits};
 use sawtooth_net::scenario::Scenario;

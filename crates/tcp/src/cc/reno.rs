@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::window::Window;
 
-/// Reno keeps no state of its own.
+/// Reno keeps no state.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 

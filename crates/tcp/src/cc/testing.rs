@@ -1,4 +1,4 @@
-//! What the tests of several algorithms share: a fresh sender and a clock.
+//! Shared by the tests of several algorithms: a fresh sender and a clock.
 
 use crate::clock::Clock;
 use crate::flight::Flight;

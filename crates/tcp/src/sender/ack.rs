@@ -76,7 +76,7 @@ const PACING_SLOW_START_PERCENT: u64 = 200;
 const PACING_AVOIDANCE_PERCENT: u64 = 120;
 
 impl Sender {
-    /// Takes an acknowledgement; appends to `out` what is to be sent.
+    /// Takes an acknowledgement; appends to `out` what must be sent.
     #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
         if ack.next > self.flight.snd_nxt {
@@ -284,7 +284,7 @@ impl Sender {
             self.flight.lost_out -= if flags & LOST != 0 { count } else { 0 };
             if self.sack {
                 self.flight.delivered += u64::from(count);
-                // Of two segments sent in order, the later one says everything.
+                // The later one of two segments sent in order says everything.
                 if !self.acknowledges_after(at) {
                     self.rack_advance(flags, end, sent_us, clock);
                     self.rate_delivered(at, end, &mut acking.sampling);

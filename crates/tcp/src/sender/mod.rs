@@ -144,7 +144,7 @@ pub struct Sender {
     /// The last timestamp value received, echoed in data.
     ts_recent: u32,
 
-    // Loss detection and recovery: what is looked at without any loss, too.
+    // Loss detection and recovery: what is read even without losses.
     tlp_high_seq: Option<u64>,
     retransmit_hint: Option<u64>,
     high_seq: u64,
@@ -344,7 +344,7 @@ impl Sender {
 /// The results of the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
-    /// Round-trip time of the SYN in microseconds; 0 where none was measured.
+    /// Round-trip time of the SYN in microseconds; 0 if none was measured.
     pub handshake_us: u64,
     /// How often the SYN or its answer was repeated after a timeout; 0 if the first one arrived, which makes the
     /// repetitions needless.

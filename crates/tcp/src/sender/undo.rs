@@ -47,7 +47,7 @@ impl Sender {
         }
     }
 
-    /// Nothing counts as lost any more.
+    /// Nothing counts as lost now.
     fn unmark_lost(&mut self) {
         self.retransmit_hint = None;
         self.flight.lost_out = 0;

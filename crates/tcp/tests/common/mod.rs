@@ -11,7 +11,7 @@ use sawtooth_units::{Span, Time};
 pub const WIDE: u64 = 1 << 30;
 pub const MSS: u64 = 1448;
 
-/// Bytes of so many full segments; `u64::MAX` stays what it is.
+/// Bytes of `segments` full segments; `u64::MAX` stays what it is.
 pub fn bytes(segments: u64) -> u64 {
     segments.saturating_mul(MSS)
 }
@@ -26,7 +26,7 @@ pub struct Setup {
     pub rtt: Span,
     /// The receive window in bytes.
     pub window: u64,
-    /// The host has a queue of its own.
+    /// The host has its own queue.
     pub host_queued: bool,
     /// The application may write more once all is written.
     pub stays_open: bool,

@@ -1,4 +1,4 @@
-//! Marks: what may be marked, what an echo does to the window, what is told back (RFC 3168 section 6.1).
+//! Marks: which packets may be marked, what an echo does to the window, and what is echoed (RFC 3168 section 6.1).
 
 use crate::common::{Driver, Setup};
 use sawtooth_tcp::cc::Algorithm;
@@ -53,7 +53,7 @@ fn echoes_of_one_round_trip_bring_it_down_once() {
     assert_eq!((driver.sender.flight.ca_state, driver.sender.window.ssthresh), (CaState::Cwr, 10));
     driver.soon().ece(31);
     assert_eq!(driver.sender.window.ssthresh, 5, "those of the next do so again");
-    assert_eq!(driver.sender.flight.delivered_ce, 21, "each of them tells of a segment");
+    assert_eq!(driver.sender.flight.delivered_ce, 21, "each of them covers a segment");
 }
 
 #[test]

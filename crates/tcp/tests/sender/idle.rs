@@ -8,7 +8,7 @@ fn silent(algorithm: Algorithm) -> Driver {
     Setup { stays_open: true, ..Setup::default().total(0).algorithm(algorithm) }.open()
 }
 
-/// The application writes so many segments.
+/// The application writes `segments` segments.
 fn write(driver: &mut Driver, segments: u64) -> u32 {
     let sent = driver.act(|sender, clock, out| sender.extend(segments * MSS, clock, out));
     sent.iter().map(|burst| burst.count).sum()

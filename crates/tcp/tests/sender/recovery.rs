@@ -173,7 +173,7 @@ fn without_sack_the_third_duplicate_retransmits_the_first_hole() {
 #[test]
 fn without_sack_one_hole_is_repaired_each_round_trip() {
     let mut driver = Setup::default().sack(false).open();
-    // 0, 3 and 6 are lost: each partial acknowledgement tells of the next hole only (RFC 6582 section 3.2).
+    // 0, 3 and 6 are lost: each partial acknowledgement shows only the next hole (RFC 6582 section 3.2).
     driver.at_ms(100);
     (0..7).for_each(|_| drop(driver.soon().ack(0)));
     assert_eq!(driver.sender.stats.retransmits, 1);

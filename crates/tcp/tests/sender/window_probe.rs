@@ -1,9 +1,9 @@
-//! A receiver's window that is closed is probed, ever more seldom, until it opens (RFC 9293 section 3.8.6.1).
+//! A closed receive window is probed at growing intervals until it opens (RFC 9293 section 3.8.6.1).
 
 use crate::common::{Driver, MSS, Setup, segments};
 use sawtooth_tcp::packet::Burst;
 
-/// Ten segments are acknowledged at 100 ms, and no more may come.
+/// Ten segments are acknowledged at 100 ms, and the window is then closed.
 fn closed() -> Driver {
     let mut driver = Setup::default().open();
     driver.window = 0;

@@ -80,7 +80,7 @@ def page(found: Fidelity) -> str:
         "",
         "## All points",
         "",
-        "`kernel → sim`; in brackets the difference where it is more than the noise.",
+        "`kernel → sim`; in brackets the difference if it exceeds the noise.",
         "",
         *_markdown(_point_rows(found)),
         "",

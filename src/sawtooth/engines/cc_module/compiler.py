@@ -130,7 +130,7 @@ def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
     plainly = {**os.environ, "LC_ALL": "C"}
     with tempfile.TemporaryFile() as printed:
         try:
-            # A session of its own: no terminal to read from, and the compiler's child processes end with it.
+            # A separate session: no terminal to read from, and the compiler's child processes end with it.
             process = subprocess.Popen(
                 ["/bin/sh", "-c", f'{limits}exec "$@"', "sh", *command],
                 env=plainly,

@@ -55,7 +55,7 @@ def _parsed(text: str, line: int) -> Any:
         return json_value(text.strip("\ufeff") if line == 1 else text)
     except json.JSONDecodeError as error:
         message = f"not whole JSON: {error.msg} (column {error.colno})"
-        fix = "give the file as it was written; of a file that was cut, leave out what is not whole"
+        fix = "give the unedited file; if it was cut off, remove the incomplete last part"
         raise bad(message, line + error.lineno - 1, fix) from None
     except ValueError as error:
         raise bad(f"not JSON that can be read: {error}", line) from None

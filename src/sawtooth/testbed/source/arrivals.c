@@ -1,4 +1,4 @@
-/* Transfers that come by themselves, each a connection of its own: workers of which one at a time waits for the next.
+/* Transfers that come by themselves, each over a separate connection: workers of which one at a time waits for the next.
  *
  * Their times (since t = 0) and bytes are in a file, two 64-bit numbers each: who wrote it drew them. */
 #include "source.h"

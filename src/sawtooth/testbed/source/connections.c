@@ -1,5 +1,5 @@
 /* All TCP connections of some hosts, whichever program they are of: by sock_diag at the end of each interval, and once
- * more, in state "close", with the counters that they ended with: the kernel tells of each socket that it destroys. */
+ * more, in state "close", with the counters that they ended with: the kernel reports each socket that it destroys. */
 #include "source.h"
 
 #include <arpa/inet.h>

@@ -73,7 +73,7 @@ static uint64_t received_of(struct session *s) {
     return s->bytes != ENDLESS && bytes > (uint64_t)s->bytes ? (uint64_t)s->bytes : bytes;
 }
 
-/* What of it the application has read. */
+/* The bytes of it that the application has read. */
 static uint64_t delivered(struct session *s) {
     uint64_t bytes = received_of(s);
     return bytes < s->asked ? bytes : s->asked;
@@ -88,7 +88,7 @@ int64_t due(const struct paced *paced, int64_t number) {
     return number / each * (paced->on + paced->off) + (number % each * bits + paced->rate - 1) / paced->rate;
 }
 
-/* Reads so many bytes at their times, and sleeps until they have come. Returns at the end. */
+/* Reads this many bytes at their times, and sleeps until they have arrived. Returns at the end. */
 static void read_paced(struct session *s, int fd) {
     const struct paced *reads = &s->flow->paced[READS];
     int64_t began = now();
@@ -212,7 +212,7 @@ static int allow_until(int fd, int64_t end) {
 }
 
 /* In one call, as of an application that always has data. Linux asks for room in the send buffer for each new sk_buff only:
- * a call that fills the same one again while its head leaves goes on beyond the send buffer. At a call's end what is left
+ * a call that fills the same one again while its head leaves exceeds the send buffer. At a call's end what is left
  * leaves as a short segment, and the next call waits for room. The same zeros over and over take little memory. */
 ssize_t send_zeros(int fd, int64_t bytes) {
     struct iovec pieces[AT_ONCE / PIECE];
@@ -222,7 +222,7 @@ ssize_t send_zeros(int fd, int64_t bytes) {
     return sendmsg(fd, &(struct msghdr){.msg_iov = pieces, .msg_iovlen = count}, MSG_NOSIGNAL);
 }
 
-/* Writes so many bytes at their times; what was late is made up for. Returns at the end. */
+/* Writes this many bytes at their times, and catches up if late. Returns at the end. */
 static void write_paced(struct session *s, int64_t end) {
     const struct paced *writes = &s->flow->paced[WRITES];
     int64_t began = now();

@@ -91,7 +91,7 @@ void add_line(int index, int namespace, const char *from, const char *to, int64_
     if (!(every || (opportunity ? line->time_count && line->period : line->step_count))) fail(given);
 }
 
-/* Of the line that was added last; `options`, in hexadecimal digits, fill its bucket. */
+/* For the line added last; `options`, in hexadecimal digits, fill its bucket. */
 void add_valve(const char *device, uint32_t handle, uint32_t parent, const char *options) {
     struct valve *valve = calloc(1, sizeof *valve);
     if (!valve) fail("memory");
@@ -182,7 +182,7 @@ static void take(struct line *line, const char *bytes, int length, uint32_t size
     line->waiting_bytes += size;
 }
 
-/* Takes all that has come so far. */
+/* Reads everything that has arrived so far. */
 static void drain(struct line *line) {
     char *bytes = line->bytes;
     for (;;) {
@@ -211,7 +211,7 @@ static void drain(struct line *line) {
 static void open_valve(struct valve *valve, int told) {
     static const char knock[ETH_ZLEN] = {0};
     change_qdisc(valve->route, valve->where.sll_ifindex, valve->handle, valve->parent, "tbf", &valve->options, told);
-    /* Nobody asks the discipline anew when its options change, but whoever sends. */
+    /* When its options change, only a sender asks the discipline again. */
     if (sendto(valve->knocker, knock, sizeof knock, 0, (void *)&valve->where, sizeof valve->where) < 0) fail(valve->device);
     valve->opened = now() - start_at;
 }
@@ -224,7 +224,7 @@ static void *run(void *argument) {
         int64_t due = NEVER;
         while (line->head < line->tail && (due = frame(line, line->head)->end) <= now() - start_at) {
             struct frame *first = frame(line, line->head);
-            /* What the next device has no room for is lost there. */
+            /* If the next device has no room, the frame is lost there. */
             if (send(line->out, first->bytes, first->length, 0) < 0 && errno != ENOBUFS && errno != ENETDOWN) fail(line->to);
             line->counts.packets++;
             line->counts.bytes += first->size;

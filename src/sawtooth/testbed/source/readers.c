@@ -13,9 +13,9 @@
 
 #define REQUEST_BYTES 400
 #define AT_ONCE (1 << 30)
-/* Of the generators: crates/net/src/rng.rs. */
+/* The generators' numbers: crates/net/src/rng.rs. */
 enum { ANSWER = 9, THINK = 10 };
-/* Of the rule by throughput. */
+/* For the rule by throughput. */
 #define SAMPLES 4
 
 struct asks {
@@ -178,7 +178,7 @@ static int open_line(struct line *line) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(flow->port), .sin_addr = flow->source};
     socklen_t length = sizeof from;
     line->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* Of no use but to those that ask for ECN. */
+    /* Only useful to those that ask for ECN. */
     if (line->fd < 0 || setsockopt(line->fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
     if (bind(line->fd, (void *)&from, sizeof from) || getsockname(line->fd, (void *)&from, &length)) fail("bind");
     line->session = new_session(line, ntohs(from.sin_port));
@@ -206,7 +206,7 @@ static void close_line(struct line *line, int reset) {
     line->generation++;
 }
 
-/* How long it took until so many bytes were there, with the handshake where there had to be one; -1: the reader's time is over. */
+/* The time until this many bytes had arrived, including a handshake if one was needed; -1: the reader's time is over. */
 static int64_t ask(struct line *line, int64_t bytes) {
     char request[REQUEST_BYTES] = {0};
     int64_t since = now(), until = line->reader->until;

@@ -121,7 +121,7 @@ static struct rtattr *find(void *first, int length, int type) {
     return 0;
 }
 
-/* Of a qdisc's drops those for which there was room, and its marks, as its own statistics tell. */
+/* A qdisc's drops despite room, and its marks, as its own statistics tell. */
 static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
     if (!kind || !own) return;
     const void *at = RTA_DATA(own);

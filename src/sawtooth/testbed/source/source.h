@@ -107,7 +107,7 @@ void counts_of(struct flow *flow, struct counts *into);
 void open_flow_tables(void);
 void report_flow(struct session *session, const struct sample *last, uint64_t delivered, int64_t end, int completed);
 
-/* The lock is held: a session that is over, as its sender saw it; one that is not looked at any more; one holder less. */
+/* The lock is held: a session that is over, as its sender saw it; one that is no longer sampled; one holder less. */
 void end_session(struct session *session, int completed);
 void forget_session(struct session *session);
 void release_session(struct session *session);

@@ -149,7 +149,7 @@ impl Pie {
             self.next_update += law.update;
             self.step(law, waiting_bytes);
             if self.probability == 0.0 && self.delay == Span::ZERO && self.delay_before == Span::ZERO {
-                // Nothing changes any more.
+                // Nothing changes from here on.
                 let rest = now.nanos().saturating_sub(self.next_update.nanos()) / law.update.nanos();
                 self.next_update += Span::from_nanos(rest * law.update.nanos());
             }

@@ -17,7 +17,7 @@ pub struct Sfq {
     depth: u64,
     headdrop: bool,
     buckets: Buckets,
-    /// Interval at which flows are hashed anew.
+    /// Interval at which flows are hashed again.
     perturb: Option<Span>,
     perturbs: Time,
     /// The queue of each bucket.
@@ -156,7 +156,7 @@ impl Sfq {
         }
     }
 
-    /// Hashes waiting packets anew when it is time: other flows collide, and a flow's packets stay in order.
+    /// Hashes waiting packets again when it is time: other flows collide, and a flow's packets stay in order.
     fn perturb(&mut self, now: Time, drops: &mut Drops) {
         let Some(every) = self.perturb else { return };
         if now < self.perturbs {

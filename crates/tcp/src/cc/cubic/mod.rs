@@ -12,7 +12,7 @@
 //! - C is 410/1024 (section 5: 0.4), beta 717/1024 (section 4.6: 0.7). Linux's K comes from an approximate cube root; this is the
 //!   one place where this folder does not follow it ([`root`]).
 //! - `W_cubic` is taken one smallest delay ahead, not one smoothed round-trip time (section 4.2).
-//! - The Reno-friendly window (section 4.3) grows by 8/15 segment a window for ever; the RFC goes to a whole segment
+//! - The Reno-friendly window (section 4.3) grows by 8/15 segment per window forever; the RFC goes to a whole segment
 //!   once it passes the window of the last loss.
 //! - Before the first loss and after a timeout the window grows by at least 5% a round.
 //! - The decrease (section 4.6) starts from the window, not from the flight.

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Names of types, not macros: a parameter's type is told by its name. */
+/* Names of types, not macros: its name gives a parameter's type. */
 typedef _Bool bool;
 enum { false, true };
 
@@ -48,7 +48,7 @@ typedef unsigned int gfp_t;
 #define U32_C(x) UINT32_C(x)
 #define U64_C(x) x##ULL
 
-/* Where a compiler or a linker is told something that does not matter here. */
+/* Hints for a compiler or a linker that do not matter here. */
 #define __init
 #define __exit
 #define __initdata
