@@ -259,8 +259,8 @@ def test_the_distribution_counts_every_answered_probe(whole: Path, congested: Rt
 def test_a_day_is_decimated_and_has_its_hours_and_a_small_page(
     tmp_path: Path, congested: RttSeries, model: CongestionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A day of probes every 100 ms, congested from noon on. Judging all windows would take a minute, so one stands in
-    # for all.
+    # A day of probes every 100 ms, congested from noon on. Judging all windows would take a minute, so one represents
+    # all.
     night, evening = idle(432_000), np.tile(congested.rtt_s, 432)
     series = replace(night, sent_s=START + np.arange(864_000) * 0.1, rtt_s=np.concatenate([night.rtt_s, evening]))
     kinds = estimate(congested, model, rate_bps=1e8) + estimate(idle(1000), model, rate_bps=1e8)

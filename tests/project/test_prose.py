@@ -159,3 +159,8 @@ def test_lines_of_prose_fit_and_sentences_are_short_on_average(page: Path) -> No
     unbroken = re.compile(r"\S{60,}")
     assert [line for line in text.splitlines() if len(line) > WIDEST and not unbroken.search(line)] == []
     assert mean_sentence(text) <= LONGEST_MEAN
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_line_of_prose_disappears_as_a_comment(page: Path) -> None:
+    assert [line for line in page.read_text(encoding="utf-8").splitlines()[1:] if line.startswith("%")] == []
