@@ -22,7 +22,8 @@ import numpy as np
 from identify_training import _kept as kept_tree
 
 from sawtooth.capture.identify.classifier import calibrated
-from sawtooth.explain.kinds import FORMAT, NOT_SEEN, shipped, vector
+from sawtooth.explain.explanation import Choice
+from sawtooth.explain.kinds import FORMAT, NOT_SEEN, beyond, shipped, vector
 from sawtooth.explain.signs import signs
 
 FOLDS = 5
@@ -155,12 +156,12 @@ def _surprise(shares: np.ndarray, index: np.ndarray) -> float:
 def judge(directory: Path) -> None:
     every = list(cases(directory))
     print("| part | captures | answered | right of what is answered | right of all |\n|---|---|---|---|---|")
-    judged = [shipped().judge(one[4]) for one in every]
+    judged = [_told(one[3], one[4]) for one in every]
     for name, truth_of in TRUTHS.items():
         rows = [(truth_of(one[2]), choice[name]) for one, choice in zip(every, judged, strict=True)]
         rows = [row for row in rows if row[0] is not None]
         answered = [truth == choice.answer for truth, choice in rows if choice.answer is not None]
-        guessed = [truth == choice.shares[0][0] for truth, choice in rows]
+        guessed = [bool(choice.shares) and truth == choice.shares[0][0] for truth, choice in rows]
         print(
             f"| {name} | {len(rows)} | {len(answered) / len(rows):.0%} | {np.mean(answered):.1%} of {len(answered)} "
             f"| {np.mean(guessed):.1%} |"
@@ -181,6 +182,12 @@ def judge(directory: Path) -> None:
         if errors:
             half, most = np.quantile(errors, (0.5, 0.9))
             print(f"| {name} | {len(errors)} | {half:.1%} | {most:.1%} | {np.mean(inside):.0%} |")
+
+
+def _told(seen: dict[str, Any], values: np.ndarray) -> dict[str, Choice]:
+    """As ``explain`` does: nothing of a path whose rate or round trip is beyond the simulated ones."""
+    why = beyond(seen["path"])
+    return shipped().judge(values) if why is None else {name: Choice(None, why) for name in TRUTHS}
 
 
 def _full(truth: dict[str, Any]) -> bool:

@@ -92,6 +92,14 @@ def test_the_kind_of_queue_is_told_from_a_capture(path: dict[str, Any], kind: st
         assert told.lost.kind.answer not in ("random", "bursts"), "drops of the queue are not the path's"
 
 
+def test_the_kind_of_a_path_slower_than_those_of_training_is_not_told(tmp_path: Path) -> None:
+    path = {"rate": "200 kbit/s", "rtt": "100 ms", "queue": "20 packets"}
+    Sim(capture=tmp_path).run(Scenario(duration="30 s", path=path, flows=[{"cc": "cubic"}]))
+    told = explain([str(tmp_path / "capture-sender.pcap")], draws=2)
+    assert {one.why for one in told.kinds.values()} == {"no simulated path has such a rate"}
+    assert {one.answer for one in told.kinds.values()} == {None}
+
+
 def test_a_capture_unlike_those_of_training_is_not_judged() -> None:
     kinds = shipped()
     inside = kinds.limits.mean(axis=0)

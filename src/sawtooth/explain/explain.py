@@ -11,7 +11,7 @@ from sawtooth.explain import judged
 from sawtooth.explain.explanation import QUANTITIES, Choice, Explanation, Limit, Probed
 from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
-from sawtooth.explain.kinds import PARTS, TOO_FEW, shipped, vector
+from sawtooth.explain.kinds import PARTS, TOO_FEW, beyond, shipped, vector
 from sawtooth.explain.signs import signs
 from sawtooth.whatif import Estimate, Estimated, Observed, estimate
 from sawtooth.whatif.replay import DRAWS, Replays, replays
@@ -163,6 +163,8 @@ def _kinds(first: Transfer) -> dict[str, Choice]:
     if found is None:
         return {name: Choice(None, TOO_FEW) for name in PARTS}
     path = {name: value.describe() for name, value in estimate(first.observed).quantities.items()}
+    if (why := beyond(path)) is not None:
+        return {name: Choice(None, why) for name in PARTS}
     return shipped().judge(vector(found, path, first.observed.cc, first.observed.goodput_bps))
 
 

@@ -25,6 +25,8 @@ FORMAT = 1
 PARTS = {"queue_kind": "the kind of queue", "loss_process": "the loss process", "cross_traffic": "other traffic"}
 """What is told, and what it is called."""
 NOT_SEEN = "none seen"
+TRAINED = {"rate": (1.5e6, 200e6), "rtt": (0.004, 0.25)}
+"""Rates in bit/s and base round trips in s of the simulated paths, with some room."""
 TOO_FEW = "the capture shows fewer than 100 round trips"
 
 
@@ -43,6 +45,15 @@ def vector(signs: Mapping[str, float], path: Mapping[str, Mapping[str, Any]], cc
         "by_unknown": float(cc is None),
     }
     return as_vector({**signs, **more})
+
+
+def beyond(path: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Why a path is unlike the simulated ones; None if its rate and round trip are in their range."""
+    for name, called in (("rate", "rate"), ("rtt", "base RTT")):
+        low, high = TRAINED[name]
+        if not low <= path[name]["value"] <= high:
+            return f"no simulated path has such a {called}"
+    return None
 
 
 @dataclass(frozen=True)
