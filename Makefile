@@ -95,7 +95,7 @@ docs: setup  ## Build the documentation as a site in target/docs, with the labor
 	target/docs-environment/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	rm -rf target/docs
 	target/docs-environment/bin/sphinx-build --quiet --fail-on-warning -b html docs target/docs
-	if ls src/sawtooth/lab/built/*.wasm >/dev/null 2>&1; then $(BIN)/sawtooth lab --export target/docs/lab; fi
+	if ls src/sawtooth/lab/built/*.wasm.gzip >/dev/null 2>&1; then $(BIN)/sawtooth lab --export target/docs/lab; fi
 	@echo "make: built $(CURDIR)/target/docs/index.html"
 
 lab: setup  ## Build the page of `sawtooth lab`; needs node, npm's registry, and a compiler for WebAssembly

@@ -8,6 +8,7 @@ It installs the packages of web/package-lock.json from npm's registry, into web/
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import webassembly
 
+from sawtooth.lab.site import KINDS, SERVED
 from sawtooth.study import published
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +26,7 @@ SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
 HELD = ("uplot",)
 """Packages that are included in the page."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
-PARTS |= {"watcher": "understand/watcher.ts"}
+PARTS |= {"watcher": "understand/watcher.ts", "offline": "offline.ts"}
 """Files of the page, by the name that they have in it."""
 FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "series", "summary")
 FOR_NODE += ("sliders", "warnings", "understand/happenings", "capture/estimate")
@@ -35,13 +37,17 @@ def build(site: Path) -> None:
     """Write the page's files. Raises MissingError if there is no Rust compiler, or no node with npm."""
     esbuild = _esbuild()
     site.mkdir(parents=True, exist_ok=True)
-    webassembly.build(site / "sawtooth.wasm")
+    core = site / "sawtooth.wasm"
+    webassembly.build(core)
+    (site / f"{core.name}.gzip").write_bytes(gzip.compress(core.read_bytes(), 9, mtime=0))
+    core.unlink()
     bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
     pages = [f"{name}={WEB / 'lab' / source}" for name, source in PARTS.items()]
-    known = f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"
+    known = [f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"]
+    known.append(f"--define:FILES={json.dumps(['./', *(name for name in KINDS if name not in SERVED)])}")
     # Remove comments, because some contain host names. The full licences are at the start of the file.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]
-    subprocess.run([*bundle, "--minify", known, *told, f"--outdir={site}", *pages], check=True)
+    subprocess.run([*bundle, "--minify", *known, *told, f"--outdir={site}", *pages], check=True)
     for file in ("index.html", "results.html", "preview.png"):
         shutil.copy(WEB / "lab" / file, site)
 

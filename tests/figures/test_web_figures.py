@@ -236,7 +236,7 @@ def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(act: Act) ->
     assert found["readout"] == "1 sCUBIC1 Mbit/s"
     assert "CUBIC" in found["said"]
     assert found["svg"] == "svg"
-    assert found["csv"] == ",CUBIC,1,1"
+    assert found["csv"] == ",CUBIC,1,1,s,Mbit/s"
     assert found["live"] == [0, 500]
 
 

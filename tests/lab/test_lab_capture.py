@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import struct
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from sawtooth import Scenario
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.summary import Judgement
 from sawtooth.capture.verdict import verdict
+from sawtooth.engines import get
 from sawtooth.engines.sim import Sim
 from sawtooth.whatif import estimate, observe
+from sawtooth.whatif.observation import CONTROLS
 from sawtooth.whatif.replay import middle, scenario
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
@@ -232,6 +235,34 @@ def test_try_this_path_puts_what_it_shows_into_the_fields(page: Opened, capture:
     for quantity in (found.rate, found.rtt, found.queue, found.loss):
         assert quantity.how in told
     assert f"{values[2]} loss" in page.sentence
+
+
+def test_what_other_controls_would_get_on_its_path_is_simulated(page: Opened, capture: Path) -> None:
+    drop(page, capture)
+    page.page.wait_for_function(
+        "() => document.getElementById('capture-others').textContent.startsWith('On this path, by itself for ')"
+    )
+    told = page.page.inner_text("#capture-others")
+    found = re.match(r"On this path, by itself for ([\d.]+ s), each would get: (.*?)\. This transfer got ", told)
+    assert found is not None, told
+    answers = dict(one.removesuffix(" Mbit/s").split(" ") for one in found[2].split(", "))
+    assert set(answers) == set(CONTROLS)
+    page.page.get_by_role("button", name="Try this path").click()
+    page.finish()
+    asked = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+    for cc in ("cubic", "bbr"):
+        given = {"path": asked["path"], "host": asked.get("host", {}), "duration": found[1], "flows": [{"cc": cc}]}
+        mean = get("sim").run(Scenario.from_dict(given)).tables["intervals"]["goodput_bps"].mean() / 1e6
+        assert float(answers[cc]) == pytest.approx(mean, rel=0.02)
+    page.page.get_by_role("button", name="Close the capture").click()
+    assert page.page.inner_text("#capture-others") == ""
+
+
+def test_the_verdict_comes_first(page: Opened, capture: Path) -> None:
+    drop(page, capture)
+    places = ["#capture-verdict", "#capture-list", "#capture-path", "#capture-time-sequence"]
+    tops = [page.page.locator(one).bounding_box()["y"] for one in places]
+    assert tops == sorted(tops)
 
 
 def test_addresses_of_ipv6_have_room_on_a_narrow_screen(page: Opened, capture: Path, tmp_path: Path) -> None:

@@ -25,6 +25,21 @@ def test_back_and_forward_lead_through_the_questions(page: Opened) -> None:
     assert page.page.get_by_label("Start from a question").input_value() == "sawtooth"
 
 
+def test_an_address_whose_event_is_late_is_not_written_over(page: Opened) -> None:
+    page.finish()
+    asked = [{"path": {"rate": f"{mbps} Mbit/s"}, "duration": "1 s", "flows": [{"cc": "reno"}]} for mbps in (2, 3)]
+    page.page.evaluate("asked => { location.hash = asked }", quote(json.dumps(asked[0])))
+    page.page.wait_for_function("() => document.getElementById('sentence').textContent.startsWith('2 Mbit/s')")
+    page.page.evaluate(
+        "asked => { addEventListener('hashchange', (event) => event.stopImmediatePropagation(), true);"
+        " location.hash = asked }",
+        quote(json.dumps(asked[1])),
+    )
+    # In the background the response is computed when the address would have been written.
+    page.page.wait_for_function("() => document.getElementById('swept').textContent.startsWith('Drag')")
+    assert "3%20Mbit/s" in page.page.evaluate("location.hash")
+
+
 def test_a_link_holds_the_whole_question(page: Opened, browser: Any) -> None:
     page.set("Rate", "33 Mbit/s")
     page.set("Queue", "50 packets")

@@ -114,7 +114,7 @@ def test_runs_are_compared_and_back_leads_back(results: Opened) -> None:
     results.page.get_by_role("button", name="Compare the chosen").click()
     told = shown(results)
     assert told.locator("h2").inner_text() == "other against one"
-    assert "within 10% of the reference's mean" in told.locator("pre").inner_text()
+    assert "Within 10% of the reference's mean" in told.locator(".lead").inner_text()
     assert told.locator("canvas").count() == 2
     results.page.get_by_label("Within").fill("3")
     results.page.get_by_role("button", name="Compare the chosen").click()

@@ -22,6 +22,8 @@ import numpy as np
 import pytest
 
 from sawtooth import Scenario, Study, _core, run
+from sawtooth.compare import compare
+from sawtooth.compare.text import words
 from sawtooth.io.atomic_io import write_description
 from sawtooth.lab import Server, Site
 from sawtooth.lab.requests import FIELDS, JSON, TOML, read
@@ -332,15 +334,21 @@ def test_what_cannot_be_opened_says_why(server: Server, place: str) -> None:
 
 
 @pytest.mark.usefixtures("patience")
-def test_results_are_compared_in_the_words_of_the_command(server: Server) -> None:
+def test_results_are_compared_in_the_words_of_the_command(server: Server, results: Path) -> None:
     found = rows(server)
     ids = ",".join(found[place]["id"] for place in ("runs/one", "runs/other"))
     told = known(server, f"/api/compare?ids={ids}")
     assert told["heading"] == "other against one"
-    assert "goodput in Mbit/s" in told["words"]
-    assert len(told["tables"][0]["rows"]) == 1
+    printed = words(compare([results / "runs" / name for name in ("one", "other")]))
+    assert told["lead"].rstrip(".").lower() == printed.splitlines()[-1].lower()
+    assert any(line.startswith("Goodput in Mbit/s") for line in told["lines"])
+    first, *others = told["tables"]
+    assert first["title"] == "other against one"
+    assert len(first["rows"]) == 1
+    assert all(cell in printed for cell in (*first["columns"], *first["rows"][0]))
+    assert [(one["title"], one["columns"][0]) for one in others] == [("The scenarios differ in", "field")]
     assert [one["name"] for one in told["figures"][0]["panels"][0]["series"]] == ["one", "other"]
-    assert "within 300%" in known(server, f"/api/compare?ids={ids}&within=300%25")["words"]
+    assert "within 300%" in known(server, f"/api/compare?ids={ids}&within=300%25")["lead"].lower()
     assert refused(asked(server, f"/api/compare?ids={ids}&within=3"))[1:] == ("missing-unit", "within")
     assert refused(asked(server, f"/api/compare?ids={ids}&omit=9%20s"))[1:] == ("out-of-range", "omit")
 

@@ -143,6 +143,13 @@ def test_the_page_has_a_place_and_the_numbers_of_each_figure_and_the_mean_agains
         assert f'href="plots/{name}.csv"' in page
 
 
+def test_the_page_begins_with_a_list_of_its_parts(page):
+    links = re.findall(r'<a href="#(part-\d+)">(.*?)</a>', page, re.DOTALL)
+    assert links == re.findall(r'<h2 id="(part-\d+)">(.*?)</h2>', page, re.DOTALL)
+    assert len(links) > 3
+    assert page.index('aria-label="On this page"') < page.index("<figure")
+
+
 def test_the_page_is_small(page):
     assert len(page) < 300_000
 
@@ -256,7 +263,7 @@ def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_no
         r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate; at most [0-9.]+% is possible", page
     )
     assert "<th>change</th>" not in page
-    table = page[page.index("<h2>All points</h2>") :]
+    table = page[page.index(">All points</h2>") :]
     assert "<th" in table[: table.index("</thead>")]
     assert "study</th>" not in table
     assert "– … –" not in page

@@ -18,6 +18,7 @@ export class Chart implements Owner {
   private readonly hiddenNames = new Set<string>();
   private readonly entries: Legend;
   private readonly live: HTMLElement;
+  private readonly own: HTMLButtonElement;
   private waiting = false;
   private widest = 0;
   private logarithmic = false;
@@ -36,6 +37,10 @@ export class Chart implements Owner {
     this.legend.setAttribute("role", "group");
     this.legend.setAttribute("aria-label", "legend");
     const saving = element(bar, "div", "saving");
+    this.own = element(saving, "button", "") as HTMLButtonElement;
+    this.own.type = "button";
+    this.own.addEventListener("click", () => this.given.button?.act());
+    this.offer();
     if (figure.panels.some((one) => one.y.switch)) this.switcher(saving);
     for (const kind of KINDS) {
       const button = element(saving, "button", "") as HTMLButtonElement;
@@ -54,6 +59,16 @@ export class Chart implements Owner {
       this.entries.again(this.figure);
       this.fresh();
     });
+  }
+
+  /** The page's own button, where the figure has one. */
+  private offer(): void {
+    const { button } = this.given;
+    this.own.hidden = button === undefined;
+    if (button === undefined) return;
+    this.own.textContent = button.words;
+    this.own.title = button.title;
+    this.own.setAttribute("aria-pressed", String(button.pressed));
   }
 
   private switcher(bar: HTMLElement): void {
@@ -80,6 +95,7 @@ export class Chart implements Owner {
   set(given: Figure): void {
     const before = this.figure;
     this.given = given;
+    this.offer();
     const figure = this.switched(given);
     this.figure = figure;
     const same =

@@ -90,6 +90,8 @@ export interface Mark {
   colour?: string;
   /** For a vertical line: puts the label at the bottom, because curves begin high. */
   low?: boolean;
+  /** Across x: called with where it is dragged to; only for a page's own figures, for JSON has none. */
+  moved?: (at: number) => void;
 }
 
 export interface Panel {
@@ -101,6 +103,14 @@ export interface Panel {
   marks?: readonly Mark[];
   /** Dragging over some height zooms y, too. Shift and drag pans x. The wheel zooms x once the panel has the focus. */
   explored?: boolean;
+}
+
+/** A button of the page, beside those that save the figure. */
+export interface Button {
+  words: string;
+  title: string;
+  pressed: boolean;
+  act: () => void;
 }
 
 export interface Figure {
@@ -118,6 +128,10 @@ export interface Figure {
   group?: string;
   /** Height of a panel in CSS pixels. */
   height?: number;
+  /** Only in figures that the page itself makes: JSON has no functions. */
+  button?: Button;
+  /** What was run: a line below saved pictures, and the scenario file, which SVG and CSV contain. */
+  ran?: { words: string; scenario: string };
   /** The table for the CSV file, if it has more than what is drawn. */
   table?: Readonly<Record<string, readonly (number | string | null)[]>>;
 }

@@ -14,6 +14,8 @@ const FONT = "system-ui, sans-serif";
 const NARROW = 480;
 /** A drag at least this many CSS pixels high and wide zooms y, too. */
 const BOX = 24;
+/** A mark can be grabbed within this many CSS pixels. */
+const HOLD = 14;
 /** The most rows in a readout. */
 const MOST = 10;
 /** uPlot does not get the series, only two ends of x. */
@@ -292,6 +294,7 @@ export class Panel implements Member {
       move();
     });
     if (this.form.explored === true) this.explore(body);
+    if (this.form.marks?.some(({ moved }) => moved !== undefined)) this.drag();
     body.addEventListener("blur", () => {
       this.clear();
       this.group.point(null, this);
@@ -318,6 +321,29 @@ export class Panel implements Member {
       addEventListener("mouseup", () => removeEventListener("mousemove", move), { once: true });
     };
     body.addEventListener("mousedown", begin, true);
+  }
+
+  /** Lets marks follow the mouse or a finger. */
+  private drag(): void {
+    const { over } = this.plot;
+    // A vertical swipe still scrolls the page.
+    over.style.touchAction = "pan-y";
+    const left = (event: PointerEvent): number => event.clientX - over.getBoundingClientRect().left;
+    const held = (event: PointerEvent) =>
+      this.form.marks?.find(({ moved, at }) => moved !== undefined && Math.abs(this.plot.valToPos(at, "x") - left(event)) < HOLD);
+    let holding = false;
+    over.addEventListener("pointermove", (event) => {
+      if (!holding) over.style.cursor = held(event) === undefined ? "" : "ew-resize";
+      else this.form.marks?.find(({ moved }) => moved)?.moved!(this.plot.posToVal(Math.min(over.clientWidth, Math.max(0, left(event))), "x"));
+    });
+    over.addEventListener("pointerdown", (event) => {
+      if (held(event) === undefined || event.button !== 0) return;
+      // Otherwise a mouse event would follow, and uPlot would zoom.
+      event.preventDefault();
+      over.setPointerCapture(event.pointerId);
+      holding = true;
+    });
+    for (const end of ["pointerup", "pointercancel"] as const) over.addEventListener(end, () => (holding = false));
   }
 
   /** Moves to the next x of any series. */

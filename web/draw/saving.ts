@@ -22,9 +22,9 @@ export async function save(chart: Chart, kind: Kind): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** The figure's table; without one, a row for each point drawn. */
+/** The figure's table; without one, a row for each point drawn. The scenario comes first, in lines that begin with #. */
 export function csv(figure: Figure): string {
-  const rows: string[] = [];
+  const rows = figure.ran === undefined ? [] : figure.ran.scenario.trimEnd().split("\n").map((line) => `# ${line}`.trimEnd());
   if (figure.table !== undefined) {
     const names = Object.keys(figure.table);
     const length = Math.max(0, ...names.map((name) => figure.table![name]!.length));
@@ -34,14 +34,14 @@ export function csv(figure: Figure): string {
   }
   const extra = ["low", "high", "lower", "upper"] as const;
   const has = extra.filter((name) => figure.panels.some((panel) => panel.series.some((one) => one[name] !== undefined)));
-  rows.push(["panel", "series", "x", "y", ...has].join(","));
+  rows.push(["panel", "series", "x", "y", ...has, "x_unit", "y_unit"].join(","));
   for (const panel of figure.panels) {
     for (const one of panel.series) {
       const columns = [one.x, one.y, ...has.map((name) => one[name])].map((column: Column | undefined) => column && numbers(column));
       const place = (x: number): string | number => (panel.x.scale === "category" ? (panel.x.names?.[x] ?? x) : x);
       for (let at = 0; at < columns[0]!.length; at++) {
         const values = columns.map((column) => column?.[at] ?? null);
-        rows.push([panel.title, one.called ?? one.name, place(values[0]!), ...values.slice(1)].map(cell).join(","));
+        rows.push([panel.title, one.called ?? one.name, place(values[0]!), ...values.slice(1), panel.x.unit, panel.y.unit].map(cell).join(","));
       }
     }
   }
@@ -69,17 +69,22 @@ function parts(chart: Chart): { width: number; height: number; top: number; lege
     right += room;
   }
   const top = down + (legend.length ? LINE + 8 : 0);
-  return { width, height: top + chart.grid.clientHeight + ROOM, top, legend };
+  return { width, height: top + chart.grid.clientHeight + ROOM + (chart.figure.ran === undefined ? 0 : LINE), top, legend };
 }
 
 /** The figure as SVG: draws each panel once more, onto a recorder in place of the canvas. */
 export function svg(chart: Chart): Blob {
   const { width, height, top, legend } = parts(chart);
+  const { ran } = chart.figure;
   const out = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width + 2 * ROOM}" height="${height}" viewBox="${-ROOM} 0 ${width + 2 * ROOM} ${height}" font-family="${FONT}">`,
     `<rect x="${-ROOM}" width="100%" height="100%" fill="${role("paper")}"/>`,
     `<text y="${ROOM + 8}" font-size="16" font-weight="600" fill="${role("ink")}">${escaped(chart.figure.title)}</text>`,
   ];
+  if (ran !== undefined) {
+    out.push(`<metadata>${escaped(ran.scenario)}</metadata>`);
+    out.push(`<text y="${height - ROOM / 2}" font-size="11" fill="${role("muted")}">${escaped(ran.words)}</text>`);
+  }
   for (const [x, y, picture, name] of legend) {
     out.push(`<g transform="translate(${x},${y})">${picture.innerHTML}</g>`);
     out.push(`<text x="${x + 32}" y="${y + 11}" font-size="13" fill="${role("ink")}">${escaped(name)}</text>`);

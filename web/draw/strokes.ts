@@ -70,6 +70,12 @@ export function mark(ground: Ground, of: Mark, ink: string): void {
   }
   canvas.stroke();
   canvas.setLineDash([]);
+  if (of.moved === undefined) return;
+  // What it is taken hold of by.
+  canvas.fillStyle = canvas.strokeStyle;
+  canvas.beginPath();
+  canvas.arc(at, ground.top + 6 * ratio, 5 * ratio, 0, 2 * Math.PI);
+  canvas.fill();
 }
 
 /** Where labels are: left, top, width, height. */

@@ -265,7 +265,13 @@ export class Simulation {
 
 /** What limits a flow, and what it got while it was active (crates/limits). */
 export interface Limited {
+  /** By its name in crates/limits. */
+  limit: string;
   words: string;
+  /** For which share of its time each limit holds it back. */
+  shares: [limit: string, share: number][];
+  /** The others at a shared rate, the largest first. */
+  takers: { flow: string; goodput_bps: number; share: number }[];
   start_s: number;
   end_s: number;
   /** Measured from its start; null: its connections have not sent all their bytes, or end with the run. */

@@ -6,7 +6,10 @@ import type { Asked } from "./asked";
 import type { Line, RunLines } from "./series";
 
 const TIME = { label: "time", unit: "s", scale: "linear" } as const;
-const { controls, others, roles } = palette as { controls: Record<string, string>; others: string[]; roles: Record<string, string> };
+export const { controls, others, roles } = palette as { controls: Record<string, string>; others: string[]; roles: Record<string, string> };
+
+/** What is drawn of a line. */
+type Drawn = { readonly [column in "t" | "y"]: { readonly values: Float64Array } };
 
 /** A colour for each flow: its control's colour for the first flow with that control. */
 export function colours(flows: readonly { cc: string }[]): string[] {
@@ -19,12 +22,21 @@ export function colours(flows: readonly { cc: string }[]): string[] {
   });
 }
 
-/** Figures by name, in the order of the page. `runs`: one run of all flows, or one for each. */
-export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
+/** Goodput is drawn as its mean over this time. */
+const SMOOTH_S = 0.2;
+
+/** How to draw goodput: as a mean, or each interval by itself. */
+export interface Shown {
+  raw: boolean;
+  toggle: () => void;
+}
+
+/** Figures by name, in the order of the page. `runs`: one of all flows, or one of each. */
+export function figures(asked: Asked, runs: readonly RunLines[], { raw, toggle }: Shown): Figure[] {
   const { names, alone, durationS, flows } = asked;
   const colour = colours(flows);
   const of = (flow: number) => (alone ? runs[flow]!.flows[0]! : runs[0]!.flows[flow]!);
-  const lines = (take: (flow: number) => Line, more: Partial<Series> = {}): Series[] =>
+  const lines = (take: (flow: number) => Drawn, more: Partial<Series> = {}): Series[] =>
     names.map((name, flow) => line(name, colour[flow]!, take(flow), more));
   const queues = (take: (run: RunLines) => Line): Series[] =>
     alone ? names.map((name, run) => line(name, colour[run]!, take(runs[run]!))) : [line("all flows", roles["muted"]!, take(runs[0]!))];
@@ -35,7 +47,11 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
     y: { label, unit, scale: "linear", zero: true },
     series,
   });
-  const goodput = panel("Goodput (in order: what waited for a repair comes at once)", "goodput", "Mbit/s", lines((flow) => of(flow).goodput));
+  const over = Math.round(SMOOTH_S / asked.intervalS);
+  const smooth = over > 1 && !raw;
+  const how = smooth ? "mean over 200 ms" : "in order: what waited for a repair comes at once";
+  const goodput = panel(`Goodput (${how})`, "goodput", "Mbit/s", lines((flow) => (smooth ? smoothed(of(flow).goodput, over) : of(flow).goodput)));
+  const button = { words: "raw", title: "each interval by itself, or the mean over 200 ms", pressed: raw, act: toggle };
   const rate = { along: "y", at: asked.mostMbps, words: "what the rate allows", colour: roles["muted"]! } as const;
   const ssthresh = dotted(lines((flow) => of(flow).ssthresh), "ssthresh");
   const first = flows.some(({ count }) => count > 1) ? " of the first connection" : "";
@@ -50,7 +66,7 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
   const lost = dotted(queues((run) => run.lost), "lost on the path");
   const dropped = queues((run) => run.drops).map((one) => ({ ...one, called: `${one.name}, dropped by the queue` }));
   return [
-    figure("goodput", "Goodput", "goodput of each flow against time", { ...goodput, marks: [rate] }),
+    { ...figure("goodput", "Goodput", "goodput of each flow against time", { ...goodput, marks: [rate] }), ...(over > 1 ? { button } : {}) },
     figure(
       "window",
       "Window",
@@ -63,7 +79,19 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
   ];
 }
 
-function line(name: string, colour: string, { t, y }: Line, more: Partial<Series> = {}): Series {
+/** At each place the mean of the last `count` values, or of fewer at the start. */
+function smoothed({ t, y }: Line, count: number): Drawn {
+  const { values } = y;
+  const means = new Float64Array(values.length);
+  let sum = 0;
+  for (let at = 0; at < values.length; at += 1) {
+    sum += values[at]! - (at >= count ? values[at - count]! : 0);
+    means[at] = Math.max(0, sum) / Math.min(count, at + 1);
+  }
+  return { t, y: { values: means } };
+}
+
+function line(name: string, colour: string, { t, y }: Drawn, more: Partial<Series> = {}): Series {
   // The columns keep growing; this draws what they hold now.
   return { name, colour, kind: "line", x: t.values, y: y.values, ...more };
 }

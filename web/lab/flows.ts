@@ -80,6 +80,7 @@ export class Flows {
       ({ count: /^\d+$/.test(value.trim()) ? Number(value) : Number.NaN })));
     root.append(this.text(at, "start", "starts at", shown(flow.start ?? DEFAULTS.flow.start), (start) => ({ start })));
     root.append(this.text(at, "bytes", "sends", shown(flow.bytes ?? ""), (bytes) => ({ bytes: bytes.trim() === "" ? undefined : bytes }), "no end"));
+    root.append(this.text(at, "name", "name", shown(flow.name ?? ""), (name) => ({ name: name.trim() === "" ? undefined : name }), "its control"));
     if (this.flows.length > 1) {
       const remove = made("button", "remove");
       remove.type = "button";

@@ -27,6 +27,10 @@ export class NativeSwitch {
     });
   }
 
+  get isThere(): boolean {
+    return this.given !== undefined;
+  }
+
   /** Checks whether the server is available. */
   async find(): Promise<void> {
     const found = key();

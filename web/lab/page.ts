@@ -45,6 +45,8 @@ const EVERY_MS = 100;
  */
 const MOVING_MS = 150;
 
+const DRAG = "Drag “now” to another loss.";
+
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
 async function main(): Promise<void> {
@@ -61,6 +63,15 @@ async function main(): Promise<void> {
   const edits = new Map<string, unknown>();
   let next: ReturnType<typeof setTimeout> | undefined;
   let begunMs = -Infinity;
+  /** What the figures are of, and how goodput is drawn. */
+  let latest: { of: Asked; runs: readonly RunLines[] } | undefined;
+  const goodput = {
+    raw: false,
+    toggle: () => {
+      goodput.raw = !goodput.raw;
+      drawn();
+    },
+  };
 
   const native = new NativeSwitch(() => ask(question));
   const failed = (why: string, problem?: InputError): void => {
@@ -71,9 +82,9 @@ async function main(): Promise<void> {
   const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
   const running = new Running(cancelled, () => ask(question, false, damaged));
   const sweep = new Sweep((figure, done, of) => {
-    at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : [sweep.words, source(question)].filter(Boolean).join(" ");
+    at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : [DRAG, sweep.words, source(question)].filter(Boolean).join(" ");
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
-  });
+  }, (percent) => edit("path.loss", nearest(percent), true));
   const understand = new Understand(at<HTMLDetailsElement>("understand"));
   let language: Language;
   try {
@@ -113,10 +124,7 @@ async function main(): Promise<void> {
   sharing(() => {
     const { step } = permalink.view(location.hash);
     const link = (embed: boolean): string => `${location.href.split("#")[0]}#${permalink.short(question, { ...(step ? { step } : {}), ...(embed ? { embed } : {}) })}`;
-    const { path = {}, duration = DEFAULTS.duration } = question.scenario;
-    const { rate, rtt, loss } = { ...DEFAULTS.path, ...path };
-    const settings = `${rate}, ${rtt} round trip, ${loss} loss, ${duration}; simulated by sawtooth`;
-    return { link: link(false), embed: link(true), title: opening.title, settings, paths: opening.drawn, window: opening.window };
+    return { link: link(false), embed: link(true), title: opening.title, settings: settings(question), paths: opening.drawn, window: opening.window };
   });
   at("story-lab").addEventListener("click", () => at("ask").scrollIntoView());
   if (location.hash === "") opening.guess();
@@ -125,6 +133,8 @@ async function main(): Promise<void> {
   new Drop(language, (path) => tryPath(path));
   const linked = followed();
   ask(linked ?? question, true, damaged);
+  // With its server on this machine it needs no network.
+  if (!native.isThere) whenIdle(() => void navigator.serviceWorker?.register("offline.js").catch(() => {}));
   document.body.dataset["ready"] = String(Math.round(performance.now()));
 
   /** The question in the address. If it is damaged, says so and keeps what is shown. */
@@ -159,11 +169,12 @@ async function main(): Promise<void> {
     [answered, still] = [false, false];
     delete document.body.dataset["finished"];
     running.ended();
-    sweep.stop();
     understand.changed();
     try {
       asked = read(question, language);
+      sweep.stop(asked);
     } catch (error) {
+      sweep.stop();
       if (!(error instanceof InputError)) throw error;
       runner.stop();
       at("heavy").hidden = true;
@@ -185,13 +196,16 @@ async function main(): Promise<void> {
       answered = true;
       tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " The results below are from the last question that ran." : ""}`);
     }
+    const here = location.hash;
     quiet = setTimeout(() => {
       still = true;
+      background();
+      // Somebody went to another address, whose event is on its way.
+      if (location.hash !== here) return;
       const hash = `#${addressed()}`;
       // If the address was typed by hand and asks the same, adds no step to the history.
       if (!damaged && (location.hash === "" || permalink.asks(location.hash, question))) history.replaceState(null, "", hash);
       else if (!damaged && location.hash !== hash) history.pushState(null, "", hash);
-      background();
     }, QUIET_MS);
   }
 
@@ -289,7 +303,8 @@ async function main(): Promise<void> {
 
   function shown(of: Asked, runs: readonly RunLines[], finished: boolean): void {
     if (of !== asked) return;
-    for (const figure of figures(of, runs)) show(figure.name, at("figures"), () => figure);
+    latest = { of, runs };
+    drawn();
     const rows = summary(of, runs);
     opening.shown(of, runs, rows, finished);
     table(of, rows);
@@ -307,15 +322,27 @@ async function main(): Promise<void> {
     }
   }
 
+  function drawn(): void {
+    if (latest === undefined) return;
+    for (const figure of figures(latest.of, latest.runs, goodput)) show(figure.name, at("figures"), () => figure);
+  }
+
+  /** The slider's text of a loss in percent. */
+  function nearest(percent: number): string {
+    return slider["loss"]!.text(slider["loss"]!.place(language.print("loss", percent * 1e7)) ?? 0);
+  }
+
   function show(name: string, host: HTMLElement, figure: () => Parameters<typeof draw>[1]): void {
+    const { question: of } = asked!;
+    const told = { ...figure(), ran: { words: settings(of), scenario: file.toml(of) } };
     const chart = charts.get(name);
     if (chart !== undefined) {
-      chart.set(figure());
+      chart.set(told);
       return;
     }
     const place = made("div", name === "goodput" || name === "window" ? "wide" : "");
     host.append(place);
-    charts.set(name, draw(place, figure()));
+    charts.set(name, draw(place, told));
   }
 
   /** Omits columns that are empty for all flows of this question. */
@@ -394,6 +421,12 @@ async function main(): Promise<void> {
 
 function preset(question: Question): Preset | undefined {
   return PRESETS.find(({ name }) => name === question.scenario.name);
+}
+
+/** What was run, in a line. */
+function settings({ scenario: { path = {}, duration = DEFAULTS.duration } }: Question): string {
+  const { rate, rtt, loss } = { ...DEFAULTS.path, ...path };
+  return `${rate}, ${rtt} round trip, ${typeof loss === "string" ? loss : "bursts of"} loss, ${duration}; simulated by sawtooth`;
 }
 
 function source(question: Question): string {

@@ -4,7 +4,7 @@
 import type { Figure, Series } from "../draw/form";
 import { milliseconds } from "./amount";
 import { read, type Asked } from "./asked";
-import { colours } from "./figures";
+import { colours, roles } from "./figures";
 import type { Language } from "./language";
 import { Runner } from "./runner";
 import type { Published } from "./published";
@@ -14,6 +14,9 @@ const LOSSES = [1, 0.1, 10, 0.01, 0.3, 3, 0.03, 0.001, 2, 5, 0.5, 20];
 /** The most of the path's capacity that is simulated for a point, in bits. */
 const MOST_BITS = 3e9;
 const [LEAST_S, MOST_S] = [2, 30];
+/** Mathis, Semke, Mahdavi, Ott 1997, equation 3: Reno's mean window is C / √p segments. Every segment counts when it is acknowledged, as in Linux. */
+const MATHIS_C = Math.sqrt(3 / 2);
+const PAYLOAD_BITS = 1448 * 8;
 
 interface Point {
   loss: number;
@@ -27,22 +30,45 @@ export class Sweep {
   private language: Language | undefined;
   private waiting: number[] = [];
   private current = 0;
+  private done: number[] = [];
   private points: Point[][] = [];
 
-  constructor(private readonly drawn: (figure: Figure, done: number, of: number) => void) {}
+  /** `moved`: "now" is dragged to a loss in percent. */
+  constructor(
+    private readonly drawn: (figure: Figure, done: number, of: number) => void,
+    private readonly moved: (percent: number) => void,
+  ) {}
 
-  /** Starts again, for this path and these flows. */
+  /** Computes the points that are missing for this path and these controls. */
   ask(asked: Asked, language: Language): void {
+    if (!this.isOf(asked)) {
+      this.done = [];
+      this.points = asked.flows.map(() => []);
+    }
     this.asked = asked;
     this.language = language;
-    this.waiting = [...LOSSES];
-    this.points = asked.flows.map(() => []);
+    this.waiting = LOSSES.filter((percent) => !this.done.includes(percent));
+    this.tell();
     this.next();
   }
 
-  stop(): void {
+  /** Stops computing. If the new question differs only in its loss, the mark "now" moves there. */
+  stop(asked?: Asked): void {
     this.waiting = [];
     this.runner?.stop();
+    if (asked === undefined || !this.isOf(asked)) return;
+    this.asked = asked;
+    this.tell();
+  }
+
+  /** Whether the points belong to this question. They do not depend on its loss or on its flows' times. */
+  private isOf(asked: Asked): boolean {
+    return this.asked !== undefined && of(this.asked) === of(asked);
+  }
+
+  private tell(): void {
+    const figure = this.figure();
+    if (figure !== undefined && this.done.length > 0) this.drawn(figure, this.done.length, LOSSES.length);
   }
 
   /** Says how long each point runs, which is not the question's duration. */
@@ -82,6 +108,16 @@ export class Sweep {
     }
     const now = asked.compiled[0]!.lossPpb / 1e7;
     const low = LOSSES.reduce((one, other) => Math.min(one, other));
+    const losses = [...LOSSES].sort((one, other) => one - other);
+    series.push({
+      name: "1/√p, Reno by formula",
+      colour: roles["muted"]!,
+      kind: "line",
+      dash: "dashed",
+      loose: true,
+      x: losses,
+      y: losses.map((percent) => Math.min(asked.mostMbps, (MATHIS_C / Math.sqrt(percent / 100)) * (PAYLOAD_BITS / (asked.compiled[0]!.rttNs / 1e3)))),
+    });
     return {
       name: "response",
       title: "Response to loss",
@@ -92,7 +128,7 @@ export class Sweep {
           x: { label: "loss", unit: "%", scale: "log", low, high: 20 },
           y: { label: "mean goodput", unit: "Mbit/s", scale: "log" },
           series,
-          marks: now >= low ? [{ along: "x", at: now, words: "now", low: true }] : [],
+          marks: [{ along: "x", at: Math.max(now, low), words: "now", low: true, moved: (percent) => this.moved(percent > low ? percent : 0) }],
         },
       ],
       height: 260,
@@ -124,10 +160,16 @@ export class Sweep {
     means.forEach((mbps, flow) => {
       if (mbps > 0) this.points[flow]!.push({ loss: this.current, mbps });
     });
-    const figure = this.figure();
-    if (figure !== undefined) this.drawn(figure, LOSSES.length - this.waiting.length, LOSSES.length);
+    this.done.push(this.current);
+    this.tell();
     this.next();
   }
+}
+
+/** A key for everything that the points depend on. */
+function of({ question: { scenario }, flows }: Asked): string {
+  const { loss: _, ...path } = scenario.path ?? {};
+  return JSON.stringify([path, scenario.host, scenario.seed, flows.map(({ control }) => control)]);
 }
 
 /** The duration for which a point is simulated. */

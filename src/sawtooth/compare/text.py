@@ -11,7 +11,7 @@ from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, sentence, where
 from sawtooth.study.interval_text import of_time
 
-_HEADER = (
+HEADER = (
     *("point", "reference", "mean", "difference", "95% interval"),
     *("Δ q25", "Δ q50", "Δ q75", "retransmitted %", "timeouts", "RTT ms", ""),
 )
@@ -22,22 +22,35 @@ def words(found: Comparison, width: int | None = None) -> str:
 
     ``width`` is the terminal's, in characters: columns that do not fit follow in a second table below.
     """
-    lines = [
-        f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
-        f"goodput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … Δ q75 are those of the difference",
-    ]
+    lines = about(found)
     for label, subject in zip(found.labels[1:], found.subjects[1:], strict=True):
-        rows = found.table[found.table["against"] == label].to_dict("records")
-        cells = [_HEADER, *(_cells(row) for row in rows)]
+        cells = [HEADER, *rows(found, label)]
         lines += ["", f"{plain(label)} ({where(subject.directory)})"]
-        lines += aligned(cells, (0, len(_HEADER) - 1), width)
+        lines += aligned(cells, (0, len(HEADER) - 1), width)
     if found.differing:
         lines += ["", "the scenarios differ in:"]
         lines += [f"  {plain(name)}: {' | '.join(map(plain, values))}" for name, values in found.differing.items()]
-    for label, missing in found.alone.items():
-        lines.append(f"not in {plain(label)}: {'; '.join(map(plain, missing))}")
-    lines += ["", *(f"note: {sentence(note)}" for note in found.notes), _verdict(found)]
+    lines += alone(found)
+    lines += ["", *(f"note: {sentence(note)}" for note in found.notes), verdict(found)]
     return "\n".join(lines)
+
+
+def about(found: Comparison) -> list[str]:
+    """What the others are compared with, and what the numbers are."""
+    return [
+        f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
+        f"goodput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … Δ q75 are those of the difference",
+    ]
+
+
+def rows(found: Comparison, label: str) -> list[tuple[str, ...]]:
+    """The cells below ``HEADER``, one row for each point of the subject with this label."""
+    return [_cells(row) for row in found.table[found.table["against"] == label].to_dict("records")]
+
+
+def alone(found: Comparison) -> list[str]:
+    """For each subject, the points that only the others have."""
+    return [f"not in {plain(label)}: {'; '.join(map(plain, missing))}" for label, missing in found.alone.items()]
 
 
 def _times(found: Comparison) -> str:
@@ -48,7 +61,8 @@ def _times(found: Comparison) -> str:
     return f"means over DIFFERENT times ({'; '.join(each)}); use --omit to make them equal"
 
 
-def _verdict(found: Comparison) -> str:
+def verdict(found: Comparison) -> str:
+    """How many points are within the limit, and how many seeds would decide the others."""
     counts = {
         INSIDE: len(found.table) - found.outside - found.unknown,
         OUTSIDE: found.outside,

@@ -4,6 +4,7 @@ policy."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -13,6 +14,7 @@ from sawtooth.figures.palette import DARK, ROLES
 from sawtooth.figures.web_figure import Figure
 from sawtooth.io.untrusted import json_value
 
+_CONTENTS = "<!-- contents -->"
 _FIGURES = '<script type="application/json" class="figures">'
 """The element with the figures, as in the shell's template."""
 
@@ -54,7 +56,22 @@ def render(
         "shell_script": Markup(script() if figures else ""),
         "shell_figures": Markup(embedded([figure.json() for figure in figures])),
     }
-    return sealed(environment.get_template(template).render(**content, **shell))
+    return sealed(_with_contents(environment.get_template(template).render(**content, **shell)))
+
+
+def _with_contents(page: str) -> str:
+    """Where a template has ``<!-- contents -->``, a list of links to all headings of the second level."""
+    if _CONTENTS not in page:
+        return page
+    links: list[str] = []
+
+    def addressed(heading: re.Match[str]) -> str:
+        links.append(f'<li><a href="#part-{len(links) + 1}">{heading[1]}</a></li>')
+        return f'<h2 id="part-{len(links)}">{heading[1]}</h2>'
+
+    page = re.sub(r"<h2>(.*?)</h2>", addressed, page, flags=re.DOTALL)
+    listed = f'<nav class="contents" aria-label="On this page"><ul>{"".join(links)}</ul></nav>'
+    return page.replace(_CONTENTS, listed, 1)
 
 
 def styles() -> str:

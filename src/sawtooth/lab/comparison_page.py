@@ -1,4 +1,4 @@
-"""Compares results for the page, as JSON values: the same words and table as ``sawtooth compare``."""
+"""Compares results for the page, as JSON values: a sentence, a figure, and the tables of ``sawtooth compare``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sawtooth.compare import compare
+from sawtooth.compare import Comparison, compare
 from sawtooth.compare.figure import figure
-from sawtooth.compare.text import words
-from sawtooth.lab.result_page import table
+from sawtooth.compare.text import HEADER, about, alone, rows, verdict
+from sawtooth.lab.result_page import MOST_ROWS
+from sawtooth.sanitize import plain, sentence
 
 
 def told(directories: Sequence[Path], within: str, omit: str | None) -> dict[str, Any]:
@@ -17,7 +18,26 @@ def told(directories: Sequence[Path], within: str, omit: str | None) -> dict[str
     found = compare(directories, within=within, omit=omit)
     return {
         "heading": f"{', '.join(found.labels[1:])} against {found.labels[0]}",
-        "words": words(found),
+        "lead": f"{_capital(verdict(found))}.",
+        "lines": [f"{_capital(line)}." for line in (*about(found), *map(sentence, found.notes), *alone(found))],
         "figures": [figure(found).json()],
-        "tables": [table("Each point", found.table)],
+        "tables": _tables(found),
     }
+
+
+def _capital(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:].rstrip('.')}"
+
+
+def _tables(found: Comparison) -> list[dict[str, Any]]:
+    """One for each subject that is compared, and one of what differs between the scenarios."""
+    told: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+        (f"{plain(label)} against {plain(found.labels[0])}", HEADER, rows(found, label)) for label in found.labels[1:]
+    ]
+    if found.differing:
+        differing = [(plain(name), *map(plain, values)) for name, values in found.differing.items()]
+        told.append(("The scenarios differ in", ("field", *map(plain, found.labels)), differing))
+    return [
+        {"title": title, "columns": list(columns), "rows": [list(row) for row in cells[:MOST_ROWS]], "all": len(cells)}
+        for title, columns, cells in told
+    ]

@@ -20,7 +20,8 @@ KINDS = {
     "worker.js": "text/javascript; charset=utf-8",
     "capture.js": "text/javascript; charset=utf-8",
     "watcher.js": "text/javascript; charset=utf-8",
-    "sawtooth.wasm": "application/wasm",
+    "offline.js": "text/javascript; charset=utf-8",
+    "sawtooth.wasm.gzip": "application/octet-stream",
     "preview.png": "image/png",
 }
 """All files of the page, with their content types."""

@@ -10,6 +10,7 @@ import type { Language } from "../language";
 import { estimate, type Estimate, type Shown } from "./estimate";
 import { data, ends, type Connection } from "./facts";
 import { GROUP, overTime } from "./figures";
+import { Others } from "./others";
 import type { Answer, Curves, Listed, Question } from "./protocol";
 import { capture, limit, percent, rate } from "./words";
 
@@ -28,11 +29,13 @@ export class Drop {
   private readonly read = new Map<number, { segments: Segments; shown: Shown }>();
   private readonly charts = new Map<string, Chart>();
   private over: Figure | undefined;
+  private readonly others: Others;
 
   constructor(
     private readonly language: Language,
     private readonly tried: (path: Estimate) => void,
   ) {
+    this.others = new Others(language, (words) => void (at("capture-others").textContent = words));
     const input = at<HTMLInputElement>("capture-file");
     input.addEventListener("change", () => {
       const [file] = input.files ?? [];
@@ -155,7 +158,7 @@ export class Drop {
   private curves(connection: Connection, curves: Curves): void {
     if (connection.index !== this.chosen?.index) return;
     const of = data(connection)!;
-    at("capture-shown").hidden = false;
+    at("capture-first").hidden = at("capture-shown").hidden = false;
     at("capture-ends").textContent = ends(connection);
     at("capture-verdict").replaceChildren(
       ...of.verdict.flatMap(([asked, answer]) => [
@@ -164,6 +167,7 @@ export class Drop {
       ]),
     );
     at<HTMLButtonElement>("capture-try").disabled = true;
+    this.others.stop();
     at("capture-path").textContent = "Its path is estimated once its segments are read.";
     this.over = overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s);
     this.draw(this.over);
@@ -176,6 +180,8 @@ export class Drop {
     button.disabled = path === undefined;
     button.onclick = () => path !== undefined && this.tried(path);
     at("capture-path").textContent = how;
+    const { start_s, end_s } = this.chosen!;
+    if (path !== undefined) this.others.ask(path, end_s - start_s, data(this.chosen!)?.goodput_bps ?? null);
   }
 
   /** The chosen connection's segments, once they are read. */
@@ -234,7 +240,8 @@ export class Drop {
     for (const chart of this.charts.values()) chart.remove();
     this.charts.clear();
     this.busy(undefined);
-    for (const id of ["capture-close", "capture-list", "capture-shown", "capture-problems", "capture-wrong"]) at(id).hidden = true;
+    this.others.stop();
+    for (const id of ["capture-close", "capture-list", "capture-first", "capture-shown", "capture-problems", "capture-wrong"]) at(id).hidden = true;
     at("capture-said").textContent = words;
     at("capture-wrong").textContent = "";
   }

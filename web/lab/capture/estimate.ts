@@ -39,6 +39,8 @@ export type Shown = Result<{ path: Result<Path> }>;
 export interface Estimate {
   path: { rate: string; rtt: string; queue: string; loss: string; ack_loss: string };
   receiveBuffer?: string;
+  /** Of the rate only a lower bound is known. */
+  open: boolean;
 }
 
 /** The share of a receive buffer that becomes window at full segments on Linux (src/sawtooth/whatif/replay.py). */
@@ -70,6 +72,7 @@ export function estimate(shown: Shown, language: Language): { how: string; path?
       loss: language.print("loss", loss.value * 1e9),
       ack_loss: language.print("loss", ack_loss.value * 1e9),
     },
+    open: rate.bound === "at least",
   };
   if (window !== null) path.receiveBuffer = language.print("size", Math.min(2 ** 30, Math.max(4096, window.value / WINDOW_SHARE)));
   return { how: told.join(" "), path };

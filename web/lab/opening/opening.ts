@@ -2,6 +2,7 @@
 
 import { draw, type Chart } from "../../draw/index";
 import { group, type Member } from "../../draw/group";
+import { playhead } from "../playhead";
 import type { Asked } from "../asked";
 import { made } from "../fields";
 import { module } from "../module";
@@ -10,7 +11,7 @@ import type { Slider } from "../sliders";
 import { digits, percent, type Row } from "../summary";
 import { Paths } from "../understand/paths";
 import type { Answer, Question } from "../understand/protocol";
-import { GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
+import { called, GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
 import "./opening.css";
 
 /** A round trip takes this long to watch. */
@@ -31,8 +32,9 @@ export class Opening {
   private readonly range = at<HTMLInputElement>("story-loss");
   private readonly play = at<HTMLButtonElement>("story-play");
   private readonly reduced = matchMedia("(prefers-reduced-motion: reduce)");
-  /** Member of the windows' group, only to report the time. */
-  private readonly member: Member = { show: () => undefined, point: () => undefined };
+  /** The pointer is over a figure, which then has its own line. */
+  private pointed = false;
+  private readonly member: Member = { show: () => undefined, point: (x) => (this.pointed = x !== null) };
   private chart: Chart | undefined;
   private worker: Worker | undefined;
   private begun = false;
@@ -73,6 +75,7 @@ export class Opening {
       this.playing = !this.reduced.matches;
       this.go();
     });
+    for (const name of [GROUP, "time"]) group(name).join(this.member);
     this.named();
   }
 
@@ -151,7 +154,7 @@ export class Opening {
     this.reveal();
     if (row === undefined) return;
     const near = Math.abs(Math.log(share / row.share)) < 0.7;
-    at("story-guessed").textContent = `You guessed ${100 * share}%${near ? ", and you are right" : ""}: ${row.name.toUpperCase()} keeps ${percent(row.share)}, ${digits(row.meanMbps)} Mbit/s.`;
+    at("story-guessed").textContent = `You guessed ${100 * share}%${near ? ", and you are right" : ""}: ${called(this.given!.asked, this.given!.rows, 0)} keeps ${percent(row.share)}, ${digits(row.meanMbps)} Mbit/s.`;
   }
 
   private reveal(): void {
@@ -249,7 +252,8 @@ export class Opening {
     if (!this.looking || this.given === undefined) return;
     const whole = this.paths.show(this.t, this.paths.rttS / 3);
     this.paths.want(this.t, this.number);
-    group(GROUP).point(this.t, this.member, true);
+    // Why? has a player of its own.
+    if (!this.pointed && !at<HTMLDetailsElement>("understand").open) playhead(this.t, this.member);
     if (whole) at("story").dataset["drawn"] = this.t.toFixed(9);
   }
 

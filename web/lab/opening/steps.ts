@@ -22,8 +22,11 @@ export const STEPS = [
   { title: "BBR: full, and the price", loss: "1%" },
 ] as const;
 
-/** The name as people write it. */
-const called = ({ name }: Row): string => name.replace(/^[a-z]+/, (word) => word.toUpperCase());
+/** A control's name as people write it; a name that the user gave stays as it is. */
+export function called({ question }: Asked, rows: readonly Row[], flow: number): string {
+  const { name } = rows[flow]!;
+  return question.scenario.flows?.[flow]?.name === undefined ? name.replace(/^[a-z]+/, (word) => word.toUpperCase()) : name;
+}
 
 /** Loss as a share in percent with at most three digits; loss patterns have no share. */
 export function short(loss: unknown): string {
@@ -33,7 +36,7 @@ export function short(loss: unknown): string {
 
 export function headline(asked: Asked, rows: readonly Row[], hidden: boolean): string {
   const { loss = "0%" } = asked.question.scenario.path ?? {};
-  const told = rows.map((row) => `${called(row)} ${hidden || Number.isNaN(row.meanMbps) ? "?" : digits(row.meanMbps)}`);
+  const told = rows.map((row, flow) => `${called(asked, rows, flow)} ${hidden || Number.isNaN(row.meanMbps) ? "?" : digits(row.meanMbps)}`);
   return `Same line, same ${short(loss)} loss: ${told.join(", ")} Mbit/s`;
 }
 
@@ -42,7 +45,7 @@ export function sentences(step: number, asked: Asked, runs: readonly RunLines[],
   const { loss = "0%" } = asked.question.scenario.path ?? {};
   const run = step === 3 ? 1 : 0;
   const row = rows[run]!;
-  const name = called(row);
+  const name = called(asked, rows, run);
   const { drops, lost, flows } = runs[run]!;
   const gets = `${percent(row.share)} of what the line can carry`;
   const dropped = `the full queue dropped ${count(sum(drops.y.values), "packet")}`;

@@ -6,8 +6,8 @@ import { made } from "../fields";
 /** In the format of src/sawtooth/lab/result_page.py, study_page.py and comparison_page.py. */
 export interface Told {
   heading: string;
+  lead?: string;
   lines?: string[];
-  words?: string;
   figures: Figure[];
   tables: { title: string; columns: string[]; rows: string[][]; all: number }[];
 }
@@ -21,12 +21,8 @@ export function link(report: string | false): HTMLElement[] {
 export function show(host: HTMLElement, told: Told, report: string | false): void {
   const heading = Object.assign(made("h2", ""), { textContent: told.heading, tabIndex: -1 });
   host.replaceChildren(heading, ...link(report));
-  for (const line of told.lines ?? []) host.append(Object.assign(made("p", ""), { textContent: line }));
-  if (told.words !== undefined) {
-    const words = Object.assign(made("pre", ""), { textContent: told.words, tabIndex: 0 });
-    words.setAttribute("aria-label", "The comparison in words");
-    host.append(words);
-  }
+  if (told.lead !== undefined) host.append(Object.assign(made("p", "lead"), { textContent: told.lead }));
+  for (const line of told.lines ?? []) host.append(Object.assign(made("p", told.lead === undefined ? "" : "aside"), { textContent: line }));
   for (const figure of told.figures) {
     const [title, place] = [made("h3", ""), made("div", "")];
     host.append(title, place);

@@ -1,6 +1,7 @@
 // Counts of each kind of event per flow, and a sentence or two on what loss did to it.
 
 import { significant, stretch } from "../amount";
+import type { Limited } from "../core";
 import { KINDS, ORDER, type Happening } from "./happenings";
 
 /** For one flow: all counts, and the events to step through. */
@@ -67,6 +68,47 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
   const why = marks === 0 ? "losses" : cuts > marks ? "losses and marks" : "marks";
   const often = `${times(cuts)} its window was cut${how}${cuts > 1 ? `, every ${stretch(durationS / cuts)}` : ""}`;
   return `${lost}. It treats ${why} as congestion: ${often}. ${grown}${tooSoon(of, median(before), median(after), fills)}${timeouts}`;
+}
+
+/** The facts behind the causes other than losses. */
+export interface Held {
+  limited: Limited;
+  /** The sender's mean RTT, and the RTT of the path without a queue. */
+  seenS: number;
+  rttS: number;
+  /** In bytes; half of it is window. `fills`: the number of segments that fill the path without a queue. */
+  receiveBuffer: number;
+  fills: number;
+}
+
+/** Limits that hold a flow back for less of its time are not named. */
+const TOLD = 0.1;
+/** The queue is named from this share of the path's RTT on. */
+const WAITED = 0.05;
+/** Payload of a full segment. */
+const SEGMENT = 1448;
+
+const percent = (share: number): string => `${significant(100 * share, 2)}%`;
+
+/** Names what held a flow back besides losses and marks: other flows, its hosts, or a full return path; and the queueing delay. */
+export function held({ limited, seenS, rttS, receiveBuffer, fills }: Held): string {
+  const { limit, shares, takers, share_of_rate } = limited;
+  const share = (name: string): number => shares.find(([one]) => one === name)?.[1] ?? 0;
+  const words: string[] = [];
+  if (limit === "shared rate") {
+    const others = takers.slice(0, 3).map(({ flow, goodput_bps, share: taken }) => `${flow} gets ${significant(goodput_bps / 1e6, 3)} Mbit/s (${percent(taken)})`);
+    words.push(`The line is full, and it is not alone there: it gets ${percent(share_of_rate)}, ${others.join(", ")}.`);
+  }
+  if (limit === "rate") words.push(`The line is full, and it has it for itself: it gets ${percent(share_of_rate)} of what the rate allows.`);
+  if (limit === "way back") words.push("Acknowledgements fill the way back, so fewer packets can leave.");
+  if (share("receive window") >= TOLD) {
+    const window = Math.floor(receiveBuffer / 2 / SEGMENT);
+    words.push(`The receiver's window held it back for ${percent(share("receive window"))} of its time: its buffer is a window of about ${window} segments, and ${fills} fill this path.`);
+  }
+  if (share("send buffer") >= TOLD) words.push(`Its own send buffer held it back for ${percent(share("send buffer"))} of its time.`);
+  const waitedS = seenS - rttS;
+  if (waitedS > WAITED * rttS) words.push(`Its packets wait ${stretch(waitedS)} in the queue on average: a round trip takes ${stretch(seenS)}, and ${stretch(rttS)} without a queue.`);
+  return words.map((one) => ` ${one}`).join("");
 }
 
 /** Why the goodput is low, if the path loses packets before a window can fill it. */

@@ -14,9 +14,10 @@ import type { RunLines } from "../series";
 import { table } from "./counts";
 import { KINDS, sentence, type Happening } from "./happenings";
 import { Paths } from "./paths";
+import { playhead } from "../playhead";
 import { Player } from "./player";
 import type { Answer, Question } from "./protocol";
-import { add, MOST_STEPS, story, told, type Story } from "./story";
+import { add, held, MOST_STEPS, story, told, type Held, type Story } from "./story";
 import { strip } from "./strip";
 import "./understand.css";
 
@@ -81,7 +82,7 @@ export class Understand {
     this.watched = false;
     if (!this.root.open) return;
     this.player.pause();
-    group("time").point(null, this.member);
+    playhead(null, this.member);
     this.number += 1;
     this.post({ kind: "stop" });
     this.unsaid();
@@ -127,7 +128,7 @@ export class Understand {
     this.number += 1;
     this.watched = false;
     this.post({ kind: "rest" });
-    group("time").point(null, this.member);
+    playhead(null, this.member);
     group("time").leave(this.member);
     this.chart?.remove();
     this.chart = undefined;
@@ -208,7 +209,7 @@ export class Understand {
     read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one));
     const colour = colours(flows);
     const of = alone ? [run] : names.map((_, flow) => flow);
-    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!)));
+    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!, held(this.held(flow)))));
     this.root.dataset["told"] = String(this.stories.childElementCount);
     if (run < compiled.length - 1) return;
     const first = flows.some(({ count }) => count > 1) ? " For flows with several connections, this shows the first one." : "";
@@ -216,6 +217,15 @@ export class Understand {
     this.say(`Step through what happened, or play it.${first}${many}`);
     const mine = this.number;
     requestAnimationFrame(() => setTimeout(() => mine === this.number && this.root.open && this.drawn(), 0));
+  }
+
+  private held(flow: number): Held {
+    const { asked, runs } = this.given!;
+    const [run, at] = asked.alone ? [flow, 0] : [0, flow];
+    const rtts = runs[run]!.flows[at]!.rtt.y.values.filter((rtt) => rtt > 0);
+    const { rttNs, receiveBuffer } = asked.compiled[run]!;
+    const seenS = rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length / 1e3;
+    return { limited: runs[run]!.limited()[at]!, seenS, rttS: rttNs / 1e9, receiveBuffer, fills: this.paths.fills };
   }
 
   /** Draws and counts the events. */
@@ -266,7 +276,7 @@ export class Understand {
 
   /** Draws a line at the player's time in each figure; readouts would be in the way. */
   private line(): void {
-    if (this.watched && !this.pointed) group("time").point(this.player.t, this.member, true);
+    if (this.watched && !this.pointed) playhead(this.player.t, this.member);
   }
 
   /** The latest event of each flow. */
@@ -306,12 +316,12 @@ export class Understand {
   }
 }
 
-function told_(one: Story, activeS: number, fills: number, colour: string): HTMLElement {
+function told_(one: Story, activeS: number, fills: number, colour: string, beside: string): HTMLElement {
   const words = made("p", "");
   const [name] = told(one, activeS, fills).split(":", 1);
   const dot = made("i", "");
   dot.style.background = tint(colour);
-  words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), told(one, activeS, fills).slice(name!.length));
+  words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), `${told(one, activeS, fills).slice(name!.length)}${beside}`);
   return words;
 }
 
