@@ -204,6 +204,12 @@ def test_segmentation_offload_is_a_warning_that_names_the_card(found: dict) -> N
     assert not any("super-packets" in warning for warning in examination._warnings(off))
 
 
+def test_merged_frames_are_a_warning_that_names_the_card(found: dict) -> None:
+    on, off = (changed(found, offloads={"eth7": {"TSO": False, "GSO": False, "GRO": gro}}) for gro in (True, False))
+    assert any("GRO is on for eth7" in warning for warning in examination._warnings(on))
+    assert not any("GRO" in warning for warning in examination._warnings(off))
+
+
 def test_the_command_prints_words_or_json(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["doctor", "--json"])

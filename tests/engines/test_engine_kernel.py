@@ -222,6 +222,16 @@ def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() 
     assert any("super-packets" in warning for warning in super_packets.warnings)
 
 
+def test_a_forwarding_host_with_offload_queues_and_drops_super_packets_as_the_simulator_does() -> None:
+    tables: dict[str, Any] = {"path": {"rate": "500 Mbit/s", "rtt": "10 ms", "queue": "100 KiB"}, "duration": "10 s"}
+    made = run(**tables, host={"offload": True})
+    simulated = engines.get("sim").run(Scenario(**tables, host={"offload": True}))
+    for one in (made, simulated):
+        drops, again = one.tables["queues"]["drops"].sum(), one.tables["intervals"]["retransmits"].sum()
+        assert again > 5 * drops > 0
+    assert mean_mbps(made) == pytest.approx(mean_mbps(simulated), rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("tables", "seeds"),
     [

@@ -280,6 +280,18 @@ def test_offload_on_a_lossy_link_of_the_sender_is_warned_of() -> None:
     assert any("super-packets" in warning for warning in warnings)
 
 
+def test_a_queue_of_super_packets_is_warned_of_and_loses_more_than_it_drops() -> None:
+    short = Scenario(path={"rate": "500 Mbit/s", "rtt": "10 ms", "queue": "100 KiB"}, duration="5 s")
+    single, whole = (SIM.run(short.set({"host.offload": offload})) for offload in (False, True))
+    again = [int(run.tables["intervals"]["retransmits"].sum()) for run in (single, whole)]
+    drops = [int(run.tables["queues"]["drops"].sum()) for run in (single, whole)]
+    assert again[0] <= drops[0]
+    assert again[1] > 5 * drops[1] > 0
+    assert single.warnings == []
+    (warning,) = whole.warnings
+    assert 'the queue of "router>loss" holds and drops super-packets' in warning
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", "not json"])
 def test_the_core_refuses_what_is_no_compiled_scenario(text: str) -> None:
     from sawtooth import _core

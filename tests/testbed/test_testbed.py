@@ -199,6 +199,20 @@ def test_loss_where_tcp_sends_is_of_single_frames_unless_offload_is_asked_for() 
     assert plan(host={"offload": True}, **tables).ports.tops[0] == "x0q"
 
 
+def test_a_forwarding_host_with_offload_queues_super_packets_whole_under_a_shaper_that_does_not_cut() -> None:
+    tables: dict[str, Any] = {"path": {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "100 packets"}}
+    made, single = plan(host={"offload": True}, **tables), plan(**tables)
+    assert made.ports.whole == {(0, "x0")}, "the sender's device passes super-packets on; the router's cuts them"
+    assert single.ports.whole == set()
+    assert [one.kind for one in stack(made, "router")] == ["netem", "htb", "pfifo"]
+    assert [one.kind for one in stack(single, "router")] == ["netem"]
+    marking: dict[str, Any] = {"path": {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": {"kind": "codel"}}}
+    assert [one.kind for one in stack(plan(host={"offload": True}, **marking), "router")] == ["netem", "htb", "codel"]
+    cutting: dict[str, Any] = {"path": {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": {"kind": "cake"}}}
+    for early in (plan(host={"offload": True}, **cutting), plan(hosts={"router": {"offload": True}}, **tables)):
+        assert early.ports.whole == set()
+
+
 def test_packets_of_two_sources_that_part_on_their_way_get_rules_by_source() -> None:
     tables = {
         "topology": "custom",

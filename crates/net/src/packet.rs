@@ -45,7 +45,7 @@ pub struct Packet {
     /// For a datagram, together with the next field: when it was sent.
     pub tsval: u32,
     pub tsecr: u32,
-    /// ACK: window in bytes.
+    /// ACK: window in bytes. Data that travels in a super-packet: where its next segment is, plus one; 0: none.
     pub window: u32,
     /// ACK: where its SACK blocks are, plus one; 0: none.
     pub sack: u32,

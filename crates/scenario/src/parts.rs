@@ -242,7 +242,7 @@ table! {
         cc: Option<String>, NAME, Nothing,
             "congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own";
         offload: bool, Any, Flag(false),
-            "segmentation offload: loss on a link that leaves the sending host drops whole super-packets";
+            "segmentation offload (TSO, GSO, GRO): loss on a link that leaves the sending host drops whole super-packets, and a forwarding host queues those that reach it whole as one packet";
     }
 }
 

@@ -170,6 +170,12 @@ def _warnings(found: dict[str, Any]) -> list[str]:
             f"segmentation offload is on for {', '.join(large)}: a sending host passes super-packets of up to 64 KiB "
             "to its qdisc, so netem on the sender drops whole super-packets. Put the loss on a forwarding host"
         )
+    merging = [name for name, states in found["offloads"].items() if states.get("GRO")]
+    if merging:
+        warnings.append(
+            f"GRO is on for {', '.join(merging)}: if this host forwards, its queues hold and drop merged frames of up "
+            "to 64 KiB as one packet. In a scenario, host.offload = true does the same"
+        )
     able = found["netns_able"]
     if able and not able["netem"]:
         loss = (

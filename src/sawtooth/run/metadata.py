@@ -60,7 +60,7 @@ def limit_lines(limited: Sequence[Mapping[str, Any]]) -> list[str]:
 def warnings(scenario: Scenario, tables: Mapping[str, DataFrame], limited: Sequence[Mapping[str, Any]]) -> list[str]:
     """Warning sentences, the most serious first: nothing limits a flow's rate; a control that depends on marks gets
     none; a setting has no effect; a socket buffer was the limit; a flow delivered nothing; losses took whole
-    super-packets. ``limited`` is the result of ``limits``.
+    super-packets, or a queue held them. ``limited`` is the result of ``limits``.
     """
     compiled = scenario.compile()
     return [
@@ -143,7 +143,7 @@ def _silent(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
 
 def _offloaded(compiled: Compiled) -> list[str]:
     """Flows that hand whole super-packets to their own host's queueing discipline, where loss drops all of one at
-    once."""
+    once, or to the queue of a forwarding host."""
     found = []
     for flow in compiled.flows:
         first = compiled.links[flow.forward[0]]
@@ -151,5 +151,10 @@ def _offloaded(compiled: Compiled) -> list[str]:
             found.append(
                 f'flow "{flow.name}": with segmentation offload, loss on the sending host\'s own link drops whole '
                 "super-packets, not single packets"
+            )
+        if whole := compiled.whole(flow.forward):
+            found.append(
+                f'flow "{flow.name}": with segmentation offload, the queue of "{compiled.links[whole[-1]].name}" holds '
+                "and drops super-packets of up to 64 KiB as one packet, as a forwarding Linux host does"
             )
     return found

@@ -392,7 +392,9 @@ class Host(Part):
     cc: str | None
     """congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own"""
     offload: bool
-    """segmentation offload: loss on a link that leaves the sending host drops whole super-packets"""
+    """segmentation offload (TSO, GSO, GRO): loss on a link that leaves the sending host drops whole super-packets, and
+    a forwarding host queues those that reach it whole as one packet
+    """
 
 
 class Jitter(Part):

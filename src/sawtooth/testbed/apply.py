@@ -162,7 +162,8 @@ def _sysctls(settings: dict[str, str]) -> None:
 
 
 def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], int]:
-    """Makes all devices with offloads off, and brings them up. Returns their indices by namespace and name."""
+    """Makes all devices, with offloads off except where super-packets stay whole, and brings them up. Returns their
+    indices by namespace and name."""
     ports = plan.ports
     for veth in ports.veths:
         mtu = ports.mtu + veth.tags
@@ -185,6 +186,8 @@ def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], i
         indices[sub.target, sub.name] = made
     by_host: dict[int, list[str]] = {}
     for host, name in ports.devices():
+        if (host, name) in ports.whole:
+            continue
         by_host.setdefault(host, []).append(name)
     for host, names in by_host.items():
         with entered(plan.namespace_of(host)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

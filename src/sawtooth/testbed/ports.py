@@ -194,6 +194,8 @@ class Ports:
     changes: list[Change] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     merging: list[Merging] = field(default_factory=list)
+    whole: set[tuple[int, str]] = field(default_factory=set)
+    """Devices, with their namespaces, that pass super-packets on."""
     tops: dict[int, str] = field(default_factory=dict)
     arrivals: dict[int, str] = field(default_factory=dict)
     gateways: dict[int, str] = field(default_factory=dict)
@@ -212,8 +214,9 @@ class Ports:
             else:
                 by_transmitter[transmitter].append(index)
         sending = {flow.forward[0] for flow in compiled.flows}
+        whole = {index for flow in compiled.flows for index in compiled.whole(flow.forward)}
         for number, links in enumerate(groups):
-            _Port(compiled, place, ports, number, links, sending).build()
+            _Port(compiled, place, ports, number, links, sending, whole).build()
         ports._leave_tags_out()
         return ports
 
@@ -244,14 +247,14 @@ def delays(link: Link) -> bool:
     return bool(link.delay_ns or link.aggregation_ns or link.varies or link.policer)
 
 
-def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) -> bool:
-    """Whether a rate needs a token bucket: where TCP itself sends, and for queues in bytes, of few packets, or other
-    than tail drop."""
+def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool, whole: bool = False) -> bool:
+    """Whether a rate needs a token bucket: where TCP itself sends, for queues in bytes, of few packets, or other than
+    tail drop, and where super-packets wait whole."""
     if transmitter is None:
         return False
     packets, size = transmitter.queue_packets, transmitter.queue_bytes
     few = packets is not None and packets <= _FEW
-    return sends or size is not None or few or transmitter.discipline is not None or not place.netem
+    return sends or whole or size is not None or few or transmitter.discipline is not None or not place.netem
 
 
 def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *, sends: bool) -> bool:
@@ -299,7 +302,14 @@ class _Port:
     """One veth pair, from the transmitter (or the link without one) to the link's other end."""
 
     def __init__(
-        self, compiled: Compiled, place: Place, ports: Ports, number: int, links: list[int], sending: set[int]
+        self,
+        compiled: Compiled,
+        place: Place,
+        ports: Ports,
+        number: int,
+        links: list[int],
+        sending: set[int],
+        whole: set[int],
     ) -> None:
         self.place, self.ports, self.number, self.links = place, ports, number, links
         self.seed = compiled.seed
@@ -308,6 +318,7 @@ class _Port:
         self.home = self.of[0].source
         self.offload = compiled.hosts[self.home].offload
         self.sends = {index for index in links if index in sending}
+        self.whole = not whole.isdisjoint(links)
         self.index = self.of[0].transmitter
         self.transmitter = None if self.index is None else compiled.transmitters[self.index]
         self.lined = self.transmitter is not None and needs_line(
@@ -333,7 +344,8 @@ class _Port:
             return
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
-        bucket = rated and self._slots() is None and needs_bucket(self.transmitter, self.place, sends=bool(self.sends))
+        needed = needs_bucket(self.transmitter, self.place, sends=bool(self.sends), whole=self.whole)
+        bucket = rated and self._slots() is None and needed
         delayed = any(delays(link) for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
@@ -350,6 +362,8 @@ class _Port:
             self._rate(ends[0], parent, bucket)
         for position, index in enumerate(self.links):
             self._link(position, index, ends)
+        if self.whole and not rated:
+            self.ports.whole |= {(self.home, self.near), (self.home, ends[0])}
 
     def _line(self) -> None:
         """Two veth pairs, and between them a program that releases frames at the varying rate."""
@@ -463,14 +477,16 @@ class _Port:
         self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, on_wire))
 
     def _shaper(self, device: str, handle: int, parent: int) -> Qdisc:
-        """Releases the queue below at the rate. HTB asks for a packet when it may leave; a token bucket looks at the
-        next one first, and splits super-packets. In real time, late timers require more than one frame at a time."""
+        """Releases the queue below at the rate. HTB asks for a packet when it may leave, and passes super-packets on; a
+        token bucket looks at the next one first, and splits super-packets before they are queued. In real time, late
+        timers require more than one frame at a time."""
         assert self.transmitter is not None
-        if self.sends or self.transmitter.discipline is not None or not self.place.virtual:
+        late = self.transmitter.discipline is not None or not self.place.virtual
+        if not self.whole and (self.sends or late):
             return Qdisc(self.home, device, handle, parent, "tbf", self._bucket())
         options, leaf = qdisc.htb(
             rate_bps=self.transmitter.rate_bps,
-            ahead_ns=round(_VIRTUAL_LATENESS_S * 1e9),
+            ahead_ns=round((_VIRTUAL_LATENESS_S if self.place.virtual else _REAL_TIME_BURST_S) * 1e9),
             overhead_bytes=self.of[0].overhead_bytes,
         )
         return Qdisc(self.home, device, handle, parent, "htb", options, leaf)
@@ -507,9 +523,13 @@ class _Port:
         return handle | 1
 
     def _wire(self, bucket: bool) -> None:
-        """Propagation: one netem for each delay among the card's links."""
+        """Propagation: one netem for each delay among the card's links. The segments of a super-packet leave together;
+        then the delay has a frame's time on the line."""
         rate: _Rate = {}
-        if bucket and self.transmitter is not None:
+        frame_ns = 0
+        if bucket and self.transmitter is not None and self.whole:
+            frame_ns = (self.ports.mtu + ETHERNET) * 8 * 10**9 // self.transmitter.rate_bps
+        elif bucket and self.transmitter is not None:
             rate = {"rate_bps": self.transmitter.rate_bps, "overhead_bytes": self.of[0].overhead_bytes}
         delays = sorted({link.delay_ns for link in self.of})
         add, handle, parent = self.ports.qdiscs.append, WIRE << 16, ROOT
@@ -519,7 +539,7 @@ class _Port:
                 parent = self._police(link)
             varied = self._varied(link)
             merged: dict[str, Any] = {**rate, **varied}
-            options = qdisc.netem(delay_ns=delays[0], **merged)
+            options = qdisc.netem(delay_ns=delays[0] + frame_ns, **merged)
             add(Qdisc(self.home, self.on_wire, handle, parent, "netem", options))
             merged.pop("seed", None)
             for at_ns, delay_ns in link.delays:
@@ -528,7 +548,7 @@ class _Port:
             return
         add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
         for band, delay_ns in enumerate(delays, 1):
-            options = qdisc.netem(delay_ns=delay_ns, **rate)
+            options = qdisc.netem(delay_ns=delay_ns + frame_ns, **rate)
             add(Qdisc(self.home, self.near, handle + (band << 16), handle | band, "netem", options))
         for position, link in enumerate(self.of):
             band = 1 + delays.index(link.delay_ns)

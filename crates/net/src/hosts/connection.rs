@@ -68,6 +68,8 @@ pub struct Connection {
     pub host_queued: bool,
     /// Loss on the first link takes whole super-packets.
     pub offload: bool,
+    /// Super-packets reach the first queue on the way whole, which is a forwarding host's.
+    pub whole: bool,
     /// Both ends agreed on them.
     pub sack: bool,
     pub timestamps: bool,
@@ -138,6 +140,7 @@ impl Connection {
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,
+            whole: scenario.cuts(&config.forward).is_some(),
             mss: from.mss.min(to.mss),
             total: config.bytes.unwrap_or(u64::MAX),
         }

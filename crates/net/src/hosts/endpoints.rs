@@ -213,7 +213,7 @@ impl Hosts {
         let now = outside.now;
         let connection = &self.connections[index as usize];
         let (headers, mss) = (HEADERS + connection.options(), connection.mss);
-        let (offload, queued) = (connection.offload, connection.host_queued);
+        let (offload, queued, whole) = (connection.offload, connection.host_queued, connection.whole);
         let mut packet = Packet {
             tsval: burst.tsval,
             tsecr: burst.tsecr,
@@ -246,7 +246,10 @@ impl Hosts {
                     self.tap_sent(&packet, now, network);
                 }
                 let begins = if queued { network.begins(first, now) } else { now };
-                let sent = if offload || !network.links[first as usize].loses(now) {
+                let sent = if whole {
+                    self.segments.push(network.packets.insert(packet));
+                    Sent::Leaves
+                } else if offload || !network.links[first as usize].loses(now) {
                     let packet = network.packets.insert(packet);
                     network.send(packet, first, now, &mut outside.calendar)
                 } else {
@@ -273,6 +276,10 @@ impl Hosts {
                 packet.flags &= !CWR;
                 packet.seq += u64::from(mss);
             }
+        }
+        if whole && let Some(whole) = network.packets.join(&self.segments) {
+            network.send(whole, first, now, &mut outside.calendar);
+            self.segments.clear();
         }
         if queued
             && gone > 0

@@ -234,16 +234,39 @@ impl Network {
     #[inline(always)]
     pub(super) fn carry(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
-        if link.variation.is_some() {
-            return self.vary(packet, index, departure, calendar);
+        if !link.is_plain {
+            return self.carry_otherwise(packet, index, departure, calendar);
         }
         if link.carry(packet, departure) {
             calendar.arrival(index, link.head());
         }
     }
 
-    /// The same on a link that does more than a constant delay.
+    /// The same on a link that does more than a constant delay, or whose transmitter cuts super-packets.
     #[inline(never)]
+    fn carry_otherwise(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
+        if self.links[index as usize].variation.is_some() {
+            return self.vary(packet, index, departure, calendar);
+        }
+        // As from a shaper before a faster card (HTB): the segments leave together, when the first one has left.
+        let (first, left) = (*self.packets.get_mut(packet), packet.size());
+        let link = &mut self.links[index as usize];
+        let Some(transmitter) = link.transmitter.map(|transmitter| &mut self.transmitters[transmitter as usize]) else {
+            return;
+        };
+        let behind = transmitter.span(left - u32::from(first.size));
+        let mut next = Some(packet);
+        while let Some(packet) = next {
+            next = self.packets.following(packet);
+            let segment = self.packets.part(packet, &first);
+            transmitter.counts_segment(next.is_some());
+            if link.carry(segment, Time::from_nanos(departure.nanos() - behind.nanos())) {
+                calendar.arrival(index, link.head());
+            }
+        }
+    }
+
+    /// The same on a link that does more than a constant delay.
     fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
         let size = packet.size() + link.overhead;
@@ -285,9 +308,11 @@ impl Network {
     /// A packet is lost at `link`.
     #[cold]
     pub fn discard(&mut self, packet: Handle, link: u32, fate: trace::Fate, now: Time) {
-        if self.taps.is_some() {
+        let mut next = self.taps.is_some().then_some(packet);
+        while let Some(packet) = next {
             let of = *self.packets.get_mut(packet);
             self.tell_gone(Some(packet.slot()), &of, link, Gone { fate, ..gone(&of, 1, now) });
+            next = self.packets.following(packet);
         }
         self.packets.discard(packet);
     }
@@ -309,7 +334,11 @@ impl Network {
     pub fn seen(&mut self, packet: Handle, link: u32, now: Time) {
         if let Some(taps) = &mut self.taps {
             let ecn = self.packets.get_mut(packet).ecn();
-            taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
+            let mut next = Some(packet);
+            while let Some(packet) = next {
+                taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
+                next = self.packets.following(packet);
+            }
         }
     }
 }

@@ -26,6 +26,10 @@ impl Handle {
     pub fn new(slot: u32, size: u16) -> Self {
         Handle(u64::from(slot) << 32 | u64::from(size))
     }
+    /// The same packet, counted as `size` bytes.
+    pub fn with_size(self, size: u32) -> Self {
+        Handle(self.0 >> 32 << 32 | u64::from(size))
+    }
     pub fn slot(self) -> u32 {
         (self.0 >> 32) as u32
     }
@@ -105,6 +109,10 @@ pub struct Link {
     loss: Loss,
     /// Present if the link does more than a constant delay.
     pub variation: Option<Box<Variation>>,
+    /// Its transmitter cuts super-packets that it queued as one.
+    pub cuts: bool,
+    /// Nothing but a constant delay follows its transmitter.
+    pub is_plain: bool,
     pub way: Way,
     /// Where its packets continue: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
@@ -123,6 +131,8 @@ impl Link {
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
             variation: Variation::new(config, seed, index),
+            cuts: false,
+            is_plain: false,
             way: Way { first: NONE, behind: Ring::new() },
             next: END,
             lost: 0,

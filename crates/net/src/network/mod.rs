@@ -59,9 +59,15 @@ impl Network {
             Transmitter::new(config, place, scenario.queue_delays)
         };
         let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
+        for flow in &scenario.flows {
+            if let Some(link) = scenario.cuts(&flow.forward) {
+                links[link].cuts = true;
+            }
+        }
         for link in &mut links {
+            link.is_plain = link.variation.is_none() && !link.cuts;
             link.way_in = match link.transmitter {
-                _ if link.variation.is_some() => WayIn::Other,
+                _ if !link.is_plain => WayIn::Other,
                 Some(index) if transmitters[index as usize].is_steady() => WayIn::Steady(index),
                 Some(index) if transmitters[index as usize].holds() => WayIn::Held(index),
                 None if link.delay > Span::ZERO => WayIn::Open,

@@ -2,7 +2,7 @@
 
 use crate::network::link::Handle;
 use crate::network::ring::Ring;
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 use sawtooth_tcp::packet::Sack;
 use sawtooth_units::width::Fit;
 
@@ -43,11 +43,38 @@ impl Packets {
         self.slots[handle.slot() as usize]
     }
 
-    /// A packet is lost, with what was stored separately for it.
+    /// A packet is lost, with what was stored separately for it and the rest of its super-packet.
     #[cold]
     pub fn discard(&mut self, handle: Handle) {
-        let packet = self.remove(handle);
-        self.release(&packet);
+        let mut next = Some(handle);
+        while let Some(handle) = next {
+            next = self.following(handle);
+            let packet = self.remove(handle);
+            self.release(&packet);
+        }
+    }
+
+    /// Lets segments travel as one: a handle with the size of all.
+    pub fn join(&mut self, segments: &[Handle]) -> Option<Handle> {
+        for pair in segments.windows(2) {
+            self.get_mut(pair[0]).window = pair[1].slot() + 1;
+        }
+        Some(segments.first()?.with_size(segments.iter().map(|segment| segment.size()).sum()))
+    }
+
+    /// The next segment of a super-packet that travels as one.
+    pub fn following(&self, handle: Handle) -> Option<Handle> {
+        let packet = &self.slots[handle.slot() as usize];
+        let slot = (packet.kind == Kind::Data).then_some(packet.window)?.checked_sub(1)?;
+        Some(Handle::new(slot, self.slots[slot as usize].size))
+    }
+
+    /// A segment that travels by itself from now on, with the place on its route and the mark of the first one.
+    pub fn part(&mut self, handle: Handle, first: &Packet) -> Handle {
+        let packet = self.get_mut(handle);
+        (packet.window, packet.at) = (0, first.at);
+        packet.set_ecn(first.ecn());
+        Handle::new(handle.slot(), packet.size)
     }
 
     /// Duplicates a packet.

@@ -164,6 +164,16 @@ impl Transmitter {
         self.free
     }
 
+    /// How long `bytes` take to leave.
+    pub fn span(&self, bytes: u32) -> Span {
+        Span::from_nanos(((u128::from(bytes) * u128::from(self.per_byte)) >> FRACTION).fit_u64() / PICOS_PER_NANO)
+    }
+
+    /// A super-packet that left counts as one packet, and each further segment as another.
+    pub fn counts_segment(&mut self, is_further: bool) {
+        self.counters.packets += u64::from(is_further);
+    }
+
     /// Whether it holds packets until they leave: then they arrive by [`Self::put`] and leave by [`Self::next`].
     #[inline]
     pub fn holds(&self) -> bool {

@@ -55,7 +55,8 @@ pub struct Host {
     pub delayed_ack: bool,
     pub sack: bool,
     pub timestamps: bool,
-    /// Whether loss on this host's own link drops whole super-packets.
+    /// Segmentation offload: loss on this host's own link drops whole super-packets, and its queues take those that
+    /// it forwards as one packet.
     pub offload: bool,
     /// `net.ipv4.tcp_ecn`. 1: requests and accepts ECN; 2: only accepts it.
     #[serde(default, skip_serializing_if = "is_usual")]
@@ -206,6 +207,21 @@ impl Scenario {
             from.mss.min(to.mss) + HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 }
         };
         self.flows.iter().map(frame).max().unwrap_or(0)
+    }
+
+    /// The link whose transmitter cuts super-packets that take `route`, if they reach its queue whole: all hosts up to
+    /// there have offload, none of the links varies, and the sending host has no transmitter. CAKE, DualPI2 and TBF cut
+    /// them before they queue them, as Linux does.
+    pub fn cuts(&self, route: &[usize]) -> Option<usize> {
+        let at = route.iter().position(|&link| self.links[link].transmitter.is_some())?;
+        let transmitter = &self.transmitters[self.links[route[at]].transmitter?];
+        let takes = match transmitter.discipline {
+            Discipline::Cake(_) | Discipline::DualPi2(_) | Discipline::Tbf(_) => false,
+            _ => transmitter.pace.is_none(),
+        };
+        let mut links = route[..=at].iter().map(|&link| &self.links[link]);
+        let whole = links.all(|link| self.hosts[link.from].offload && !link.varies());
+        (takes && at > 0 && whole).then_some(route[at])
     }
 
     /// Whether a queue needs the source and destination hosts of packets.

@@ -11,6 +11,7 @@ mod ecn;
 mod flows;
 mod held;
 mod l4s;
+mod offload;
 mod queues;
 mod readers;
 mod repetition;

@@ -10,6 +10,9 @@ from typing import Any
 from sawtooth.scenario.compiled.flows import Flow, Module, Probe, flow, probe
 from sawtooth.scenario.compiled.links import Link, Transmitter, link, transmitter
 
+_CUTTING = ("cake", "dualpi2", "tbf")
+"""Queueing disciplines that cut super-packets before they queue them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -72,6 +75,17 @@ class Compiled:
     def transmitters_of(self, links: Iterable[int]) -> list[Transmitter]:
         """The transmitters along these links, in order; links without one are skipped."""
         return [self.transmitters[link.transmitter] for link in self.way(links) if link.transmitter is not None]
+
+    def whole(self, way: Sequence[int]) -> Sequence[int]:
+        """The links of a way that super-packets cross whole, up to the queue that holds them as one packet; none if
+        they are cut earlier. The core has the same rule (``Scenario::cuts``)."""
+        at = next((at for at, index in enumerate(way) if self.links[index].transmitter is not None), 0)
+        links = self.way(way[: at + 1])
+        queues = self.transmitters_of(way[at : at + 1])
+        cut_before = any(one.pace or (one.discipline and one.discipline.kind in _CUTTING) for one in queues)
+        offload = all(self.hosts[link.source].offload for link in links)
+        varies = any(link.varies or link.aggregation_ns or link.policer for link in links)
+        return way[: at + 1] if at and offload and not varies and not cut_before else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The form that the core reads, in lists and dictionaries. Without modules: engines prepare those
