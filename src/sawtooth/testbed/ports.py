@@ -486,18 +486,20 @@ class _Port:
             return Qdisc(self.home, device, handle, parent, "tbf", self._bucket())
         options, leaf = qdisc.htb(
             rate_bps=self.transmitter.rate_bps,
-            ahead_ns=round((_VIRTUAL_LATENESS_S if self.place.virtual else _REAL_TIME_BURST_S) * 1e9),
+            ahead_ns=round(self._lateness_s() * 1e9),
             overhead_bytes=self.of[0].overhead_bytes,
         )
         return Qdisc(self.home, device, handle, parent, "htb", options, leaf)
+
+    def _lateness_s(self) -> float:
+        return _VIRTUAL_LATENESS_S if self.place.virtual else _REAL_TIME_LATENESS_S
 
     def _bucket(self) -> bytes:
         assert self.transmitter is not None
         overhead, rate_bps = self.of[0].overhead_bytes, self.transmitter.rate_bps
         # Timers are sometimes late, a user-mode kernel's by up to half a microsecond. A bucket of exactly one frame
         # would lose that time with each frame, so it holds as much more.
-        lateness_s = _VIRTUAL_LATENESS_S if self.place.virtual else _REAL_TIME_LATENESS_S
-        burst = self.ports.mtu + ETHERNET + round(rate_bps / 8 * lateness_s)
+        burst = self.ports.mtu + ETHERNET + round(rate_bps / 8 * self._lateness_s())
         return qdisc.tbf(rate_bps=rate_bps, burst_bytes=burst + overhead, overhead_bytes=overhead)
 
     def _varied(self, link: Link) -> _Varied:
