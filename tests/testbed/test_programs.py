@@ -337,6 +337,15 @@ def test_a_network_in_a_test_runs_a_command_beside_servers(kernel: object) -> No
         net.host("client").run("sleep 5")
 
 
+def test_a_wait_without_sleep_ends(kernel: object) -> None:
+    # times() moves no clock, and neither does select() that does not wait.
+    busy = "import os\nsince = os.times().elapsed\nwhile os.times().elapsed < since + 0.1: pass"
+    with network(rate="20 Mbit/s", rtt="40 ms", duration="10 s") as net:
+        first, second = (net.host("client").run(["python3", "-c", busy]) for _ in range(2))
+    assert 0.05 < (first.seconds or 0) < 0.2
+    assert first.seconds == second.seconds
+
+
 FILE = {
     "duration": "30 s",
     "path": {"rate": "20 Mbit/s", "rtt": "40 ms"},
