@@ -21,6 +21,7 @@ __all__ = [
     "event_names",
     "host_limit",
     "largest_shares",
+    "packetdrill",
     "poisson_interval",
     "queue_options",
     "read_capture",
