@@ -81,7 +81,7 @@ def test_each_step_is_a_link_and_its_numbers_are_the_simulation_s(
 
 def test_the_slider_reveals_and_the_headline_follows(page: Opened) -> None:
     page.finish()
-    slider = page.page.get_by_label("Packets lost")
+    slider = page.page.get_by_label("Packets lost", exact=True)
     slider.focus()
     slider.press("Home")
     page.page.wait_for_function("() => document.getElementById('story-said').textContent.includes('same 0% loss')")
