@@ -23,6 +23,8 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 # Blocks of a terminal's words have no language.
 highlight_language = "none"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["width.css"]
 html_title = f"Sawtooth {release}"
 html_copy_source = False
 html_show_copyright = False
