@@ -77,6 +77,19 @@ int main(void) { execl("/bin/sh", "sh", "-c", "WORDS", (char *)0); return 1; }
 """
 BOOTS = "echo reno cubic > share/stdout; echo 0 > share/.exit"
 
+TIME = """
+static u64 timer_read(struct clocksource *cs)
+{
+}
+static struct clocksource timer_clocksource = {
+"""
+SYSCALL = """
+void handle_syscall(struct uml_pt_regs *r)
+{
+	/* Do the seccomp check after ptrace. */
+}
+"""
+
 
 def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = BOOTS, version: int = 6) -> Path:
     for edit in source.EDITS:
@@ -89,7 +102,8 @@ def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = B
     (where / "drivers/char/random.c").write_text("\tunsigned long entropy = random_get_entropy();\n")
     (where / "arch/um/os-Linux/skas/process.c").write_text(PROCESS)
     (where / "arch/um/kernel/trap.c").write_text(TRAP)
-    (where / "arch/um/kernel/time.c").write_text("static struct clocksource timer_clocksource = {\n")
+    (where / "arch/um/kernel/time.c").write_text(TIME)
+    (where / "arch/um/kernel/skas/syscall.c").write_text(SYSCALL)
     (where / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have"))
     (where / "linux.c").write_text(PROGRAM.replace("WORDS", does))
     return where

@@ -96,13 +96,13 @@ def test_the_first_time_it_is_opened_it_needs_no_server(browser: Any, address: s
 
 def test_what_cannot_be_loaded_is_reported_and_tried_again(browser: Any, address: str) -> None:
     opened = Opened(browser, "about:blank", ready=False)
-    opened.page.route("**/watcher.js", lambda route: route.fulfill(status=404, body="gone"))
+    opened.context.route("**/watcher.js", lambda route: route.fulfill(status=404, body="gone"))
     opened.page.goto(address)
     opened.page.wait_for_selector("body[data-finished]")
     opened.page.locator("#understand > summary").click()
     opened.page.get_by_text("is the server still there?").wait_for()
     opened.page.locator("#understand > summary").click()
-    opened.page.unroute("**/watcher.js")
+    opened.context.unroute("**/watcher.js")
     _open(opened)
     assert "found lost" in opened.page.inner_text("#understand .stories")
     opened.context.close()
@@ -192,7 +192,7 @@ def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None
         r"cubic: \d+ segments were found lost. It treats losses as congestion: \d+ times its window", cubic
     )
     assert "to 70% (RFC 9438 section 4.6)" in cubic
-    left, fills = map(int, re.search(r"left with (\d+); (\d+) fill", cubic).groups())
+    left, fills = map(int, re.search(r"to (\d+) segments \(medians\); (\d+) fill", cubic).groups())
     assert fills == round(100e6 * 0.02 / 8 / 1514)
     assert left < fills / 5
     assert "does not treat them as congestion" in bbr
@@ -267,7 +267,7 @@ def test_its_counts_are_those_of_the_native_core(page: Opened) -> None:
         for event, segments in zip(events["event"], events["segments"], strict=True):
             counted = names[event].startswith(("lost-by", "data-", "ack-"))
             found[names[event]] += int(segments) if counted else 1
-        both = "window cut to 70% for a loss; recoveries, the model kept"
+        both = "window cut to 70% for a loss; recoveries that keep the model"
         assert shown["packets that the path lost"][place] == str(found["data-lost"])
         assert shown["losses found, by SACK"][place] == str(found["lost-by-sack"])
         assert shown[both][place] == str(found["recovery"])
@@ -290,7 +290,7 @@ def test_steps_lead_from_one_to_the_next_each_with_its_section(page: Opened) -> 
 
 
 def test_the_next_of_a_kind_is_where_it_happened(page: Opened) -> None:
-    page.page.get_by_role("button", name="window cut to 70% for a loss; recoveries, the model kept").click()
+    page.page.get_by_role("button", name="window cut to 70% for a loss; recoveries that keep the model").click()
     told = page.page.locator("#understand .unseen[aria-live]").last.text_content() or ""
     assert re.search(r"The window comes down from \d+ to \d+ segments|BBR keeps its model", told)
     page.page.get_by_role("button", name="probes for more bandwidth").click()

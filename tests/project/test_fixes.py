@@ -158,17 +158,15 @@ ELSEWHERE = {
         study/runner:_run_tasks
     """,
     "a defect, or what only a broken installation has": """
-        capture/capture:_core
         cli/watch_command:_run
-        engines/sim:_core
         errors:unforeseen
-        testbed/outcome:transfers
     """,
     "a package, compiler or tool that is absent": """
         cli/watch_command:_extra
         dask/cluster:needed
         dask/secure:made
         link_estimate/gaussian:scikit
+        packetdrill/guest:find_program
         engines/cc_module/compiler:_compiler
         results/query:_duckdb
         study/dataset:__init__
@@ -260,6 +258,11 @@ ELSEWHERE = {
         study/cases:axes_of
         study/study:_check_axis
         explain/inputs:_capture
+        explain/inputs:_kind_of_json
+        explain/inputs:_read
+        explain/mtr:_wrong
+        cli/explain_command:explain
+        cli/packetdrill_command:packetdrill
         whatif/inputs:_text
         whatif/ss:from_ss
     """,

@@ -125,7 +125,18 @@ def test_the_source_distribution_has_all_that_the_wheel_is_built_from(tmp_path: 
     crates = subprocess.run(tree, cwd=unpacked, capture_output=True, text=True)
     assert crates.returncode == 0, crates.stderr
     ours = {Path(place).relative_to(unpacked) for place in re.findall(r"sawtooth-.* \((/.*?)\)", crates.stdout)}
-    crates_of_it = ("bindings/python", "capture", "cc-module", "limits", "net", "replay", "scenario", "tcp", "units")
+    crates_of_it = (
+        "bindings/python",
+        "capture",
+        "cc-module",
+        "limits",
+        "net",
+        "packetdrill",
+        "replay",
+        "scenario",
+        "tcp",
+        "units",
+    )
     assert {str(place) for place in ours} == {f"crates/{name}" for name in crates_of_it}
     package = {path.relative_to(ROOT) for path in tracked("src")}
     assert {path for path in package if not (unpacked / path).is_file()} == set()

@@ -23,7 +23,7 @@ from sawtooth.explain.explanation import Choice
 
 FORMAT = 1
 PARTS = {"queue_kind": "the kind of queue", "loss_process": "the loss process", "cross_traffic": "other traffic"}
-"""What is told, and what it is called."""
+"""The kinds that are found, and their titles."""
 NOT_SEEN = "none seen"
 TRAINED = {"rate": (1.5e6, 200e6), "rtt": (0.004, 0.25)}
 """Rates in bit/s and base round trips in s of the simulated paths, with some room."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEWEST_TRIPS = 100
-"""Fewest round trips measured. With fewer, nothing is told."""
+"""Fewest round trips measured. With fewer, there is no answer."""
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _STANDING = 0.1
 """A queue stood throughout a bin if its least delay is above this share of the largest."""
@@ -27,8 +27,10 @@ _NEXT_TO = 5
 
 
 def signs(facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, direction: int) -> dict[str, float] | None:
-    """Of one direction of a connection: its facts, all its segments, and its losses. Always the same names in the same
-    order; None if fewer than ``FEWEST_TRIPS`` round trips were measured."""
+    """The signs of one direction of a connection, from its facts, all its segments, and its losses.
+
+    Always the same names in the same order; None if fewer than ``FEWEST_TRIPS`` round trips were measured.
+    """
     t_s, rtt_s = _trips(segments, direction)
     if len(t_s) < FEWEST_TRIPS:
         return None

@@ -245,7 +245,7 @@ static long long read_clock(int clock)
 """,
         for_speed=True,
     ),
-    # Computing takes no virtual time, so a program that waits by asking again without sleeping would wait for ever
+    # Computing takes no virtual time, so a program that waits by asking again without sleeping would never end
     # (select() without a time-out, times(), sched_yield()). After 100,000 system calls at one time, each takes 1 us.
     Edit(
         "arch/um/kernel/time.c",

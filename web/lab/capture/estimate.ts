@@ -39,7 +39,7 @@ export type Shown = Result<{ path: Result<Path> }>;
 export interface Estimate {
   path: { rate: string; rtt: string; queue: string; loss: string; ack_loss: string };
   receiveBuffer?: string;
-  /** Of the rate only a lower bound is known. */
+  /** The rate is only a lower bound. */
   open: boolean;
 }
 

@@ -26,7 +26,7 @@ export class Others {
     this.controls = language.controls.filter((cc) => !byMarks(cc, language));
   }
 
-  /** Of a transfer that took `durationS` and got so much. */
+  /** Simulates the other controls for a transfer that took `durationS` and got `gotBps`. */
   ask({ path, receiveBuffer, open }: Estimate, durationS: number, gotBps: number | null): void {
     const { amount } = this.language.read("rate", path.rate);
     const seconds = Math.max(LEAST_S, Math.min(MOST_S, durationS, MOST_BITS / amount));

@@ -252,7 +252,7 @@ export class Opening {
     if (!this.looking || this.given === undefined) return;
     const whole = this.paths.show(this.t, this.paths.rttS / 3);
     this.paths.want(this.t, this.number);
-    // Why? has a player of its own.
+    // Why? has a separate player.
     if (!this.pointed && !at<HTMLDetailsElement>("understand").open) playhead(this.t, this.member);
     if (whole) at("story").dataset["drawn"] = this.t.toFixed(9);
   }

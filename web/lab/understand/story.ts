@@ -59,7 +59,7 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
     if (found === 0) return `${lost}.`;
     const rate = paced.length > 0 ? `, and kept pacing at ${significant(median(paced), 3)} Mbit/s (median)` : "";
     const section = KINDS["recovery"]!.source(cc);
-    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())}it repaired losses. It does not treat them as congestion: it measures the bandwidth that gets through, and sends at that rate. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
+    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())} it repaired losses. It does not treat them as congestion: it measures the bandwidth that gets through, and sends at that rate. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
   }
   if (cuts === 0) return `${lost}, and nothing cut its window.`;
   const grown = `Each cut took it from ${median(before)} to ${median(after)} segments (medians); ${fills} fill this path.`;
