@@ -83,6 +83,7 @@ def test_the_first_time_it_is_opened_it_needs_no_server(browser: Any, address: s
         if "watcher.js" in opened.loaded:
             break
         opened.page.wait_for_timeout(100)
+    opened.page.wait_for_load_state("networkidle")
     opened.context.set_offline(True)
     _open(opened)
     step(opened)
