@@ -35,6 +35,7 @@ _SWEPT = (
 
 def part(page: Page, selector: str) -> Image.Image:
     """A picture of an element with a margin."""
+    page.evaluate("scrollTo(0, 0)")
     box = page.locator(selector).bounding_box()
     if box is None:
         raise SystemExit(f"{selector} is not in the page")
