@@ -124,7 +124,8 @@ def predictions(directory: Path, paths: Iterable[str], sides: Sequence[str]) -> 
                     continue
                 told = observe(capture)
                 observed = dataclasses.replace(told, cc=seen, cc_how="given")
-                test, answers = replay(observed, estimate(observed))
+                replayed = replay(observed, estimate(observed))
+                test, answers = replayed.test, replayed.answers
                 for answer in answers:
                     runs = sorted(directory.glob(f"{path}-{answer.cc}-[0-9]*"))
                     if runs:

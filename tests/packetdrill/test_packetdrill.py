@@ -87,19 +87,21 @@ def test_without_packetdrill_the_kernel_is_refused(monkeypatch: pytest.MonkeyPat
 STAND_IN = """#!/bin/sh
 # Ends as packetdrill does, by the script's name; the last argument is the script.
 for script; do :; done
+got="Expected result 0 but got -1 with errno 92"
 case "$(basename "$script")" in
 passes.pkt) [ -c /dev/net/tun ] && ! ip route | grep . && exit 0 ;;
 differs.pkt) echo "differs.pkt:7: error handling packet: live packet field tcp_seq: expected: 1 vs actual: 2" ;;
 asserts.pkt) printf 'asserts.pkt:9: error in Python code\\nTraceback\\nAssertionError: 36\\n' ;;
 needs.pkt) printf 'sh: cannot create /sys/x\\nneeds.pkt: error executing init command: non-zero status 2\\n' ;;
-lacks.pkt) echo "lacks.pkt:3: runtime error in setsockopt call: Protocol not available" ;;
+lacks.pkt) echo "lacks.pkt:3: runtime error in setsockopt call: $got (Protocol not available)" ;;
+refuses.pkt) echo "refuses.pkt:4: error in socket call: Expected -1 (Operation not supported) but got 3" ;;
 esac >&2
 exit 1
 """
 
 
 def test_on_the_kernel_each_script_has_a_namespace_and_a_verdict(kernel: Kernel, tmp_path: Path) -> None:
-    for name in ("asserts", "differs", "lacks", "needs", "passes"):
+    for name in ("asserts", "differs", "lacks", "needs", "passes", "refuses"):
         (tmp_path / f"{name}.pkt").write_text("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
     program = tmp_path / "packetdrill"
     program.write_text(STAND_IN)
@@ -111,6 +113,7 @@ def test_on_the_kernel_each_script_has_a_namespace_and_a_verdict(kernel: Kernel,
         ("lacks", NOT_APPLICABLE, 3),
         ("needs", NOT_APPLICABLE, None),
         ("passes", PASSED, None),
+        ("refuses", FAILED, 4),
     ]
     assert [one.reason for one in played[:2]] == [
         "AssertionError: 36",

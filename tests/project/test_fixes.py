@@ -44,6 +44,7 @@ FILES = {
     "study.toml": STUDY,
     "expecting.toml": STUDY + 'expect = { goodput = "mean_mbps > 1 Mbit/s" }\n',
     "tcp_mine.c": "",
+    "script.pkt": "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n",
 }
 
 
@@ -257,12 +258,9 @@ ELSEWHERE = {
         study/axis:in_unit
         study/cases:axes_of
         study/study:_check_axis
-        explain/inputs:_capture
         explain/inputs:_kind_of_json
         explain/inputs:_read
         explain/mtr:_wrong
-        cli/explain_command:explain
-        cli/packetdrill_command:packetdrill
         whatif/inputs:_text
         whatif/ss:from_ss
     """,

@@ -115,7 +115,7 @@ def test_what_the_page_s_path_gives_is_within_the_command_line_s_interval(
 ) -> None:
     (page,) = ask(lab, "paths", [str(captures[name])])
     seen = observe(captures[name])
-    _, answers = replay(seen, estimate(seen), controls=("cubic", "bbr"), draws=8)
+    answers = replay(seen, estimate(seen), controls=("cubic", "bbr"), draws=8).answers
     for one in answers:
         asked = Scenario(path=page["told"]["path"]["path"], duration="12 s", flows=[{"cc": one.cc}])
         table = Sim().run(asked).tables["intervals"]

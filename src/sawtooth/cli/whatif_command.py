@@ -79,7 +79,8 @@ def whatif(
     if out is not None:
         save_scenario(out, observed, path, seed=seed)
     with Bar("what if", 1, quiet=is_quiet()) as bar:
-        test, answers = replay(observed, path, draws=draws or DRAWS, seed=seed, progress=bar.show)
+        replayed = replay(observed, path, draws=draws or DRAWS, seed=seed, progress=bar.show)
+        test, answers = replayed.test, replayed.answers
     if as_json:
         described = {
             "observed": observed.describe(),

@@ -14,7 +14,7 @@ from sawtooth.explain.inputs import Transfer, read, with_control
 from sawtooth.explain.kinds import PARTS, TOO_FEW, beyond, shipped, vector
 from sawtooth.explain.signs import signs
 from sawtooth.whatif import Estimate, Estimated, Observed, estimate
-from sawtooth.whatif.replay import DRAWS, Replays, replays
+from sawtooth.whatif.replay import DRAWS, Replays, replay
 
 FAVOURED = ("capture", "ss", "iperf3")
 """Which input is explained where there are several: the one that shows most."""
@@ -54,7 +54,7 @@ def explain(
         if cc is not None:
             observed = replace(observed, cc=cc, cc_how="given")
         path, doubts = _together(observed, seen)
-        found = replays(observed, path, draws=draws, seed=seed, progress=progress, more=len(CHANGES))
+        found = replay(observed, path, draws=draws, seed=seed, progress=progress, more=len(CHANGES))
     why = "" if first.refused is None else first.refused.message
     kinds = _kinds(first)
     doubts += _managed(kinds)

@@ -56,8 +56,8 @@ def read(files: Sequence[str], connection: str | None = None) -> tuple[list[Tran
     for file in files:
         with readable(file) as opened:
             found = _read(opened, file, connection)
-        for one in found:
-            (transfers if isinstance(one, Transfer) else probed).append(one)  # type: ignore[arg-type]
+        transfers += [one for one in found if isinstance(one, Transfer)]
+        probed += [one for one in found if isinstance(one, Probed)]
     return transfers, probed
 
 

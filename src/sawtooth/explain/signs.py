@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame
 
-    Floats = NDArray[np.float64]
+    from sawtooth.capture.identify.trace import Floats
 
 FEWEST_TRIPS = 100
 """Fewest round trips measured. With fewer, there is no answer."""

@@ -212,27 +212,13 @@ def replay(
     draws: int = DRAWS,
     seed: int = 1,
     progress: Callable[[float], None] | None = None,
-) -> tuple[SelfTest, list[Answer]]:
-    """Simulates every drawn path with each of ``controls``; ``progress`` receives the share done.
+    more: int = 0,
+) -> Replays:
+    """Simulates every drawn path with each of ``controls``; ``progress`` receives the share done. ``more`` runs of each
+    path may follow; ``progress`` counts them too.
 
     Uses at least two threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
-    found = replays(observed, estimate, controls=controls, draws=draws, seed=seed, progress=progress)
-    return found.test, found.answers
-
-
-def replays(
-    observed: Observed,
-    estimate: Estimate,
-    *,
-    controls: Sequence[str] = CONTROLS,
-    draws: int = DRAWS,
-    seed: int = 1,
-    progress: Callable[[float], None] | None = None,
-    more: int = 0,
-) -> Replays:
-    """As ``replay``, with the paths and runs behind it. ``more`` runs of each path may follow; ``progress`` counts
-    them too."""
     count = affordable(observed, estimate, draws, len(controls) + (CANDIDATES if estimate.by_replay else 0))
     paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
     if estimate.by_replay:
