@@ -20,7 +20,7 @@ function told(act) {
 
 /** The core. */
 async function started() {
-  return new (await part("core")).Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+  return new (await part("core")).Core(await WebAssembly.compile(readFileSync(`${built}/simulator.wasm`)));
 }
 
 /** The scenario language. */
@@ -75,12 +75,12 @@ const verbs = {
 
   /** Compiled scenarios, run. */
   async run(scenarios) {
-    return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios);
+    return run((await part("core")).Core, readFileSync(`${built}/simulator.wasm`), scenarios);
   },
 
   /** The same, watched. */
   async watch(scenarios) {
-    return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios, true);
+    return run((await part("core")).Core, readFileSync(`${built}/simulator.wasm`), scenarios, true);
   },
 
   /** Questions to the page: the rows of its summary. */
@@ -130,7 +130,7 @@ const verbs = {
 
   /** A capture, read. */
   async read({ capture, detailed }) {
-    return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);
+    return read((await part("core")).Core, readFileSync(`${built}/captures.wasm`), readFileSync(capture), detailed);
   },
 
   /** For captures: the core's estimate of their first connection's path, and what the page makes of it. */
@@ -139,7 +139,7 @@ const verbs = {
     const language = await spoken();
     const told = [];
     for (const capture of captures) {
-      const { shown } = await read(Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), 0);
+      const { shown } = await read(Core, readFileSync(`${built}/captures.wasm`), readFileSync(capture), 0);
       told.push({ shown, told: estimate(shown, language) });
     }
     return told;
@@ -147,7 +147,7 @@ const verbs = {
 
   /** A capture, read, and the kept segments taken from it. */
   async kept({ capture, rows }) {
-    return kept((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), rows);
+    return kept((await part("core")).Core, readFileSync(`${built}/captures.wasm`), readFileSync(capture), rows);
   },
 
   /** The core's errors for nonsense. */

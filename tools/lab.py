@@ -13,6 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import webassembly
@@ -37,13 +38,15 @@ def build(site: Path) -> None:
     """Write the page's files. Raises MissingError if there is no Rust compiler, or no node with npm."""
     esbuild = _esbuild()
     site.mkdir(parents=True, exist_ok=True)
-    core = site / "sawtooth.wasm"
-    webassembly.build(core)
-    (site / f"{core.name}.gzip").write_bytes(gzip.compress(core.read_bytes(), 9, mtime=0))
-    core.unlink()
+    for part in webassembly.PARTS:
+        core = site / f"{part}.wasm"
+        webassembly.build(part, core)
+        (site / f"{core.name}.gzip").write_bytes(gzip.compress(core.read_bytes(), 9, mtime=0))
+        core.unlink()
     bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
     pages = [f"{name}={WEB / 'lab' / source}" for name, source in PARTS.items()]
     known = [f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"]
+    known.append(f"--define:FIRST={_first(bundle)}")
     known.append(f"--define:FILES={json.dumps(['./', *(name for name in KINDS if name not in SERVED)])}")
     # Remove comments, because some contain host names. The full licences are at the start of the file.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]
@@ -58,7 +61,21 @@ def for_node(directory: Path) -> None:
     ending = "--out-extension:.js=.mjs"
     bundle = ["--bundle", "--format=esm", "--target=es2022", "--log-level=warning", ending, f"--outdir={directory}"]
     subprocess.run([_esbuild(), *bundle, *parts], check=True)
-    webassembly.build(directory / "sawtooth.wasm")
+    for part in webassembly.PARTS:
+        webassembly.build(part, directory / f"{part}.wasm")
+
+
+def _first(bundle: list[str]) -> str:
+    """The answers that the page shows before its core is loaded, as JSON: what the core simulates."""
+    with tempfile.TemporaryDirectory() as aside:
+        directory = Path(aside)
+        core = directory / "simulator.wasm"
+        webassembly.build("simulator", core)
+        subprocess.run([*bundle, f"--outfile={directory / 'first.mjs'}", WEB / "lab/opening/first.ts"], check=True)
+        code = "const { first } = await import('./first.mjs'); const { readFileSync } = await import('node:fs');"
+        code += f"console.log(JSON.stringify(await first(readFileSync('{core.name}'))));"
+        node = ["node", "--input-type=module", "--eval", code]
+        return subprocess.run(node, cwd=directory, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _licences() -> str:

@@ -1,6 +1,6 @@
 """Builds the core as WebAssembly, for pages.
 
-    python tools/webassembly.py FILE.wasm
+    python tools/webassembly.py simulator|captures FILE.wasm
 
 The compiler is rustup's where that has the target wasm32-unknown-unknown, else Debian's (rustc-web), fetched by apt-get
 download and unpacked into the cache, nothing installed. A build of the same sources is taken from the cache.
@@ -26,7 +26,7 @@ from sawtooth.io.tempdirs import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"
-CRATES = ("units", "tcp", "net", "scenario", "capture", "bindings/wasm")
+CRATES = ("units", "tcp", "net", "scenario", "limits", "capture", "bindings/wasm")
 """The files that it is made from."""
 
 
@@ -45,17 +45,19 @@ class Compiler:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-SMALL = ("sawtooth-scenario", "sha2", "toml", "toml_parser")
-"""Packages that a page calls once per scenario, and loads: optimized for size."""
+SMALL = ("sawtooth-scenario", "sawtooth-limits", "serde", "serde_core", "serde_json", "sha2", "toml", "toml_parser")
+"""Packages that a page calls once per scenario or picture, and loads: optimized for size."""
+PARTS = ("simulator", "captures")
+"""The parts of the core, each a module: features of crates/bindings/wasm."""
 
 
-def build(made: Path) -> None:
-    """Writes ``made``. Raises MissingError."""
+def build(part: str, made: Path) -> None:
+    """Writes a part of the core to ``made``. Raises MissingError."""
     if shutil.which("cargo") is None:
         raise MissingError("there is no cargo on the PATH; fix: install Rust with rustup, see https://rustup.rs")
     kept = cache() / "webassembly"
     compiler = _installed() or _debians(kept)
-    done = kept / f"{_digest(compiler)}.wasm"
+    done = kept / f"{part}-{_digest(compiler)}.wasm"
     if not done.exists():
         settings = {"PANIC": "abort", "DEBUG": "false"}
         profile = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
@@ -67,8 +69,9 @@ def build(made: Path) -> None:
         places += ["--config", "profile.release.package.sawtooth-wasm.strip=true"]
         for package in SMALL:
             places += ["--config", f'profile.release.package.{package}.opt-level="z"']
+        places += ["-p", "sawtooth-wasm", "--no-default-features", "--features", part]
         subprocess.run(
-            ["cargo", "build", "--quiet", "--locked", "--release", "-p", "sawtooth-wasm", *places, *compiler.arguments],
+            ["cargo", "build", "--quiet", "--locked", "--release", *places, *compiler.arguments],
             cwd=ROOT,
             env={**os.environ, **profile, **compiler.environment},
             check=True,
@@ -177,9 +180,11 @@ def _told(command: Sequence[str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
     parser.add_argument("made", type=Path, metavar="FILE.wasm")
     try:
-        build(parser.parse_args().made)
+        given = parser.parse_args()
+        build(given.part, given.made)
     except MissingError as missing:
         sys.exit(f"lab: {missing}")
 

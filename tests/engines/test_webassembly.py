@@ -143,7 +143,7 @@ def test_what_happens_is_reported_there_as_by_the_native_core(lab: Path) -> None
 def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_a_browser(
     lab: Path, native: dict[str, dict[str, Any]], browser: Any, tmp_path: Path
 ) -> None:
-    for part in (lab / "core.mjs", lab / "sawtooth.wasm", (Path(__file__).parents[1] / "lab_tables.mjs")):
+    for part in (lab / "core.mjs", lab / "simulator.wasm", (Path(__file__).parents[1] / "lab_tables.mjs")):
         shutil.copy(part, tmp_path)
     (tmp_path / "index.html").write_text("<!doctype html><title>Tables</title>")
     with served(tmp_path) as address:
@@ -152,7 +152,7 @@ def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_a_browser
         told = page.evaluate(
             """async (scenarios) => {
                 const [{ Core }, { run }] = await Promise.all([import("/core.mjs"), import("/lab_tables.mjs")]);
-                return run(Core, await (await fetch("/sawtooth.wasm")).arrayBuffer(), scenarios);
+                return run(Core, await (await fetch("/simulator.wasm")).arrayBuffer(), scenarios);
             }""",
             _compiled(),
         )

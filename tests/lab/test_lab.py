@@ -77,7 +77,7 @@ def test_the_page_is_written_for_any_web_server_and_again_over_itself(tmp_path: 
     (tmp_path / "mine.txt").write_text("stays")
     for _ in range(2):
         assert {path.name for path in SITE.export(tmp_path)} == set(KINDS) - set(SERVED)
-    assert (tmp_path / "sawtooth.wasm.gzip").read_bytes() == SITE.files["sawtooth.wasm.gzip"]
+    assert (tmp_path / "simulator.wasm.gzip").read_bytes() == SITE.files["simulator.wasm.gzip"]
     assert (tmp_path / "mine.txt").read_text() == "stays"
 
 

@@ -57,6 +57,6 @@ def test_with_its_server_on_this_machine_it_keeps_nothing(site: Site, browser: A
 
 
 def test_the_core_is_packed_and_asked_for_at_once(site: Site) -> None:
-    assert gzip.decompress(site.files["sawtooth.wasm.gzip"])[:4] == b"\0asm"
+    assert gzip.decompress(site.files["simulator.wasm.gzip"])[:4] == b"\0asm"
     head = site.files["index.html"].decode().split("</head>")[0]
-    assert '<link rel="preload" as="fetch" href="sawtooth.wasm.gzip" crossorigin>' in head
+    assert '<link rel="preload" as="fetch" href="simulator.wasm.gzip" crossorigin>' in head

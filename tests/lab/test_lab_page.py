@@ -284,7 +284,7 @@ def test_a_browser_that_keeps_nothing_for_pages_has_the_whole_page(browser: Any,
 
 
 def test_what_of_the_page_does_not_come_is_reported(browser: Any, address: str) -> None:
-    for part, words in (("worker.js", "the worker could not be loaded"), ("sawtooth.wasm.gzip", "WebAssembly")):
+    for part, words in (("worker.js", "the worker could not be loaded"), ("simulator.wasm.gzip", "WebAssembly")):
         page = browser.new_context().new_page()
         page.route(f"**/{part}", lambda route: route.fulfill(status=200, body="not that"))
         page.goto(address)

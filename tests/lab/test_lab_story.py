@@ -212,3 +212,41 @@ def test_a_page_that_links_to_it_gets_a_title_a_picture_and_an_icon(site: Site) 
     assert struct.unpack(">II", site.files[picture][16:24]) == (1200, 630)
     assert len(site.files[picture]) < 200_000
     assert re.search(r'<link rel="icon" href="data:image/svg', head)
+
+
+def test_before_the_core_is_there_it_shows_the_numbers_that_the_core_then_gives(browser: Any, address: str) -> None:
+    held: list[Any] = []
+    context = browser.new_context()
+    context.route("**/simulator.wasm.gzip", lambda route: held.append(route))
+    page = context.new_page()
+    page.goto(address + STEP.format(1, 3))
+    page.wait_for_selector("#story-sentences button")
+    before = [page.inner_text(f"#{part}") for part in ("story-said", "story-steps", "story-sentences")]
+    loss = page.evaluate("(({ value, max }) => [value, max])(document.getElementById('story-loss'))")
+    assert page.locator("#story-window canvas").count() > 0
+    assert page.locator("#story-loss").is_disabled()
+    # The other loss of the story is there, too.
+    page.locator("#story-steps a").first.click()
+    page.wait_for_selector("#story-steps[data-step='1']")
+    assert "the sawtooth" in page.inner_text("#story-sentences")
+    page.go_back()
+    page.wait_for_selector("#story-steps[data-step='3']")
+    assert page.locator("body[data-ready]").count() == 0
+    for route in held:
+        route.continue_()
+    page.wait_for_selector("body[data-finished]", timeout=120_000)
+    assert [page.inner_text(f"#{part}") for part in ("story-said", "story-steps", "story-sentences")] == before
+    assert page.evaluate("(({ value, max }) => [value, max])(document.getElementById('story-loss'))") == loss
+    page.wait_for_selector("#story[data-drawn]", timeout=120_000)
+    context.close()
+
+
+def test_a_guess_is_answered_before_the_core_is_there(browser: Any, address: str) -> None:
+    context = browser.new_context()
+    context.route("**/simulator.wasm.gzip", lambda route: None)
+    page = context.new_page()
+    page.goto(address)
+    page.get_by_role("button", name="5%", exact=True).click()
+    assert page.inner_text("#story-guessed").startswith("You guessed 5%, and you are right: CUBIC keeps ")
+    assert "?" not in page.inner_text("#story-said")
+    context.close()

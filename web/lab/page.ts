@@ -73,6 +73,16 @@ async function main(): Promise<void> {
     },
   };
 
+  const story = PRESETS[0]!.question;
+  const opening = new Opening(
+    (step) => `#${permalink.short({ ...story, scenario: { ...story.scenario, path: { ...story.scenario.path, loss: STEPS[step - 1]!.loss } } }, { step })}`,
+  );
+  if (location.hash === "") opening.guess();
+  document.body.classList.toggle("embed", permalink.view(location.hash).embed === true);
+  const first = (): void => opening.first(location.hash);
+  first();
+  addEventListener("hashchange", first);
+
   const native = new NativeSwitch(() => ask(question));
   const failed = (why: string, problem?: InputError): void => {
     running.ended();
@@ -108,6 +118,7 @@ async function main(): Promise<void> {
   presets();
   taking();
   at<HTMLInputElement>("alone").addEventListener("change", () => ask({ ...question, alone: at<HTMLInputElement>("alone").checked }));
+  removeEventListener("hashchange", first);
   addEventListener("hashchange", () => {
     const linked = followed();
     opening.step(permalink.view(location.hash).step);
@@ -115,20 +126,13 @@ async function main(): Promise<void> {
     if (permalink.written(linked) !== permalink.written(question)) ask(linked, true);
     else if (document.body.dataset["finished"] !== undefined) document.body.dataset["finished"] = addressed();
   });
-  const story = PRESETS[0]!.question;
-  const opening = new Opening(
-    slider["loss"]!,
-    (text) => edit("path.loss", text, true),
-    (step) => `#${permalink.short({ ...story, scenario: { ...story.scenario, path: { ...story.scenario.path, loss: STEPS[step - 1]!.loss } } }, { step })}`,
-  );
+  opening.begin(slider["loss"]!, (text) => edit("path.loss", text, true));
   sharing(() => {
     const { step } = permalink.view(location.hash);
     const link = (embed: boolean): string => `${location.href.split("#")[0]}#${permalink.short(question, { ...(step ? { step } : {}), ...(embed ? { embed } : {}) })}`;
     return { link: link(false), embed: link(true), title: opening.title, settings: settings(question), paths: opening.drawn, window: opening.window };
   });
   at("story-lab").addEventListener("click", () => at("ask").scrollIntoView());
-  if (location.hash === "") opening.guess();
-  document.body.classList.toggle("embed", permalink.view(location.hash).embed === true);
   const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
   new Drop(language, (path) => tryPath(path));
   const linked = followed();

@@ -21,7 +21,8 @@ KINDS = {
     "capture.js": "text/javascript; charset=utf-8",
     "watcher.js": "text/javascript; charset=utf-8",
     "offline.js": "text/javascript; charset=utf-8",
-    "sawtooth.wasm.gzip": "application/octet-stream",
+    "simulator.wasm.gzip": "application/octet-stream",
+    "captures.wasm.gzip": "application/octet-stream",
     "preview.png": "image/png",
 }
 """All files of the page, with their content types."""

@@ -5,7 +5,7 @@ import type { Figure } from "../../draw/form";
 import { group } from "../../draw/group";
 import { quantity, timeSequence, told, whole, type Segments } from "../../capture/sequence";
 import { made } from "../fields";
-import { module } from "../module";
+import { captures } from "../module";
 import type { Language } from "../language";
 import { estimate, type Estimate, type Shown } from "./estimate";
 import { data, ends, type Connection } from "./facts";
@@ -69,7 +69,7 @@ export class Drop {
     worker.onmessage = ({ data: answer }: MessageEvent<Answer>) => {
       if (this.worker === worker) this.told(answer);
     };
-    module.then(
+    captures().then(
       (compiled) => this.worker === worker && this.ask({ kind: "open", file, module: compiled }),
       (error: unknown) => this.worker === worker && this.failed(error instanceof Error ? error.message : String(error)),
     );

@@ -2,15 +2,18 @@
 
 import { draw, type Chart } from "../../draw/index";
 import { group, type Member } from "../../draw/group";
+import * as permalink from "../permalink";
 import { playhead } from "../playhead";
 import type { Asked } from "../asked";
 import { made } from "../fields";
 import { module } from "../module";
+import { PRESETS } from "../presets";
 import type { RunLines } from "../series";
 import type { Slider } from "../sliders";
 import { digits, percent, type Row } from "../summary";
 import { Paths } from "../understand/paths";
 import type { Answer, Question } from "../understand/protocol";
+import { restored, type First } from "./first";
 import { called, GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
 import "./opening.css";
 
@@ -24,6 +27,9 @@ const BEFORE_BITS = 5e8;
 const QUIET_MS = 120;
 const GUESSES = [0.9, 0.5, 0.2, 0.05] as const;
 
+/** Written by tools/lab.py: the answers that the page can show before its core is loaded. */
+declare const FIRST: readonly First[];
+
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
 /** `link`: the address of a step. */
@@ -35,6 +41,7 @@ export class Opening {
   /** The pointer is over a figure, which then has its own line. */
   private pointed = false;
   private readonly member: Member = { show: () => undefined, point: (x) => (this.pointed = x !== null) };
+  private slider: Slider | undefined;
   private chart: Chart | undefined;
   private worker: Worker | undefined;
   private begun = false;
@@ -51,20 +58,12 @@ export class Opening {
   private guessing = false;
   private asks = 0;
 
-  constructor(
-    private readonly slider: Slider,
-    changed: (text: string) => void,
-    private readonly link: (step: number) => string,
-  ) {
+  constructor(private readonly link: (step: number) => string) {
     this.playing = !this.reduced.matches;
     at("story-paths").append(this.paths.root);
     this.paths.root.setAttribute("role", "group");
     this.paths.root.setAttribute("aria-label", "The packets of both flows");
-    this.range.max = String(slider.last);
-    this.range.addEventListener("input", () => {
-      this.reveal();
-      changed(slider.text(Number(this.range.value)));
-    });
+    this.range.disabled = true;
     this.play.addEventListener("click", () => this.toggled());
     this.guesses();
     new IntersectionObserver(([seen]) => {
@@ -77,6 +76,27 @@ export class Opening {
     });
     for (const name of [GROUP, "time"]) group(name).join(this.member);
     this.named();
+  }
+
+  /** Shows the answer to the question in an address, if the build simulated it. */
+  first(hash: string): void {
+    const found = FIRST.find(({ asked }) => permalink.asks(hash || `#${permalink.written(PRESETS[0]!.question)}`, asked.question));
+    if (found === undefined) return;
+    const { asked, rows, place, last } = found;
+    this.range.max = String(last);
+    this.question(asked, asked.question.scenario.path!.loss, place, permalink.view(hash).step);
+    this.shown(asked, restored(found), rows, true);
+  }
+
+  /** Lets the slider ask, once the core is loaded. */
+  begin(slider: Slider, changed: (text: string) => void): void {
+    this.slider = slider;
+    this.range.disabled = false;
+    this.range.max = String(slider.last);
+    this.range.addEventListener("input", () => {
+      this.reveal();
+      changed(slider.text(Number(this.range.value)));
+    });
   }
 
   /** Asks for a guess before showing the answer. */
@@ -98,12 +118,15 @@ export class Opening {
 
   /** Shows another question; `step`: the one named in its link. */
   changed(asked: Asked, loss: unknown, step: number | undefined): void {
-    const shown = asked.alone && asked.flows.length === 2 && asked.flows.every(({ count }) => count === 1);
-    at("story").classList.toggle("other", !shown);
     // A guess applies to the first question only.
     if (this.asks++ > 0) this.guessing = false;
-    const text = typeof loss === "string" ? loss : "";
-    this.range.value = String(this.slider.place(text) ?? 0);
+    this.question(asked, loss, this.slider?.place(typeof loss === "string" ? loss : "") ?? 0, step);
+  }
+
+  private question(asked: Asked, loss: unknown, place: number, step: number | undefined): void {
+    const shown = asked.alone && asked.flows.length === 2 && asked.flows.every(({ count }) => count === 1);
+    at("story").classList.toggle("other", !shown);
+    this.range.value = String(place);
     this.range.setAttribute("aria-valuetext", short(loss));
     at("story-loss-said").textContent = short(loss);
     this.given = undefined;

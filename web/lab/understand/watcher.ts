@@ -96,7 +96,8 @@ async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Ques
       while (simulation.now_ns < sinceNs && !simulation.advance(sinceNs, SLICE_EVENTS)) {
         simulation.take();
         await turn();
-        if (!wanted()) return forget();
+        // The newer question has closed these simulations; what is open now is its own.
+        if (!wanted()) return;
       }
       simulation.take();
       simulation.record(true);
