@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opened_lab import Opened, serious
+from opened_lab import Opened, by_keyboard, serious
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "light"), (1400, "dark")])
@@ -137,3 +137,19 @@ def test_every_control_has_a_name_and_can_be_reached_by_keyboard(page: Opened) -
         page.page.keyboard.press("Tab")
         reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.ariaLabel"))
     assert {"f-path-rate", "Rate, slider", "f-path-rtt", "f-path-loss"} <= reached
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_the_story_is_accessible_with_its_guess_its_steps_and_sharing(
+    browser: Any, address: str, width: int, scheme: str
+) -> None:
+    options = {"width": width, "color_scheme": scheme, "bypass_csp": True, "reduced_motion": "reduce"}
+    opened = Opened(browser, address, **options)
+    opened.finish()
+    assert serious(opened.page) == []
+    assert by_keyboard(opened.page, "#story") == []
+    opened.page.get_by_role("button", name="Just tell me").click()
+    opened.page.get_by_role("button", name="Share", exact=True).click()
+    assert serious(opened.page) == []
+    assert by_keyboard(opened.page, "#story") == []
+    opened.context.close()

@@ -250,3 +250,33 @@ def test_a_guess_is_answered_before_the_core_is_there(browser: Any, address: str
     assert page.inner_text("#story-guessed").startswith("You guessed 5%, and you are right: CUBIC keeps ")
     assert "?" not in page.inner_text("#story-said")
     context.close()
+
+
+def test_five_questions_are_answered_with_a_click_each(page: Opened) -> None:
+    # What does 1% do, and why?
+    page.finish()
+    page.page.get_by_role("button", name="Just tell me").click()
+    means = dict(re.findall(r"(CUBIC|BBR) ([\d.]+)", headline(page)))
+    assert float(means["CUBIC"]) < 10 < 90 < float(means["BBR"])
+    assert "CUBIC treats a loss as congestion and cuts its window" in page.page.inner_text("#story-sentences")
+    # Does it hold for my line?
+    page.page.get_by_role("button", name="Does it hold for your line?").click()
+    assert page.page.evaluate("document.activeElement.id") == "f-path-rate"
+    page.page.keyboard.press("Control+A")
+    page.page.keyboard.type("20 Mbit/s")
+    page.finish()
+    assert "20 Mbit/s, 20 ms, 1% loss: cubic gets" in page.sentence
+    assert means["BBR"] not in headline(page)
+    # What helps?
+    page.page.get_by_role("link", name="What helps at 1% loss?").click()
+    page.page.wait_for_function("() => document.getElementById('preset').value === 'what-helps'")
+    page.finish()
+    assert [row[0] for row in page.rows] == ["cubic", "reno", "bbr", "bbr3"]
+    page.page.go_back()
+    page.page.wait_for_selector("#story:not(.other)")
+    page.finish()
+    # What does it cost others?
+    page.page.get_by_role("link", name="What does BBR cost others?").click()
+    page.page.wait_for_function("() => document.getElementById('preset').value === 'cost-to-others'")
+    page.finish()
+    assert "the limit is the rate, which it shares: bbr takes" in page.sentence

@@ -16,7 +16,7 @@ import { Language } from "./language";
 import { module } from "./module";
 import { Opening } from "./opening/opening";
 import { sharing } from "./opening/share";
-import { STEPS } from "./opening/steps";
+import { QUESTIONS, STEPS } from "./opening/steps";
 import * as permalink from "./permalink";
 import { InputError, words as inWords } from "./problem";
 import { NativeSwitch } from "./nativeswitch";
@@ -133,6 +133,7 @@ async function main(): Promise<void> {
     return { link: link(false), embed: link(true), title: opening.title, settings: settings(question), paths: opening.drawn, window: opening.window };
   });
   at("story-lab").addEventListener("click", () => at("ask").scrollIntoView());
+  questions();
   const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
   new Drop(language, (path) => tryPath(path));
   const linked = followed();
@@ -384,6 +385,21 @@ async function main(): Promise<void> {
       const found = PRESETS.find(({ name }) => name === select.value);
       if (found !== undefined) ask(found.question, true);
     });
+  }
+
+  /** Questions below the story. */
+  function questions(): void {
+    const links = QUESTIONS.map((name) => PRESETS.find((one) => one.name === name)!).map(({ title, question: of }) => {
+      const link = Object.assign(made("a", "button"), { href: `#${permalink.short(of)}`, textContent: title });
+      link.addEventListener("click", () => at("ask").scrollIntoView());
+      return link;
+    });
+    const own = Object.assign(made("button", ""), { type: "button", textContent: "Does it hold for your line?" });
+    own.addEventListener("click", () => {
+      at("ask").scrollIntoView();
+      fields[0]!.text.focus({ preventScroll: true });
+    });
+    at("story-questions").append(...links, own);
   }
 
   function taking(): void {

@@ -30,6 +30,20 @@ export const PRESETS: readonly Preset[] = [
     { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: both },
   ),
   preset(
+    "what-helps",
+    "What helps at 1% loss?",
+    "The same line with four congestion controls, each by itself. Choose others under the flows.",
+    true,
+    { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: [{ cc: "cubic" }, { cc: "reno" }, { cc: "bbr" }, { cc: "bbr3" }] },
+  ),
+  preset(
+    "cost-to-others",
+    "What does BBR cost others?",
+    "No loss on the line, and CUBIC and BBR share it at the same time. Half each would be fair.",
+    false,
+    { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "0%" }, flows: both },
+  ),
+  preset(
     "sawtooth",
     "The sawtooth",
     "No loss on the path: the window grows until the queue is full and drops a packet, is halved, and grows again.",

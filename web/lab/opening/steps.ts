@@ -22,6 +22,9 @@ export const STEPS = [
   { title: "BBR: full, and the price", loss: "1%" },
 ] as const;
 
+/** Questions that follow the story, by the names of their presets. */
+export const QUESTIONS = ["what-helps", "cost-to-others"] as const;
+
 /** A control's name as people write it; a name that the user gave stays as it is. */
 export function called({ question }: Asked, rows: readonly Row[], flow: number): string {
   const { name } = rows[flow]!;
