@@ -38,10 +38,19 @@ void arch_init_registers(int pid)
 
 PROCESS = """#if 0
 #include <sys/mman.h>
+#define STUB_SIG_MASK ((1 << SIGALRM) | (1 << SIGWINCH))
+static int userspace_tramp(void *stack)
+{
+}
 int start_userspace(unsigned long stub_stack)
 	/* setup a temporary stack page */
 	stack = mmap(NULL);
 	(void *) PTRACE_O_TRACESYSGOOD) < 0)
+void userspace(struct uml_pt_regs *regs)
+{
+	case SIGALRM:
+		break;
+}
 #endif
 """
 TRAP = """void segv_handler(int sig, struct siginfo *unused_si, struct uml_pt_regs *regs)

@@ -346,6 +346,20 @@ def test_a_wait_without_sleep_ends(kernel: object) -> None:
     assert first.seconds == second.seconds
 
 
+def test_computing_takes_no_time_unless_it_does_not_end(kernel: object) -> None:
+    # Each of them makes no system call while it computes.
+    some = program("client", ["python3", "-c", "for _ in range(60_000_000): pass"])
+    endless = [program("server", ["python3", "-c", "while True: pass"])]
+    done = execute(path(), [some])
+    assert told(done) == ""
+    assert done.programs[0].seconds is not None
+    assert done.programs[0].seconds < 0.1
+    done = execute(path("5 s"), [*endless, program("client", "sleep 1; echo slept")])
+    assert told(done) == "slept\n"
+    assert done.programs[0].status is None
+    assert done.programs[0].describe().endswith("ran until the run ended")
+
+
 FILE = {
     "duration": "30 s",
     "path": {"rate": "20 Mbit/s", "rtt": "40 ms"},

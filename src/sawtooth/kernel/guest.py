@@ -98,7 +98,7 @@ class Guest:
             console = _tail(directory / "console")
         wall_s = time.monotonic() - begun
         if ended["timeout"]:
-            fix = f"allow more than {timeout_s:g} s of wall time; a guest that waits without sleeping never ends"
+            fix = f"allow more than {timeout_s:g} s of wall time"
             raise SawtoothError("guest-timeout", f"the guest did not finish within {timeout_s:g} s", fix=fix)
         try:
             exit_code = int(status.read_text())

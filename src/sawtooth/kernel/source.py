@@ -246,7 +246,11 @@ static long long read_clock(int clock)
         for_speed=True,
     ),
     # Computing takes no virtual time, so a program that waits by asking again without sleeping would never end
-    # (select() without a time-out, times(), sched_yield()). After 100,000 system calls at one time, each takes 1 us.
+    # (select() without a time-out, times(), sched_yield()). After 100,000 system calls at one time, each takes 1 us,
+    # after 200,000 each takes 2 us, and so on.
+    # A program that computes without system calls would never end either, and no other program would run. So each
+    # program's process gets a signal every 10 ms of its processor time, from its own timer. After 2,000 of them at
+    # one time, each takes 100 ms.
     Edit(
         "arch/um/kernel/time.c",
         r"(?m)^(static u64 timer_read\()",
@@ -262,8 +266,26 @@ void time_travel_spin(void)
 	if (time_travel_time - last > 2 * NSEC_PER_USEC)
 		calls = 0;
 	if (++calls > 100000)
-		time_travel_update_time_rel(NSEC_PER_USEC);
+		time_travel_update_time_rel(calls / 100000 * NSEC_PER_USEC);
 	last = time_travel_time;
+}
+
+void time_travel_compute(void);
+void time_travel_compute(void)
+{
+	static unsigned long long last;
+	static unsigned stops;
+
+	if (time_travel_mode != TT_MODE_INFCPU)
+		return;
+	if (time_travel_time - last > NSEC_PER_MSEC) {
+		stops = 0;
+		last = time_travel_time;
+	}
+	if (++stops > 2000) {
+		time_travel_update_time_rel(100 * NSEC_PER_MSEC);
+		last = time_travel_time;
+	}
 }
 
 \1""",
@@ -273,6 +295,27 @@ void time_travel_spin(void)
         r"(?m)^(void handle_syscall\((?s:.*?))(\n\t/\* Do the seccomp check)",
         r"extern void time_travel_spin(void);\n\n\1\n\ttime_travel_spin();\n\2",
     ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^(void userspace\((?s:.*?))(\t+)(case SIGALRM:\n)",
+        r"extern void time_travel_compute(void);\n\n\1\2case SIGPROF:\n\2\ttime_travel_compute();\n"
+        r"\2\tbreak;\n\2\3",
+    ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(#define STUB_SIG_MASK \()",
+        r"\1(1 << SIGPROF) | ",
+    ),
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(static int userspace_tramp\(void \*\w+\)\n\{\n)",
+        r"""\1\t/* A tracer sees it also if it is ignored. */
+	signal(SIGPROF, SIG_IGN);
+	setitimer(ITIMER_PROF, &(struct itimerval) { { 0, 10000 }, { 1, 0 } }, NULL);
+
+""",
+    ),
+    Edit("arch/um/os-Linux/skas/process.c", r"(#include <sys/mman\.h>\n)", r"\1#include <sys/time.h>\n"),
     # When a guest is killed, the processes that it traces are killed too.
     Edit(
         "arch/um/os-Linux/skas/process.c",
