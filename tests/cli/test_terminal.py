@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sawtooth.cli import main
+from sawtooth.cli.terminal import pass_on
 from sawtooth.errors import InputError
 from sawtooth.sanitize import is_plain, plain, printable, sentence
 from sawtooth.scenario import Scenario
@@ -188,3 +189,8 @@ def test_commands_print_in_one_place_only() -> None:
         if any(printing.search(line) and ">>>" not in line for line in path.read_text().splitlines())
     }
     assert found - programs == {"cli/__init__.py", "cli/terminal.py"}
+
+
+def test_states_of_a_progress_bar_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    pass_on(b"", b"\r 10%\r 20%\r\nend\n")
+    assert capsys.readouterr().err == "\n 10%\n 20%\nend\n"

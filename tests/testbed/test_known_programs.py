@@ -14,7 +14,7 @@ from sawtooth.scenario import Scenario
 from tools import programs
 
 FILES = programs.files()
-LARGER = {"caddy", "hls", "pgbench", "postgresql-replication", "quic-aioquic", "quic-go", "redis"}
+LARGER = {"caddy", "hls", "pgbench", "postgresql-replication", "quic-aioquic", "quic-go", "quic-quinn", "redis"}
 """Tested only if their programs are installed. All others are installed for the tests (tools/laboratory)."""
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "programs.md"
 

@@ -57,13 +57,18 @@ def say_folded(text: str) -> None:
 def pass_on(stdout: bytes, stderr: bytes) -> None:
     """Print the output of a user's program: unchanged to a file or pipe, without control characters to a terminal."""
     if sys.stdout.isatty():
-        say(stdout.decode(errors="replace"), end="")
+        say(_lines(stdout), end="")
     elif stdout:
         sys.stdout.flush()
         sys.stdout.buffer.write(stdout)
         sys.stdout.buffer.flush()
-    sys.stderr.write(stderr.decode(errors="replace"))
+    sys.stderr.write(_lines(stderr))
     sys.stderr.flush()
+
+
+def _lines(output: bytes) -> str:
+    """A progress bar that returns to its line's start gets a line for each state."""
+    return output.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_answered_on_a_terminal() -> bool:
