@@ -49,7 +49,7 @@ def both_ways(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_the_first_sentence_compares_the_headline(both_ways: Any) -> None:
     page = (both_ways.directory / "report.html").read_text("utf-8")
     (answer,) = re.findall(r'<p class="answer">(.*?)</p>', page)
-    begun = r"Latency under load, median, from 200 ms to .*: CUBIC: ([\d.]+) ms → ([\d.]+) ms \(−[\d.]+%\); Reno: "
+    begun = r"Latency under load, median, from 200 ms queue to .*: CUBIC: ([\d.]+) ms → ([\d.]+) ms \(−.*; Reno: "
     before, after = map(float, re.match(begun, answer).groups())
     row = both_ways.pooled[both_ways.pooled["cc"] == "cubic"]
     assert [before, after] == pytest.approx(row["latency_p50_ms"].tolist(), rel=0.01)
@@ -63,6 +63,21 @@ def test_cards_have_the_headline_and_each_way_by_itself(both_ways: Any) -> None:
     assert one.lines[-1].startswith("goodput down ")
     assert down < 10
     assert up < 5
+
+
+@pytest.mark.usefixtures("patience")
+def test_the_share_of_a_flow_is_told_with_its_name(tmp_path: Path) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "10 ms"}
+    content = {
+        "name": "two",
+        "scenario": {"duration": "2 s", "path": path, "flows": [{"name": "near"}, {"name": "far"}]},
+        "vary": {"path.queue": ["20 ms", {"kind": "fq_codel"}]},
+        "columns": {"queue": {"field": "path.queue"}},
+        "report": {"x": "queue", "headline": SHARE, "plots": ["measures"], "measures": ["mean_mbps"]},
+    }
+    result: Any = sawtooth.run(Study.from_dict(content), out=tmp_path, quiet=True)
+    (card,) = cards(result)
+    assert card.lines[:2] == ("share of the first flow (near)", "from 20 ms queue to kind fq_codel")
 
 
 def test_no_figure_adds_up_what_goes_both_ways(both_ways: Any) -> None:

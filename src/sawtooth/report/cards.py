@@ -68,7 +68,7 @@ def _compiled(result: StudyResult) -> Any:
 def _changes(result: StudyResult) -> list[Card]:
     """The change from the baseline to the first highlighted value, for each series and panel."""
     column = result.study.headline
-    name, unit = headline.name_and_unit(column, result.study.titles)
+    name, unit = headline.measure(result)
     at, to = headline.places(result)
     found = []
     for one in headline.compared(result, who):

@@ -43,6 +43,15 @@ def name_and_unit(column: str, titles: Mapping[str, str]) -> tuple[str, str]:
     return (name, unit) if name and " " not in unit and unit not in ("median", "mean") else (title, "")
 
 
+def measure(result: StudyResult) -> tuple[str, str]:
+    """The headline's name and unit. A share names its flow if that is the same everywhere."""
+    name, unit = name_and_unit(result.study.headline, result.study.titles)
+    if result.study.headline == SHARE:
+        firsts = {flows[0]["flow"] for row in result.records if (flows := flows_of(result, row))}
+        name += f" ({firsts.pop()})" if len(firsts) == 1 else ""
+    return name, unit
+
+
 def amount(value: float, unit: str) -> str:
     """A value with its unit: 32.1 ms, 45%."""
     digits = number(value, 1) if unit in ("Mbit/s", "%") else short(float(f"{value:.3g}"))
@@ -80,14 +89,20 @@ def places(result: StudyResult) -> tuple[str, str]:
     if isinstance(roles.baseline, (int, float)):
         title = result.study.title_of(roles.x)
         return value_text(title, roles.baseline), value_text(title, roles.detail)
-    return said(result, roles.x, roles.baseline), said(result, roles.x, roles.detail)
+    return _place(result, roles.x, roles.baseline), _place(result, roles.x, roles.detail)
+
+
+def _place(result: StudyResult, name: str, value: Any) -> str:
+    """ "20 ms queue", but "fq_codel": a quantity says little without what it is of."""
+    told = said(result, name, value)
+    return f"{told} {result.study.title_of(name)}" if isinstance(value, str) and told[:1].isdigit() else told
 
 
 def sentence(result: StudyResult, found: list[Compared]) -> str:
     """The study's result in one sentence; empty if nothing is compared."""
     if not found:
         return ""
-    name, unit = name_and_unit(result.study.headline, result.study.titles)
+    name, unit = measure(result)
     at, to = places(result)
     told = [
         f"{one.who}: {amount(one.low, unit)} → {amount(one.high, unit)}"
@@ -119,6 +134,7 @@ __all__ = [
     "amount",
     "compared",
     "goodput",
+    "measure",
     "name_and_unit",
     "sentence",
 ]
