@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import math
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -269,3 +271,16 @@ def test_words_of_marks_that_are_near_are_below_each_other(act: Act) -> None:
     heights = {one.text: float(one.attrib["y"]) for one in svg.iter("{http://www.w3.org/2000/svg}text")}
     first, second, third, last = (heights[mark.words] for mark in marks)
     assert (second - first, third - second, last) == (14, 14, first)
+
+
+def test_the_last_slanted_name_ends_within_the_figure(act: Act) -> None:
+    names = (*(f"point {at}" for at in range(30)), "the last of them, which is long")
+    axis = Axis("point", scale="category", names=names)
+    points = Series("CUBIC", "#0072b2", range(31), range(31), kind="points")
+    text = act(SAVED, [Figure("one", "A figure", "A line.", [Panel(axis, RATE, [points])])])
+    svg = ElementTree.fromstring(text)
+    (last,) = [one for one in svg.iter("{http://www.w3.org/2000/svg}text") if one.text == names[-1]]
+    place, degrees = re.findall(r"translate\(([\d.]+)[^)]*\).*rotate\((-?\d+)\)", last.attrib["transform"])[0]
+    # A letter is at least 5 pixels wide.
+    end = float(place) + 5 * len(names[-1]) * math.cos(math.radians(float(degrees)))
+    assert end < float(svg.attrib["width"])

@@ -166,7 +166,7 @@ export class Panel implements Member {
     return {
       width: this.width,
       height: this.owner.height,
-      padding: [22, 16, 0, 0],
+      padding: [22, () => this.right(), 0, 0],
       legend: { show: false },
       cursor: { y: false, x: false, points: { show: false }, drag: { x: true, y: this.form.explored === true, uni: BOX, setScale: false }, dataIdx: () => 0 },
       scales: { x: scale(this.form.x, () => this.x), y: scale(this.form.y, () => this.y) },
@@ -207,6 +207,12 @@ export class Panel implements Member {
   private leaning(): boolean {
     const names = this.form.x.names?.length ?? 0;
     return names > 1 && this.longest() + 8 > (this.width * 0.88) / names;
+  }
+
+  /** Room at the right, where the last slanted name ends. */
+  private right(): number {
+    const half = (this.width * 0.44) / (this.form.x.names?.length ?? 1);
+    return this.leaning() ? Math.max(16, this.longest() * Math.cos(Math.PI / 6) - half + 8) : 16;
   }
 
   private xSpace(): number {
