@@ -28,7 +28,7 @@ impl Sender {
     pub(super) fn enter_cwr(&mut self, clock: Clock) {
         self.flight.prior_ssthresh = 0;
         if self.flight.ca_state < CaState::Cwr {
-            self.undo_marker = None;
+            self.undo = None;
             self.init_cwnd_reduction(true, clock);
             self.set_state(CaState::Cwr, clock);
         }

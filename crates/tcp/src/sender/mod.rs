@@ -35,6 +35,7 @@ use sawtooth_units::Time;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Pending;
+use undo::Undo;
 pub use witness::{Glance, Happening};
 use writer::Writer;
 
@@ -163,9 +164,7 @@ pub struct Sender {
     // The rest of recovery.
     sack_cache: [Block; 4],
     dsack_dups: u64,
-    undo_marker: Option<u64>,
-    /// -1: nothing retransmitted yet; 0: every retransmission was unnecessary.
-    undo_retrans: i64,
+    undo: Option<Undo>,
     prr_delivered: u32,
     prr_out: u32,
     reordering_seen: bool,
@@ -240,8 +239,7 @@ impl Sender {
             highest_sack: 0,
             sack_cache: [Block::default(); 4],
             dsack_dups: 0,
-            undo_marker: None,
-            undo_retrans: -1,
+            undo: None,
             super_packets: 0,
             written: 0,
             writer: Writer::Awake,

@@ -344,7 +344,9 @@ impl Sender {
         if self.retrans_stamp == 0 {
             self.retrans_stamp = clock.timestamp();
         }
-        self.undo_retrans = self.undo_retrans.max(0) + i64::from(count);
+        if let Some(undo) = &mut self.undo {
+            undo.retransmitted(count);
+        }
     }
 
     /// Makes the run at `at` the first of its buffer.

@@ -38,7 +38,7 @@ impl Sender {
             self.flight.prior_cwnd = prior_cwnd;
             self.flight.ca_state = CaState::Cwr;
             self.high_seq = self.flight.snd_nxt;
-            self.undo_marker = None;
+            self.undo = None;
             self.tlp_high_seq = None;
             self.queue_cwr();
         }
@@ -75,7 +75,7 @@ impl Sender {
         if self.has_cong_control {
             return;
         }
-        let stands = self.flight.ca_state == CaState::Cwr || self.undo_marker.is_some();
+        let stands = self.flight.ca_state == CaState::Cwr || self.undo.is_some();
         if stands && self.window.ssthresh < INFINITE_SSTHRESH {
             self.window.cwnd = self.window.ssthresh;
         }

@@ -49,7 +49,7 @@ impl Sender {
         }
         self.sack_cache = [Block::default(); 4];
         self.sack_cache[..blocks.len()].copy_from_slice(blocks);
-        if self.flight.ca_state != CaState::Loss || self.undo_marker.is_some() {
+        if self.flight.ca_state != CaState::Loss || self.undo.is_some() {
             self.check_sack_reordering(reordered);
         }
     }
@@ -153,8 +153,8 @@ impl Sender {
             Err(at) => return at,
         };
         let run = *self.board.run(at);
-        if self.undo_retrans > 0 && self.undo_marker.is_some_and(|marker| marker < run.end()) {
-            self.undo_retrans = (self.undo_retrans - i64::from(run.segments)).max(0);
+        if let Some(undo) = self.undo.as_mut().filter(|undo| undo.from < run.end()) {
+            undo.needless(run.segments());
         }
         if run.is(SACKED) {
             *reordered = run.start.min(*reordered);
@@ -185,9 +185,8 @@ impl Sender {
             self.rack.see_dsack();
         }
         // The reported data may be acknowledged and no longer on the scoreboard.
-        let is_of_this_recovery = self.undo_marker.is_some_and(|marker| marker < block.end && block.end <= prior_una);
-        if is_of_this_recovery && self.undo_retrans > 0 {
-            self.undo_retrans = (self.undo_retrans - repeated.cast_signed()).max(0);
+        if let Some(undo) = self.undo.as_mut().filter(|undo| undo.from < block.end && block.end <= prior_una) {
+            undo.needless(repeated.fit_u32());
         }
     }
 

@@ -6,13 +6,32 @@ use super::scoreboard::LOST;
 use crate::clock::Clock;
 use crate::flight::CaState;
 
+/// A recovery that may turn out to be needless.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    /// Retransmissions of data from here on count (`undo_marker`).
+    pub from: u64,
+    /// Those that were not reported as needless (`undo_retrans`); none: nothing was retransmitted yet.
+    outstanding: Option<u32>,
+}
+
+impl Undo {
+    pub fn retransmitted(&mut self, count: u32) {
+        self.outstanding = Some(self.outstanding.unwrap_or(0) + count);
+    }
+
+    /// So many retransmissions were needless.
+    pub fn needless(&mut self, count: u32) {
+        self.outstanding = self.outstanding.map(|outstanding| outstanding.saturating_sub(count));
+    }
+}
+
 impl Sender {
     /// A recovery begins: records from where retransmissions count, and how many are outstanding.
     pub(super) fn init_undo(&mut self) {
-        let probes = i64::from(self.tlp_retrans && self.tlp_high_seq.is_some());
-        let out = i64::from(self.flight.retrans_out) + probes;
-        self.undo_marker = Some(self.flight.snd_una);
-        self.undo_retrans = if out == 0 { -1 } else { out };
+        let probes = u32::from(self.tlp_retrans && self.tlp_high_seq.is_some());
+        let out = self.flight.retrans_out + probes;
+        self.undo = Some(Undo { from: self.flight.snd_una, outstanding: (out > 0).then_some(out) });
     }
 
     /// Whether the acknowledged data is an original, sent before its retransmission. Without an echo (and without
@@ -26,16 +45,16 @@ impl Sender {
 
     /// Every retransmission was needless.
     fn all_were_duplicates(&self) -> bool {
-        self.undo_marker.is_some() && self.undo_retrans == 0
+        self.undo.is_some_and(|undo| undo.outstanding == Some(0))
     }
 
     fn may_undo(&self, tsecr: u32) -> bool {
-        self.all_were_duplicates() || self.undo_marker.is_some() && self.packet_delayed(tsecr)
+        self.all_were_duplicates() || self.undo.is_some() && self.packet_delayed(tsecr)
     }
 
     /// Restores window and threshold.
     fn undo_cwnd_reduction(&mut self, clock: Clock) {
-        self.undo_marker = None;
+        self.undo = None;
         self.rack.look_again();
         if self.flight.prior_ssthresh == 0 {
             return;
@@ -108,7 +127,7 @@ impl Sender {
 
     /// The ACK filled a gap below the flight. True: by a delayed original, while retransmissions are outstanding.
     pub(super) fn try_undo_partial(&mut self, prior_una: u64, tsecr: u32, clock: Clock) -> bool {
-        let was_delayed = self.undo_marker.is_some() && self.packet_delayed(tsecr);
+        let was_delayed = self.undo.is_some() && self.packet_delayed(tsecr);
         if was_delayed {
             self.check_sack_reordering(prior_una);
             if self.flight.retrans_out > 0 {

@@ -87,7 +87,7 @@ impl Sender {
             tail_probes: self.stats.tail_probes,
             window_probes: self.stats.window_probes,
             sack: self.sack,
-            undoable: self.undo_marker.is_some(),
+            undoable: self.undo.is_some(),
             probing: self.tlp_high_seq.is_some(),
             cwnd: self.window.cwnd,
             ssthresh: self.window.ssthresh,
