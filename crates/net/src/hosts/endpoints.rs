@@ -214,7 +214,7 @@ impl Hosts {
         let connection = &self.connections[index as usize];
         let (headers, mss) = (HEADERS + connection.options(), connection.mss);
         let (offload, queued, whole) = (connection.offload, connection.host_queued, connection.whole);
-        let mut packet = Packet {
+        let packet = Packet {
             tsval: burst.tsval,
             tsecr: burst.tsecr,
             generation: connection.generation,
@@ -234,32 +234,25 @@ impl Hosts {
                 network.lost_first(&packet, first, burst.count, now);
             }
             gone = u64::from(burst.bytes) + u64::from(burst.count) * SEGMENT_OVERHEAD;
+        } else if whole {
+            self.send_whole(packet, burst, [mss, headers], outside);
         } else {
-            let mut left = burst.bytes;
-            packet.seq = burst.start;
-            while left > 0 {
-                if left <= mss {
-                    packet.flags |= if burst.push { PUSH } else { 0 };
-                    packet.size = (left + headers).fit_u16();
-                }
+            each_segment(packet, burst, [mss, headers], |packet, bytes| {
                 if tapped {
-                    self.tap_sent(&packet, now, network);
+                    self.tap_sent(packet, now, network);
                 }
                 let begins = if queued { network.begins(first, now) } else { now };
-                let sent = if whole {
-                    self.segments.push(network.packets.insert(packet));
-                    Sent::Leaves
-                } else if offload || !network.links[first as usize].loses(now) {
-                    let packet = network.packets.insert(packet);
+                let sent = if offload || !network.links[first as usize].loses(now) {
+                    let packet = network.packets.insert(*packet);
                     network.send(packet, first, now, &mut outside.calendar)
                 } else {
                     if tapped {
-                        network.lost_first(&packet, first, 1, now);
+                        network.lost_first(packet, first, 1, now);
                     }
                     Sent::Dropped
                 };
                 if queued {
-                    let memory = u64::from(left.min(mss)) + SEGMENT_OVERHEAD;
+                    let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
                     let leaves = match sent {
                         Sent::Leaves => begins,
                         Sent::Held => Time::NEVER,
@@ -272,20 +265,27 @@ impl Hosts {
                         gone += memory;
                     }
                 }
-                left = left.saturating_sub(mss);
-                packet.flags &= !CWR;
-                packet.seq += u64::from(mss);
-            }
-        }
-        if whole && let Some(whole) = network.packets.join(&self.segments) {
-            network.send(whole, first, now, &mut outside.calendar);
-            self.segments.clear();
+            });
         }
         if queued
             && gone > 0
             && let Some(sender) = self.connections[index as usize].sender()
         {
             sender.host_queue -= gone;
+        }
+    }
+
+    /// Sends the packets of a burst as one.
+    #[inline(never)]
+    fn send_whole<C: Calendar>(&mut self, first: Packet, burst: Burst, sizes: [u32; 2], outside: &mut Outside<C>) {
+        let (now, network) = (outside.now, &mut outside.network);
+        let mut segments = Vec::new();
+        each_segment(first, burst, sizes, |packet, _| {
+            self.tap_sent(packet, now, network);
+            segments.push(network.packets.insert(*packet));
+        });
+        if let Some(whole) = network.packets.join(&segments) {
+            network.send(whole, network.routes.link(first.at), now, &mut outside.calendar);
         }
     }
 
@@ -302,5 +302,22 @@ impl Hosts {
             let Some(due) = connection.due(outside.now) else { return };
             outside.calendar.timer(self.timer(packet.owner, SENDER), due);
         }
+    }
+}
+
+/// Calls `send` with each packet of a burst, of which `packet` is the first one if that has full size.
+#[inline(always)]
+fn each_segment(mut packet: Packet, burst: Burst, [mss, headers]: [u32; 2], mut send: impl FnMut(&Packet, u32)) {
+    let mut left = burst.bytes;
+    packet.seq = burst.start;
+    while left > 0 {
+        if left <= mss {
+            packet.flags |= if burst.push { PUSH } else { 0 };
+            packet.size = (left + headers).fit_u16();
+        }
+        send(&packet, left.min(mss));
+        left = left.saturating_sub(mss);
+        packet.flags &= !CWR;
+        packet.seq += u64::from(mss);
     }
 }

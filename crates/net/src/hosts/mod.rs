@@ -27,7 +27,6 @@ use crate::hosts::reader::Readers;
 use crate::hosts::source::Source;
 use crate::hosts::wire::Wire;
 use crate::network::Network;
-use crate::network::link::Handle;
 use crate::network::routes::Routes;
 use crate::observe::tables::{self, Reports};
 use crate::packet::{Kind, Packet};
@@ -83,8 +82,6 @@ pub struct Hosts {
     retired: Vec<SenderStats>,
     pub reports: Reports,
     bursts: Vec<Burst>,
-    /// The segments of a super-packet that leaves whole.
-    segments: Vec<Handle>,
     /// The first timer of a connection.
     first_timer: u32,
     /// The merging cards, and what one passes up.
@@ -144,7 +141,6 @@ impl Hosts {
             retired: vec![SenderStats::default(); flows],
             reports: reports(&scenario),
             bursts: Vec::new(),
-            segments: Vec::new(),
             cards,
             up: Vec::new(),
             wire: captured.then(|| Wire::new(&scenario)),

@@ -4,7 +4,7 @@ use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
 use crate::network::routes::{END, MIXED};
-use crate::network::variation::Fate;
+use crate::network::variation::{Fate, Special};
 use crate::observe::trace::{self, Gone};
 use crate::packet::{Kind, Packet};
 use sawtooth_units::{Span, Time};
@@ -216,7 +216,7 @@ impl Network {
                 }
             }
             None => {
-                if link.delay == Span::ZERO && link.variation.is_none() {
+                if link.delay == Span::ZERO && link.special.is_none() {
                     let next = self.next_link(packet, index);
                     // Neither transmitter nor delay: the next host passes it on at the same instant.
                     if next != END {
@@ -234,7 +234,7 @@ impl Network {
     #[inline(always)]
     pub(super) fn carry(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
-        if !link.is_plain {
+        if link.special.is_some() {
             return self.carry_otherwise(packet, index, departure, calendar);
         }
         if link.carry(packet, departure) {
@@ -245,7 +245,7 @@ impl Network {
     /// The same on a link that does more than a constant delay, or whose transmitter cuts super-packets.
     #[inline(never)]
     fn carry_otherwise(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
-        if self.links[index as usize].variation.is_some() {
+        if let Some(Special::Varies(_)) = self.links[index as usize].special.as_deref() {
             return self.vary(packet, index, departure, calendar);
         }
         // As from a shaper before a faster card (HTB): the segments leave together, when the first one has left.
@@ -270,14 +270,14 @@ impl Network {
     fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
         let size = packet.size() + link.overhead;
-        let Some(variation) = &mut link.variation else { return };
+        let Some(Special::Varies(variation)) = link.special.as_deref_mut() else { return };
         let copy = variation.doubles().then(|| self.packets.copy(packet));
         if let (Some(copy), Some(taps)) = (copy, &mut self.taps) {
             taps.copied(packet.slot(), copy.slot());
         }
         for packet in [Some(packet), copy].into_iter().flatten() {
             let link = &mut self.links[index as usize];
-            let Some(variation) = &mut link.variation else { return };
+            let Some(Special::Varies(variation)) = link.special.as_deref_mut() else { return };
             match variation.fate(size, departure) {
                 Fate::Arrives(arrival) => {
                     if link.way.put(OnWay { arrival, packet }) {
@@ -332,13 +332,20 @@ impl Network {
     /// A packet arrives over `link`: a capture there sees it.
     #[inline]
     pub fn seen(&mut self, packet: Handle, link: u32, now: Time) {
-        if let Some(taps) = &mut self.taps {
-            let ecn = self.packets.get_mut(packet).ecn();
-            let mut next = Some(packet);
-            while let Some(packet) = next {
-                taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
-                next = self.packets.following(packet);
-            }
+        if self.taps.is_some() {
+            self.tell_seen(packet, link, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_seen(&mut self, packet: Handle, link: u32, now: Time) {
+        let Some(taps) = &mut self.taps else { return };
+        let ecn = self.packets.get_mut(packet).ecn();
+        let mut next = Some(packet);
+        while let Some(packet) = next {
+            taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
+            next = self.packets.following(packet);
         }
     }
 }

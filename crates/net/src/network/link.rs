@@ -4,7 +4,7 @@ use crate::network::loss::Loss;
 use crate::network::ring::Ring;
 use crate::network::routes::END;
 use crate::network::transmitter::Transmitter;
-use crate::network::variation::Variation;
+use crate::network::variation::{Special, Variation};
 use crate::scenario;
 use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
@@ -107,12 +107,8 @@ pub struct Link {
     pub delay: Span,
     pub overhead: u32,
     loss: Loss,
-    /// Present if the link does more than a constant delay.
-    pub variation: Option<Box<Variation>>,
-    /// Its transmitter cuts super-packets that it queued as one.
-    pub cuts: bool,
-    /// Nothing but a constant delay follows its transmitter.
-    pub is_plain: bool,
+    /// Absent: nothing but a constant delay follows its transmitter.
+    pub special: Option<Box<Special>>,
     pub way: Way,
     /// Where its packets continue: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
@@ -130,9 +126,7 @@ impl Link {
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
-            variation: Variation::new(config, seed, index),
-            cuts: false,
-            is_plain: false,
+            special: Variation::new(config, seed, index).map(|variation| Box::new(Special::Varies(variation))),
             way: Way { first: NONE, behind: Ring::new() },
             next: END,
             lost: 0,

@@ -21,6 +21,7 @@ use crate::network::packets::Packets;
 use crate::network::queue::Place;
 use crate::network::routes::Routes;
 use crate::network::transmitter::Transmitter;
+use crate::network::variation::Special;
 use crate::observe::tap::Taps;
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{self, Scenario};
@@ -61,13 +62,12 @@ impl Network {
         let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
         for flow in &scenario.flows {
             if let Some(link) = scenario.cuts(&flow.forward) {
-                links[link].cuts = true;
+                links[link].special = Some(Box::new(Special::Cuts));
             }
         }
         for link in &mut links {
-            link.is_plain = link.variation.is_none() && !link.cuts;
             link.way_in = match link.transmitter {
-                _ if !link.is_plain => WayIn::Other,
+                _ if link.special.is_some() => WayIn::Other,
                 Some(index) if transmitters[index as usize].is_steady() => WayIn::Steady(index),
                 Some(index) if transmitters[index as usize].holds() => WayIn::Held(index),
                 None if link.delay > Span::ZERO => WayIn::Open,

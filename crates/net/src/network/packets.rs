@@ -46,11 +46,11 @@ impl Packets {
     /// A packet is lost, with what was stored separately for it and the rest of its super-packet.
     #[cold]
     pub fn discard(&mut self, handle: Handle) {
-        let mut next = Some(handle);
-        while let Some(handle) = next {
-            next = self.following(handle);
-            let packet = self.remove(handle);
-            self.release(&packet);
+        let following = self.following(handle);
+        let packet = self.remove(handle);
+        self.release(&packet);
+        if let Some(following) = following {
+            self.discard(following);
         }
     }
 

@@ -11,6 +11,15 @@ const BILLION: u64 = 1_000_000_000;
 /// Unit of a deviation table: one standard deviation.
 const TABLE_SCALE: i128 = 8_192;
 
+/// What a link does beyond a constant delay.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "links hold it in a box")]
+pub enum Special {
+    Varies(Variation),
+    /// Its transmitter cuts super-packets that it queued as one.
+    Cuts,
+}
+
 #[derive(Clone, Debug)]
 pub struct Variation {
     policer: Option<Policer>,
@@ -84,7 +93,7 @@ pub enum Fate {
 
 impl Variation {
     /// `None`: the link only has a constant delay.
-    pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Option<Box<Self>> {
+    pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Option<Self> {
         if !config.varies() {
             return None;
         }
@@ -100,7 +109,7 @@ impl Variation {
             chance: correlated((reorder.ppb, reorder.correlation_ppb)),
         });
         let delays = config.delays.iter().map(|&(at, ns)| (Time::from_nanos(at), Span::from_nanos(ns)));
-        Some(Box::new(Variation {
+        Some(Variation {
             policer: config.policer.map(Policer::new),
             delays: delays.collect(),
             come: 0,
@@ -113,7 +122,7 @@ impl Variation {
             together: Span::from_nanos(config.aggregation_ns),
             last: Time::ZERO,
             rng: Rng::new(seed, Purpose::Variation, index as u64),
-        }))
+        })
     }
 
     /// Whether the next packet is duplicated.
@@ -194,7 +203,7 @@ mod tests {
             r#"{{"name": "", "from": 0, "to": 1, "transmitter": null, {delay} "loss_ppb": 0,
             "overhead_bytes": 0, {more}}}"#
         );
-        *Variation::new(&serde_json::from_str(&json).unwrap(), 1, 0).unwrap()
+        Variation::new(&serde_json::from_str(&json).unwrap(), 1, 0).unwrap()
     }
 
     /// The arrival times of packets that leave one microsecond apart.
