@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import sawtooth
 from sawtooth import Scenario, run
-from sawtooth.compare.fidelity import Fidelity, Grid, compare_on
+from sawtooth.compare.fidelity import Fidelity, Grid, compare_on, engine_build
 from sawtooth.compare.fidelity.engine_build import build
 from sawtooth.compare.fidelity.grid import Point
 from sawtooth.compare.fidelity.measurements import Ledger
@@ -137,6 +138,16 @@ def test_the_median_point_of_ci_is_within_the_goal(fidelity: Fidelity) -> None:
 def cheapest() -> list[Point]:
     record = Ledger.load(beside(GRID))
     return sorted(CI, key=lambda point: record.of(point.question)[0]["cpu_s"])[:LIVE]
+
+
+@pytest.mark.parametrize("package", ["scenario", "testbed"])
+def test_a_build_changes_with_every_source_of_its_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = engine_build._sources.__wrapped__
+    before, read = sources(package), Path.read_bytes
+    changed = sorted((Path(sawtooth.__file__).parent / package).rglob("*.py"))
+    for one in (changed[0], changed[-1]):
+        monkeypatch.setattr(Path, "read_bytes", lambda path, one=one: read(path) + b" " * (path == one))
+        assert sources(package) != before
 
 
 @pytest.mark.parametrize("point", cheapest(), ids=lambda point: point.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +44,6 @@ def _kernel(hz: int, name: str | None) -> dict[str, Any]:
 
 @functools.cache
 def _sources(package: str) -> str:
-    directory = Path(__file__).parents[1] / package
-    return _digest(sorted(path for ending in ("py", "c", "h") for path in directory.rglob(f"*.{ending}")))
-
-
-def _digest(files: Iterable[Path]) -> str:
+    directory = resources.files("sawtooth") / package
+    files = sorted(path for ending in ("py", "c", "h") for path in Path(str(directory)).rglob(f"*.{ending}"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
