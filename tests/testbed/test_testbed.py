@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sawtooth.testbed.plan import Plan, address, build, sysctls
 from sawtooth.testbed.ports import FIFO, LOSS, RATE, ROOT, WIRE, Qdisc
 from sawtooth.testbed.seed import link_seed, mixed
 from sawtooth.testbed.target_kernel import Place
-from sawtooth.testbed.traffic import captured_hosts, captures, orders, sending_hosts
+from sawtooth.testbed.traffic import captured_hosts, captures, check_source, orders, sending_hosts
 from sawtooth.testbed.unsupported import check, check_tools
 
 HOST_WITHOUT_NETEM = Place(netem=False, vlan=False, macvlan=True, nftables=True, virtual=False)
@@ -369,17 +370,24 @@ def test_a_testbed_that_did_not_come_to_its_end_is_reported_with_its_last_words(
     with pytest.raises(SawtoothError, match="status 7: no memory") as caught:
         outcome.check(tmp_path, 7)
     assert caught.value.code == "testbed-failed"
-    (tmp_path / "error.txt").write_text("OSError: no netem")
-    with pytest.raises(SawtoothError, match="could not run it: OSError: no netem") as caught:
+    left = {"code": "program-not-ready", "message": "the program ended", "field": "programs.1.ready", "fix": "see"}
+    (tmp_path / "error.json").write_text(json.dumps(left))
+    with pytest.raises(SawtoothError) as caught:
         outcome.check(tmp_path, 1)
-    assert (caught.value.code, caught.value.field) == ("testbed-failed", None)
+    assert {name: getattr(caught.value, name) for name in left} == left
+    for damaged in ('{"code": "no-such", "message": ""}', "[]", "{"):
+        (tmp_path / "error.json").write_text(damaged)
+        with pytest.raises(SawtoothError, match="incomplete result") as caught:
+            outcome.check(tmp_path, 1)
+        assert caught.value.code == "testbed-failed"
 
 
-def test_too_many_open_files_name_the_field_that_has_fewer(tmp_path: Path) -> None:
-    said = "OSError: flows.2.source.open: more than 4096 files are open, two a connection"
-    (tmp_path / "error.txt").write_text(said)
+def test_a_traffic_source_that_failed_says_why_and_for_too_many_open_files_names_the_field() -> None:
+    check_source(0, "")
+    with pytest.raises(OSError, match="no netem"):
+        check_source(1, "no netem\n")
     with pytest.raises(SawtoothError, match=r"flows\.2\.source\.open: more than 4096 files") as caught:
-        outcome.check(tmp_path, 1)
+        check_source(3, "flows.2.source.open: more than 4096 files are open, two a connection\n")
     assert caught.value.field == "flows.2.source.open"
     assert "ulimit" in (caught.value.fix or "")
 

@@ -2,7 +2,7 @@
 
     python -m sawtooth.testbed DIRECTORY
 
-DIRECTORY has ``task.json`` and receives all measurements. Exit status 0, or 1 with the reason in ``error.txt``.
+DIRECTORY has ``task.json`` and receives all measurements. Exit status 0, or 1 with the error in ``error.json``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sawtooth.errors import SawtoothError
 from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.plan import Plan, build
 from sawtooth.testbed.target_kernel import Place
-from sawtooth.testbed.traffic import orders
+from sawtooth.testbed.traffic import check_source, orders
 
-TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.txt", "system.json", "source"
+TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.json", "system.json", "source"
 _PR_SET_PDEATHSIG = 1
 _NO_PRESSURE = "16777216 16777216 16777216"
 """Pages for TCP below which there is no memory pressure: more than any guest has."""
@@ -60,10 +61,11 @@ def main(directory: Path) -> int:
         else:
             (directory / ORDERS).write_text(text, encoding="utf-8")
             done = subprocess.run(source, cwd=directory, stderr=subprocess.PIPE, text=True)
-            if done.returncode:
-                raise OSError(done.stderr.strip() or f"the traffic source ended with status {done.returncode}")
+            check_source(done.returncode, done.stderr)
     except Exception as error:
-        (directory / ERROR).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        told = error if isinstance(error, SawtoothError) else _unforeseen(error)
+        about = {name: getattr(told, name) for name in ("code", "message", "field", "fix")}
+        (directory / ERROR).write_text(json.dumps(about), encoding="utf-8")
         return 1
     finally:
         # A guest disappears as a whole.
@@ -80,7 +82,7 @@ def _attend(
     source: list[Path],
     text: str,
 ) -> None:
-    """Runs the scenario's traffic together with its hosts' programs. Raises OSError."""
+    """Runs the scenario's traffic together with its hosts' programs. Raises OSError, and as ``attend`` does."""
     from sawtooth.testbed.apply import addressed, entered
     from sawtooth.testbed.containers import Container, mount_groups
     from sawtooth.testbed.plan import address
@@ -113,6 +115,12 @@ def _attend(
     finally:
         for container in containers.values():
             container.close()
+
+
+def _unforeseen(error: Exception) -> SawtoothError:
+    message = f"the testbed could not run it: {type(error).__name__}: {error}"
+    fix = "find what is missing: sawtooth doctor; if nothing is, report this message"
+    return SawtoothError("testbed-failed", message, fix=fix)
 
 
 def system() -> dict[str, Any]:

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 STDERR = "stderr"
 """Standard error of the testbed's process."""
 
-_OF_A_FLOW = re.compile(r"(flows\.\d+\.[a-z.]+): (.+)")
-"""The source's message when a flow has more connections than files may be open."""
-_NOT_READY = re.compile(r"NotReadyError: (programs\.\d+): (.+)", re.DOTALL)
-"""The supervisor's message about a program that others wait for."""
 _LARGEST = 1 << 31
 """Most bytes of a table, which is read at once."""
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
@@ -101,21 +97,10 @@ def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uin
 
 
 def check(directory: Path, status: int) -> None:
-    """Raises SawtoothError ``testbed-failed`` with its last message if the testbed did not finish."""
-    reason = directory / ERROR
-    if reason.exists():
-        why = reason.read_text(encoding="utf-8")
-        if (named := _OF_A_FLOW.search(why)) is not None:
-            fix = "lower the count of the flows, or raise the hard limit of open files (ulimit -Hn)"
-            raise SawtoothError("testbed-failed", named[2], field=named[1], fix=fix)
-        if (named := _NOT_READY.fullmatch(why)) is not None:
-            fix = "see whether it runs by itself, and whether ready says how to tell that it serves"
-            if "could not be started" in named[2]:
-                fix = "install what is not found, or give its whole path: programs see this machine's files and PATH"
-            raise SawtoothError("program-not-ready", f"the program {named[2]}", field=f"{named[1]}.ready", fix=fix)
-        message = f"the testbed could not run it: {why}"
-        fix = "find what is missing: sawtooth doctor; if nothing is, report this message"
-        raise SawtoothError("testbed-failed", message, fix=fix)
+    """Raises the error that the testbed left, or SawtoothError ``testbed-failed`` if it did not finish."""
+    if (directory / ERROR).exists():
+        with whole():
+            raise SawtoothError(**json_value(part(directory / ERROR, 0, 1 << 20).decode()))
     if any(table.stat().st_size > _LARGEST for table in directory.glob("*.csv")):
         message = f"the testbed left a table of more than {_LARGEST >> 30} GiB"
         raise SawtoothError("testbed-failed", message, fix="run it shorter, or with a longer interval")

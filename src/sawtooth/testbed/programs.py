@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sawtooth.errors import SawtoothError
 from sawtooth.io.untrusted import part
 from sawtooth.testbed.containers import FILES_BYTES, Container, Started
+from sawtooth.testbed.traffic import check_source
 
 PROGRAMS = "programs.json"
 LISTENING = "listening"
@@ -32,6 +34,8 @@ _COARSE_S = 0.002
 """A selector waits for whole milliseconds, rounded up."""
 _GRACE_S = 2.0
 """Time between SIGTERM and SIGKILL for a server."""
+_NOT_READY = "see whether it runs by itself, and whether ready says how to tell that it serves"
+_ABSENT = "install what is not found, or give its whole path: programs see this machine's files and PATH"
 _LISTEN, _CLOSE, _TIME_WAIT = "0A", "07", "06"
 
 
@@ -55,9 +59,10 @@ class Running:
     def is_over(self) -> bool:
         return self.end_s is not None
 
-
-class NotReadyError(OSError):
-    """A program was not ready in time, or ended before it was."""
+    @property
+    def is_absent(self) -> bool:
+        """Whether a shell did not find it."""
+        return self.status is not None and os.waitstatus_to_exitcode(self.status) == 127
 
 
 class Supervisor:
@@ -73,7 +78,8 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
-        """Starts the servers one after another, each when the previous one is ready. Raises NotReadyError."""
+        """Starts the servers one after another, each when the previous one is ready. Raises SawtoothError
+        ``program-not-ready`` if one is not ready in time, or ends before."""
         for program in self._programs:
             if program.is_server:
                 before = _ports(self._containers[program.about["host"]].first)
@@ -186,7 +192,9 @@ class Supervisor:
             if program.is_over or time.monotonic() > patience:
                 wanted = program.about["ready"]
                 became = _ended(program) if program.is_over else f"was not ready ({wanted}) within {READY_S:g} s"
-                raise NotReadyError(f"programs.{program.number}: {became}{_last(program.files[2])}")
+                message = f"the program {became}{_last(program.files[2])}"
+                field, fix = f"programs.{program.number}.ready", _ABSENT if program.is_absent else _NOT_READY
+                raise SawtoothError("program-not-ready", message, field=field, fix=fix)
             self._wait(pause)
             pause = min(longest, pause * 1.1)
 
@@ -263,7 +271,7 @@ def _ended(program: Running) -> str:
     """How it ended, and for what a shell could not find, its command."""
     assert program.status is not None
     code = os.waitstatus_to_exitcode(program.status)
-    if code == 127:
+    if program.is_absent:
         words = program.about["words"]
         typed = words[2] if words[:2] == ["/bin/sh", "-c"] else " ".join(words)
         return f'could not be started (status 127), by the command "{" ".join(typed.split())[:80]}"'
@@ -287,8 +295,8 @@ def attend(
 ) -> None:
     """Runs everything: servers, then the traffic source from t = 0 with the other programs, until these have ended.
 
-    ``begin`` writes the source's orders, given t = 0 in ns of CLOCK_MONOTONIC. Raises OSError, also if the source
-    fails.
+    ``begin`` writes the source's orders, given t = 0 in ns of CLOCK_MONOTONIC. Raises OSError, and SawtoothError
+    ``program-not-ready`` and ``testbed-failed``.
     """
     supervisor = Supervisor(task, containers, directory)
     supervisor.serve()
@@ -308,8 +316,7 @@ def attend(
         if traffic.poll() is None:
             traffic.send_signal(signal.SIGTERM)
         _, said = traffic.communicate()
-        if traffic.returncode:
-            raise OSError(said.strip() or f"the traffic source ended with status {traffic.returncode}")
+        check_source(traffic.returncode, said)
         supervisor.collect()
     finally:
         traffic.kill()

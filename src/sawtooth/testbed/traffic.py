@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.errors import InputError, suggestion
+from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Slots, Video
 from sawtooth.scenario.header_sizes import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
@@ -31,6 +31,8 @@ WAITS = "waits.so"
 """The library for iperf3's client in a guest, next to the orders."""
 MAX_FLOWS = 170
 """Most flows for which iperf3 has ports."""
+_MANY_FILES = 3
+"""The traffic source's exit status if a flow has more connections than files may be open."""
 
 
 @dataclass(frozen=True)
@@ -237,3 +239,13 @@ def _paced(application: Paced | Datagrams | None) -> str:
 
 def _or_endless(value: int | None) -> int:
     return ENDLESS if value is None else value
+
+
+def check_source(status: int, said: str) -> None:
+    """Raises OSError if the traffic source failed, SawtoothError ``testbed-failed`` if it could not open its files."""
+    if status == _MANY_FILES:
+        field, _, message = said.strip().partition(": ")
+        fix = "lower the count of the flows, or raise the hard limit of open files (ulimit -Hn)"
+        raise SawtoothError("testbed-failed", message, field=field, fix=fix)
+    if status:
+        raise OSError(said.strip() or f"the traffic source ended with status {status}")

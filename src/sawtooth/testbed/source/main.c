@@ -65,7 +65,7 @@ static void blame_flow(void) { /* with most connections: whose field there is to
 }
 
 _Noreturn void fail(const char *what) {
-    if (flow_count && (errno == EMFILE || errno == ENFILE)) blame_flow(), exit(1);
+    if (flow_count && (errno == EMFILE || errno == ENFILE)) blame_flow(), exit(3);
     fprintf(stderr, "source: %s: %s\n", what, errno ? strerror(errno) : "cannot be read");
     exit(1);
 }
