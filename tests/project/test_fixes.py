@@ -185,7 +185,8 @@ ELSEWHERE = {
         engines/netns:_check
         engines/netns:_check_control
         testbed/outcome:_ends
-        testbed/outcome:check
+        testbed/__main__:_unforeseen
+        testbed/traffic:check_source
         testbed/kernel_features:place
         watch/netlink:_within
     """,

@@ -100,7 +100,8 @@ def check(directory: Path, status: int) -> None:
     """Raises the error that the testbed left, or SawtoothError ``testbed-failed`` if it did not finish."""
     if (directory / ERROR).exists():
         with whole():
-            raise SawtoothError(**json_value(part(directory / ERROR, 0, 1 << 20).decode()))
+            told = json_value(part(directory / ERROR, 0, 1 << 20).decode())
+            raise SawtoothError(told["code"], told["message"], field=told["field"], fix=told["fix"])
     if any(table.stat().st_size > _LARGEST for table in directory.glob("*.csv")):
         message = f"the testbed left a table of more than {_LARGEST >> 30} GiB"
         raise SawtoothError("testbed-failed", message, fix="run it shorter, or with a longer interval")
