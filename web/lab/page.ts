@@ -1,4 +1,5 @@
 // The page: sends the question from fields, files and links to the worker, then draws and describes the answer.
+// One file, because every part of the page reads and changes the same question.
 
 import { draw, type Chart } from "../draw/index";
 import "./style.css";

@@ -1,4 +1,5 @@
 //! Converts a scenario to the engines' form: names are resolved, routes found, queues and counts converted to numbers.
+//! One file: a function for each part of the form, and each is used once.
 
 use crate::control::{Control, Module};
 use crate::files::{Files, Steps, Traced};

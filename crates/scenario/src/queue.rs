@@ -1,5 +1,5 @@
 //! Queues of transmitters. Text is the limit of a tail-drop queue; a table selects a queueing discipline of Linux, with
-//! tc's parameters.
+//! tc's parameters. One file: a table for each discipline, with nothing between them.
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};

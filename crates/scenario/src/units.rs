@@ -2,7 +2,8 @@
 //! `Span` in nanoseconds, `Size` in bytes, `Loss` in parts per billion, `Queue` in the unit that was given.
 //!
 //! Text that is not a whole multiple of the smallest unit (`0.1 ns`) is refused, never rounded. The spellings of tc and
-//! iperf3 are accepted too (`50Mbit`, `20ms`, `1000p`); output has one spelling.
+//! iperf3 are accepted too (`50Mbit`, `20ms`, `1000p`); output has one spelling. One file: a type for each
+//! quantity, with the same methods.
 
 use crate::number::{Amount, Number, decimal};
 use crate::problem::Problem;

@@ -1,4 +1,5 @@
-"""The command ``exec``: runs a user's program on a path, on the real kernel, in virtual time."""
+"""The command ``exec``: runs a user's program on a path, on the real kernel, in virtual time. One
+file: most of it is the options, their help, and what the command prints."""
 
 from __future__ import annotations
 

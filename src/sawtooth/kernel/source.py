@@ -1,4 +1,5 @@
-"""Source: locate the kernel's source and make the edited copy that is built. The original is never changed."""
+"""Source: locate the kernel's source and make the edited copy that is built. The original is never changed.
+Most of the file is one table of edits, each with its reason."""
 
 from __future__ import annotations
 

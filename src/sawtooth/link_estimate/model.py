@@ -1,4 +1,5 @@
-"""CongestionModel: predicts the throughput of a TCP flow on a link from the features of a series of RTTs.
+"""CongestionModel: predicts the throughput of a TCP flow on a link from the features of a series of RTTs. One
+file: an estimator, its training and its stored form share all their state.
 
 It has the interface of a scikit-learn estimator. Training needs scikit-learn; a trained model needs numpy only. It is
 stored as a JSON file: the series behind it, one per line, and a few numbers.

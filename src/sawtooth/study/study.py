@@ -1,4 +1,4 @@
-"""Study: one question about many scenarios, read from a TOML file.
+"""Study: one question about many scenarios, read from a TOML file. One file: its fields, and the checks between them.
 
 A study has a scenario, the fields that vary, the seeds, published figures for comparison, and what the report shows.
 ``points`` is the cartesian product in the order of the file, seeds innermost.

@@ -1,4 +1,4 @@
-"""Ports: the devices of links, and their queueing disciplines.
+"""Ports: the devices of links, and their queueing disciplines. One file, because each case depends on all others.
 
 A link direction is loss, then a tail-drop queue, then a transmitter, then a delay. netem can do all four, but then its
 limit also counts packets in propagation. So there are two stages on the outgoing side of a device stack, the upper one

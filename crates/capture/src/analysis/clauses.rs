@@ -1,5 +1,5 @@
 //! Tests of the analysis, one clause each, on hand-made packets: a client at the capture point sends 1000-byte segments
-//! to a server 20 ms (round trip) away.
+//! to a server 20 ms (round trip) away. One file: a test for each clause.
 
 mod wild;
 

@@ -1,4 +1,5 @@
-//! A transmitter's queue: the queueing discipline, its parameters, and how Linux takes them.
+//! A transmitter's queue: the queueing discipline, its parameters, and how Linux takes them. One file: a type
+//! for each discipline, with its limits.
 
 use super::rtnetlink::{Room, UNLIMITED, attribute, large_rate, numbers, rate, saturating, us, words};
 use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, is_usual, within};

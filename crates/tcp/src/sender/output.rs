@@ -1,4 +1,5 @@
-//! Sending: new data in super-packets, retransmissions, pacing.
+//! Sending: new data in super-packets, retransmissions, pacing. One file, in the order of Linux's
+//! tcp_output.c.
 
 use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, Run, SACKED};
 use super::{Limit, Sender};
