@@ -157,7 +157,7 @@ def test_one_playhead_goes_through_the_windows_and_the_figures(browser: Any, add
     opened = Opened(browser, address + link, reduced_motion="reduce")
     opened.page.wait_for_selector("#story[data-drawn]")
     heads = "() => [...document.querySelectorAll('#story-window .at, #figures .at')].map((one) => !one.hidden)"
-    assert opened.page.evaluate(heads) == [True] * 7
+    assert opened.page.evaluate(heads) == [True] * 8
     # Why? has it when it is open.
     opened.page.locator("#understand summary").click()
     opened.page.wait_for_selector("#understand[data-watched]")
@@ -191,3 +191,13 @@ def test_saved_figures_carry_the_scenario_and_units(browser: Any, address: str) 
     words = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "2 Mbit/s, 20 ms round trip, 1% loss, 2 s; simulated by sawtooth" in words
     opened.context.close()
+
+
+def test_up_to_four_flows_have_a_window_panel_each(browser: Any, address: str) -> None:
+    link = "#cc={}&rate=20Mbit/s&rtt=20ms&loss=1%25&duration=1s{}"
+    panels = "#figures > .wide:nth-child(2) canvas"
+    for count, together, seen in ((1, "", 1), (2, "", 2), (4, "&together=1", 4), (5, "&together=1", 1)):
+        opened = Opened(browser, address + link.format(",".join(["cubic"] * count), together))
+        opened.finish()
+        assert opened.page.locator(panels).count() == seen
+        opened.context.close()

@@ -8,6 +8,8 @@ import type { Line, RunLines } from "./series";
 const TIME = { label: "time", unit: "s", scale: "linear" } as const;
 export const { controls, others, roles } = palette as { controls: Record<string, string>; others: string[]; roles: Record<string, string> };
 
+const LOST = "#5f6b78";
+
 /** What is drawn of a line. */
 type Drawn = { readonly [column in "t" | "y"]: { readonly values: Float64Array } };
 
@@ -21,6 +23,9 @@ export function colours(flows: readonly { cc: string }[]): string[] {
     return found;
   });
 }
+
+/** Up to this many flows have a window panel each: a small window would be flat below a large one. */
+const MOST_PANELS = 4;
 
 /** Goodput is drawn as its mean over this time. */
 const SMOOTH_S = 0.2;
@@ -63,16 +68,25 @@ export function figures(asked: Asked, runs: readonly RunLines[], { raw, toggle }
     group: "time",
     height: name === "window" || name === "goodput" ? 240 : 170,
   });
+  const windows = (): Figure => {
+    const drawn = lines((flow) => of(flow).window);
+    const title = `Congestion window${first} (dotted: ssthresh)`;
+    const sentence = "congestion window of each flow against time; dotted: where slow start ends; a tick where the path lost packets";
+    if (names.length === 1 || names.length > MOST_PANELS) {
+      const ticks = alone && names.length > 1 ? [] : [losses(runs[0]!, "lost on the path")];
+      return figure("window", "Window", sentence, panel(title, "window", "segments", [...drawn, ...ssthresh, ...ticks]));
+    }
+    const panels = names.map((name, flow): Panel => {
+      const one = panel(flow === 0 ? title : "", `${name}: window`, "segments", [drawn[flow]!, ssthresh[flow]!, losses(runs[alone ? flow : 0]!, "lost on the path")]);
+      return { ...one, x: { ...x, label: flow === names.length - 1 ? x.label : "" } };
+    });
+    return { ...figure("window", "Window", sentence, ...panels), across: 1, height: names.length === 2 ? 150 : 130 };
+  };
   const lost = dotted(queues((run) => run.lost), "lost on the path");
   const dropped = queues((run) => run.drops).map((one) => ({ ...one, called: `${one.name}, dropped by the queue` }));
   return [
     { ...figure("goodput", "Goodput", "goodput of each flow against time", { ...goodput, marks: [rate] }), ...(over > 1 ? { button } : {}) },
-    figure(
-      "window",
-      "Window",
-      "congestion window of each flow against time; dotted: where slow start ends",
-      panel(`Congestion window${first} (dotted: ssthresh)`, "window", "segments", [...lines((flow) => of(flow).window), ...ssthresh]),
-    ),
+    windows(),
     figure("rtt", "Round-trip time", "round-trip time that each sender sees", panel(`Round-trip time${first}`, "RTT", "ms", lines((flow) => of(flow).rtt))),
     figure("queue", "Queue", "packets that wait at the bottleneck", panel("Queue at the bottleneck", "waiting", "packets", queues((run) => run.queue))),
     figure("lost", "Packets lost and dropped", "packets that the queue drops in each interval; dotted: that the path loses", panel("Packets dropped (dotted: lost)", "packets in each interval", "", [...dropped, ...lost])),
@@ -94,6 +108,12 @@ function smoothed({ t, y }: Line, count: number): Drawn {
 function line(name: string, colour: string, { t, y }: Drawn, more: Partial<Series> = {}): Series {
   // The columns keep growing; this draws what they hold now.
   return { name, colour, kind: "line", x: t.values, y: y.values, ...more };
+}
+
+/** A tick at zero for each interval in which the path lost packets. */
+export function losses({ lost }: RunLines, name: string): Series {
+  const x = Array.from(lost.t.values).filter((_, row) => lost.y.values[row]! > 0);
+  return { name, colour: LOST, kind: "points", symbol: "tick", width: 1, x, y: x.map(() => 0), said: () => "packets lost" };
 }
 
 /** Adds lines that share a legend entry with others of the same name. */

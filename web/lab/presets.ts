@@ -30,6 +30,13 @@ export const PRESETS: readonly Preset[] = [
     { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: both },
   ),
   preset(
+    "sawtooth",
+    "The sawtooth",
+    "No loss on the path: the window grows until the queue is full and drops a packet, is halved, and grows again.",
+    false,
+    { duration: "20 s", path: { rate: "20 Mbit/s", rtt: "40 ms", queue: "1 bdp" }, flows: [{ cc: "reno" }] },
+  ),
+  preset(
     "what-helps",
     "What helps at 1% loss?",
     "The same line with four congestion controls, each by itself. Choose others under the flows.",
@@ -42,13 +49,6 @@ export const PRESETS: readonly Preset[] = [
     "No loss on the line, and CUBIC and BBR share it at the same time. Half each would be fair.",
     false,
     { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "0%" }, flows: both },
-  ),
-  preset(
-    "sawtooth",
-    "The sawtooth",
-    "No loss on the path: the window grows until the queue is full and drops a packet, is halved, and grows again.",
-    false,
-    { duration: "20 s", path: { rate: "20 Mbit/s", rtt: "40 ms", queue: "1 bdp" }, flows: [{ cc: "reno" }] },
   ),
   preset(
     "laboratory-path",

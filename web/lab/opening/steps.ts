@@ -2,12 +2,11 @@
 
 import type { Figure, Series } from "../../draw/form";
 import type { Asked } from "../asked";
-import { colours } from "../figures";
+import { colours, losses } from "../figures";
 import type { RunLines } from "../series";
 import { digits, percent, type Row } from "../summary";
 
 export const GROUP = "story";
-const LOST = "#5f6b78";
 
 /** What a sentence refers to: a part of the paths, of one run or of all, or the window's figure. */
 export interface Said {
@@ -84,16 +83,14 @@ export function windows(asked: Asked, runs: readonly RunLines[], height: number)
     name: "story-window",
     title: "Windows",
     sentence: "how many segments each flow has in flight at most, against time; a tick where the line lost packets",
-    panels: runs.map(({ flows, lost }, run) => {
-      const { t, y } = flows[0]!.window;
-      const losses = Array.from(lost.t.values).filter((_, row) => lost.y.values[row]! > 0);
+    panels: runs.map((one, run) => {
+      const { t, y } = one.flows[0]!.window;
       const line: Series = { name: asked.names[run]!, colour: colour[run]!, kind: "line", x: t.values, y: y.values };
-      const ticks: Series = { name: "lost on the line", colour: LOST, kind: "points", symbol: "tick", width: 1, x: losses, y: losses.map(() => 0), said: () => "packets lost" };
       return {
         title: "",
         x: { label: run === runs.length - 1 ? "time" : "", unit: "s", scale: "linear", low: 0, high: asked.durationS },
         y: { label: `${asked.names[run]!}: window`, unit: "segments", scale: "linear", zero: true },
-        series: [line, ticks],
+        series: [line, losses(one, "lost on the line")],
       };
     }),
     across: 1,
