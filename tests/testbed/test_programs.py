@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import pty
 import re
@@ -12,6 +13,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from sawtooth.programs.measure import value_of
 from sawtooth.report import write_report
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study, run_study, terminal
+from sawtooth.testbed.programs import Supervisor
 from sawtooth.testbed.pseudo_terminal import Keys, Terminal
 from sawtooth.testing import network
 
@@ -344,6 +347,21 @@ def test_a_wait_without_sleep_ends(kernel: object) -> None:
         first, second = (net.host("client").run(["python3", "-c", busy]) for _ in range(2))
     assert 0.05 < (first.seconds or 0) < 0.2
     assert first.seconds == second.seconds
+
+
+@pytest.mark.parametrize("boot_ns", [2_933_248, 2_940_416, 7_000_001, 99_999_999])
+def test_servers_start_at_the_same_nanosecond_whatever_came_before(
+    boot_ns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [boot_ns]
+
+    def sleep(seconds: float) -> None:
+        now[0] += math.ceil(seconds * 1e9)  # as CPython rounds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0] / 1e9, sleep=sleep)
+    monkeypatch.setattr("sawtooth.testbed.programs.time", clock)
+    Supervisor({"programs": []}, {}, tmp_path).serve()
+    assert now == [100_000_000]
 
 
 def test_computing_takes_no_time_unless_it_does_not_end(kernel: object) -> None:

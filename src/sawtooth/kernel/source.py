@@ -164,9 +164,9 @@ void clock_taken(void)
 
 \1""",
     ),
-    # Half of curl's system calls ask for the time. So the kernel leaves the clock in the page that it shares with each
-    # program, up to the next timer, and the vDSO reads it there. It also moves it on by what a reading costs: every
-    # time is as it would be with the system call.
+    # A third of curl's system calls asked for the time. So the kernel leaves the clock in the page that it shares with
+    # each program, up to the next timer, and the vDSO reads it there. It also moves it on by what a reading costs:
+    # every time is as it would be with the system call.
     Edit(
         "arch/um/include/shared/skas/stub-data.h",
         r"(struct stub_data \{(?s:.*?)syscall_data\[\(UM_KERN_PAGE_SIZE - 128\)[^\n]*\n)",

@@ -32,6 +32,8 @@ _POLL_S = 0.001, 0.1
 """Interval between readiness checks: at first, and at the end."""
 _COARSE_S = 0.002
 """A selector waits for whole milliseconds, rounded up."""
+_GRID_S = 0.1
+"""The first server starts at a multiple of this time."""
 _GRACE_S = 2.0
 """Time between SIGTERM and SIGKILL for a server."""
 _NOT_READY = "see whether it runs by itself, and whether ready says how to tell that it serves"
@@ -80,6 +82,8 @@ class Supervisor:
     def serve(self) -> None:
         """Starts the servers one after another, each when the previous one is ready. Raises SawtoothError
         ``program-not-ready`` if one is not ready in time, or ends before."""
+        # What happened before, like Python's compiling of changed modules, must not show in the programs' times.
+        self._sleep_until((time.monotonic() // _GRID_S + 1) * _GRID_S)
         for program in self._programs:
             if program.is_server:
                 before = _ports(self._containers[program.about["host"]].first)
@@ -183,7 +187,8 @@ class Supervisor:
             if self._selector.get_map() and left > _COARSE_S:
                 self._wait(left - _COARSE_S)
             else:
-                time.sleep(left)
+                # Half a nanosecond less, because sleep() rounds up: to the same nanosecond, whatever the time is now.
+                time.sleep((round(left * 1e9) - 0.5) / 1e9)
 
     def _wait_ready(self, program: Running, before: set[Port]) -> None:
         is_ready = self._readiness(program, before)
