@@ -230,6 +230,7 @@ VALUES = {
     "Host.mss": "1440",
     "Host.ecn": "1",
     "Host.gro": '"20 us"',
+    "Host.processing": '"20 us"',
     "Program.name": '"browser"',
     "Program.host": '"client"',
     "Program.command": '"curl -s server:8000"',

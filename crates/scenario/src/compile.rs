@@ -279,21 +279,28 @@ impl Whole<'_> {
             let least = frames.max().unwrap_or(0) + wire.overhead_bytes;
             check_burst(policer.burst, least, &format!("{}.policer.burst", wire.place))?;
         }
+        // What the host takes for a packet that reaches it, on average in the delay and up to as much around that.
+        let mut jitter = wire.jitter.as_ref().map(|one| one.compile(self.files)).transpose()?;
+        let taken_ns = if jitter.is_some() { 0 } else { self.settings[wire.target].processing.ns / 2 };
+        if taken_ns > 0 {
+            jitter = Some(net::Jitter { ns: taken_ns, table: Vec::new(), correlation_ppb: 0, ordered: true });
+        }
         let (delay_ns, delays) = first(steps.delays, wire.delay_ns);
+        let delays = delays.into_iter().map(|(at, ns)| (at, ns + taken_ns)).collect();
         let (loss_ppb, losses) = first(steps.losses, wire.loss.ppb());
         Ok(net::Link {
             name: wire.name.clone(),
             from: wire.source,
             to: wire.target,
             transmitter: wire.transmitter,
-            delay_ns,
+            delay_ns: delay_ns + taken_ns,
             loss_ppb,
             loss_pattern: wire.loss.compile(),
             overhead_bytes: wire.overhead_bytes + self.ipv6_more(),
             losses,
             delays,
             aggregation_ns: wire.aggregation_ns,
-            jitter: wire.jitter.as_ref().map(|one| one.compile(self.files)).transpose()?,
+            jitter,
             reorder: wire.reorder.as_ref().map(|one| one.compile()),
             duplicate: wire.duplicate.as_ref().map(|one| one.compile()),
             corrupt: wire.corrupt.as_ref().map(|one| one.compile()),

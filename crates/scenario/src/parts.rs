@@ -241,6 +241,8 @@ table! {
             "merge received segments (generic receive offload): a time, for how long the card waits for the next packet; or true, to merge what arrives together; false: no merging";
         cc: Option<String>, NAME, Nothing,
             "congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own";
+        processing: Span, Between("0 s", "10 ms"), Text("0 s"),
+            "longest time that it takes for a packet that reaches it: each takes a random one, evenly from 0, and keeps its place; not for packets from a link with jitter";
         offload: bool, Any, Flag(false),
             "segmentation offload (TSO, GSO, GRO): loss on a link that leaves the sending host drops whole super-packets, and a forwarding host queues those that reach it whole as one packet";
     }
@@ -257,7 +259,7 @@ impl Host {
             };
         }
         lay!(kernel, hz, mss, initial_window, receive_buffer, send_buffer, delayed_ack, sack, timestamps);
-        lay!(ecn, ecn_fallback, gro, cc, offload);
+        lay!(ecn, ecn_fallback, gro, cc, processing, offload);
         laid
     }
 }

@@ -190,7 +190,7 @@ class Model:
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field that no closed form here covers."""
-        compiled = scenario.compile()
+        compiled = scenario.without_processing().compile()
         _check_has(compiled)
         flows = compiled.flows
         if len(flows) != 1 or flows[0].count != 1:
@@ -231,7 +231,7 @@ class Model:
         import pandas as pd
 
         self.check(scenario)
-        compiled = scenario.compile()
+        compiled = scenario.without_processing().compile()
         flow = compiled.flows[0]
         row = _chosen(_rows(flow.cc, _asked(compiled)))
         ends = list(range(compiled.interval_ns, compiled.duration_ns + 1, compiled.interval_ns))

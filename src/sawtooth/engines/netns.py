@@ -51,6 +51,7 @@ class Netns:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
         from sawtooth.testbed.traffic import captured_hosts
 
+        scenario = scenario.without_processing()
         _check(scenario, capture=self.capture is not None)
         captured_hosts(scenario.compile(), self.capture_at)
 
@@ -72,6 +73,7 @@ class Netns:
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
+        given, scenario = scenario, scenario.without_processing()
         # Remains of runs that were killed.
         clean()
         captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
@@ -104,7 +106,7 @@ class Netns:
                 "wall_s": time.perf_counter() - begun,
                 "warnings": [*remarks.busy(share), *remarks.real_time(place, scenario.compile())],
             }
-            result = outcome.run(directory, scenario, self.name, meta)
+            result = outcome.run(directory, given, self.name, meta)
             if self.capture is not None:
                 outcome.keep_captures(directory, self.capture)
         return result

@@ -121,6 +121,12 @@ class Scenario(views.Scenario):
         except SawtoothError as error:
             raise error.at(file=self._source) from None
 
+    def without_processing(self) -> Self:
+        """The same scenario with hosts that take no time (``host.processing``): for real hosts, which take their own,
+        and for closed forms."""
+        own = {f"hosts.{name}.processing": "0 s" for name, host in self.hosts.items() if host.processing.seconds}
+        return self.set(own | ({"host.processing": "0 s"} if self.host.processing.seconds else {}))
+
     def as_custom(self) -> Self:
         """The same network and flows as a ``custom`` scenario; unchanged if it is ``custom`` already.
 

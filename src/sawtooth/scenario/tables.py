@@ -391,6 +391,10 @@ class Host(Part):
     """
     cc: str | None
     """congestion control of the sockets that programs open; absent: the kernel's, `cubic`. Flows have their own"""
+    processing: Span
+    """longest time that it takes for a packet that reaches it: each takes a random one, evenly from 0, and keeps its
+    place; not for packets from a link with jitter
+    """
     offload: bool
     """segmentation offload (TSO, GSO, GRO): loss on a link that leaves the sending host drops whole super-packets, and
     a forwarding host queues those that reach it whole as one packet

@@ -161,7 +161,8 @@ def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence
         at = f" at {one.point}" if one.point else ""
         return [
             f"{sentence}. The result depends on when flows start: {flow} gets {_three(low)} … {_three(high)} Mbit/s"
-            f"{at} {starts}, a range of {100 * change:.0f}%; all such runs are in starts.csv"
+            f"{at} {starts}, a range of {100 * change:.0f}%; all such runs are in starts.csv; "
+            '--set "host.processing=20 us" gives each packet a random time at hosts, as real ones do'
         ]
     return [sentence + ("; other start times of the flows were not tried" if several else "")]
 

@@ -4,7 +4,7 @@ use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
 use crate::network::routes::{END, MIXED};
-use crate::network::variation::{Fate, Special};
+use crate::network::variation::Fate;
 use crate::observe::trace::{self, Gone};
 use crate::packet::{Kind, Packet};
 use sawtooth_units::{Span, Time};
@@ -245,22 +245,24 @@ impl Network {
     /// The same on a link that does more than a constant delay, or whose transmitter cuts super-packets.
     #[inline(never)]
     fn carry_otherwise(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
-        if let Some(Special::Varies(_)) = self.links[index as usize].special.as_deref() {
+        if !self.links[index as usize].special.as_ref().is_some_and(|special| special.cuts) {
             return self.vary(packet, index, departure, calendar);
         }
         // As from a shaper before a faster card (HTB): the segments leave together, when the first one has left.
-        let (first, left) = (*self.packets.get_mut(packet), packet.size());
-        let link = &mut self.links[index as usize];
-        let Some(transmitter) = link.transmitter.map(|transmitter| &mut self.transmitters[transmitter as usize]) else {
-            return;
-        };
-        let behind = transmitter.span(left - u32::from(first.size));
+        let (first, size) = (*self.packets.get_mut(packet), packet.size());
+        let Some(transmitter) = self.links[index as usize].transmitter else { return };
+        let transmitter = transmitter as usize;
+        let behind = self.transmitters[transmitter].span(size - u32::from(first.size));
+        let left = Time::from_nanos(departure.nanos() - behind.nanos());
         let mut next = Some(packet);
         while let Some(packet) = next {
             next = self.packets.following(packet);
             let segment = self.packets.part(packet, &first);
-            transmitter.counts_segment(next.is_some());
-            if link.carry(segment, Time::from_nanos(departure.nanos() - behind.nanos())) {
+            self.transmitters[transmitter].counts_segment(next.is_some());
+            let link = &mut self.links[index as usize];
+            if link.special.as_ref().is_some_and(|special| special.variation.is_some()) {
+                self.vary(segment, index, left, calendar);
+            } else if link.carry(segment, left) {
                 calendar.arrival(index, link.head());
             }
         }
@@ -270,14 +272,14 @@ impl Network {
     fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
         let size = packet.size() + link.overhead;
-        let Some(Special::Varies(variation)) = link.special.as_deref_mut() else { return };
+        let Some(variation) = link.variation() else { return };
         let copy = variation.doubles().then(|| self.packets.copy(packet));
         if let (Some(copy), Some(taps)) = (copy, &mut self.taps) {
             taps.copied(packet.slot(), copy.slot());
         }
         for packet in [Some(packet), copy].into_iter().flatten() {
             let link = &mut self.links[index as usize];
-            let Some(Special::Varies(variation)) = link.special.as_deref_mut() else { return };
+            let Some(variation) = link.variation() else { return };
             match variation.fate(size, departure) {
                 Fate::Arrives(arrival) => {
                     if link.way.put(OnWay { arrival, packet }) {

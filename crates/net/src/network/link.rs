@@ -126,12 +126,17 @@ impl Link {
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
-            special: Variation::new(config, seed, index).map(|variation| Box::new(Special::Varies(variation))),
+            special: Variation::new(config, seed, index)
+                .map(|variation| Box::new(Special { variation: Some(variation), cuts: false })),
             way: Way { first: NONE, behind: Ring::new() },
             next: END,
             lost: 0,
             policed: 0,
         }
+    }
+
+    pub fn variation(&mut self) -> Option<&mut Variation> {
+        self.special.as_mut()?.variation.as_mut()
     }
 
     /// Whether the loss model takes the next packet.

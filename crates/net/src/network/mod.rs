@@ -62,7 +62,7 @@ impl Network {
         let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
         for flow in &scenario.flows {
             if let Some(link) = scenario.cuts(&flow.forward) {
-                links[link].special = Some(Box::new(Special::Cuts));
+                links[link].special.get_or_insert_with(Box::<Special>::default).cuts = true;
             }
         }
         for link in &mut links {

@@ -12,12 +12,12 @@ const BILLION: u64 = 1_000_000_000;
 const TABLE_SCALE: i128 = 8_192;
 
 /// What a link does beyond a constant delay.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "links hold it in a box")]
-pub enum Special {
-    Varies(Variation),
+#[derive(Clone, Debug, Default)]
+pub struct Special {
+    /// It varies.
+    pub variation: Option<Variation>,
     /// Its transmitter cuts super-packets that it queued as one.
-    Cuts,
+    pub cuts: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -79,8 +79,14 @@ pub struct Reorder {
 impl Link {
     /// Whether anything but a constant delay happens to packets on this link.
     pub fn varies(&self) -> bool {
+        self.jitter.is_some() || self.separates()
+    }
+
+    /// Whether the segments of a super-packet may meet different fates on this link. Jitter that keeps packets in order
+    /// delays all of it.
+    pub fn separates(&self) -> bool {
         self.aggregation_ns > 0
-            || self.jitter.is_some()
+            || self.jitter.as_ref().is_some_and(|jitter| !jitter.ordered)
             || self.reorder.is_some()
             || self.duplicate.is_some()
             || self.corrupt.is_some()

@@ -210,7 +210,7 @@ impl Scenario {
     }
 
     /// The link whose transmitter cuts super-packets that take `route`, if they reach its queue whole: all hosts up to
-    /// there have offload, none of the links varies, and the sending host has no transmitter. CAKE, DualPI2 and TBF cut
+    /// there have offload, none of the links separates segments, and the sending host has no transmitter. CAKE, DualPI2 and TBF cut
     /// them before they queue them, as Linux does.
     pub fn cuts(&self, route: &[usize]) -> Option<usize> {
         let at = route.iter().position(|&link| self.links[link].transmitter.is_some())?;
@@ -220,7 +220,7 @@ impl Scenario {
             _ => transmitter.pace.is_none(),
         };
         let mut links = route[..=at].iter().map(|&link| &self.links[link]);
-        let whole = links.all(|link| self.hosts[link.from].offload && !link.varies());
+        let whole = links.all(|link| self.hosts[link.from].offload && !link.separates());
         (takes && at > 0 && whole).then_some(route[at])
     }
 

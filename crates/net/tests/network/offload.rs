@@ -54,6 +54,20 @@ fn a_queue_drops_a_super_packet_as_one_and_counts_the_segments_that_leave() {
 }
 
 #[test]
+fn jitter_that_keeps_order_delays_a_super_packet_as_one_and_each_segment_that_leaves_by_itself() {
+    let mut scenario = forwarded(true, Path { duration_ns: 60 * SECOND, ..Path::default() });
+    scenario["flows"][0]["bytes"] = json!(100_000 * MSS);
+    for link in [0, 1] {
+        scenario["links"][link]["jitter"] = json!({"ns": 25_000, "ordered": true});
+    }
+    scenario["links"][0]["delay_ns"] = json!(25_000);
+    let run = Run::of(&scenario);
+    let [again, drops] = lost(&run);
+    assert!(drops > 5 && again > 3 * drops, "{again} retransmissions for {drops} drops");
+    assert_eq!((run.integers("flows", "completed"), run.simulation.in_transit()), (vec![1], 0));
+}
+
+#[test]
 fn one_that_leaves_takes_the_time_of_its_segments() {
     let path = Path { duration_ns: 20 * SECOND, ..Path::default() };
     let mut goodput = [false, true].map(|offload| {

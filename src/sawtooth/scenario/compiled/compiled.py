@@ -84,8 +84,8 @@ class Compiled:
         queues = self.transmitters_of(way[at : at + 1])
         cut_before = any(one.pace or (one.discipline and one.discipline.kind in _CUTTING) for one in queues)
         offload = all(self.hosts[link.source].offload for link in links)
-        varies = any(link.varies or link.aggregation_ns or link.policer for link in links)
-        return way[: at + 1] if at and offload and not varies and not cut_before else ()
+        separated = any(link.separates for link in links)
+        return way[: at + 1] if at and offload and not separated and not cut_before else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The form that the core reads, in lists and dictionaries. Without modules: engines prepare those

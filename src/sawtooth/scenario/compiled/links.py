@@ -141,6 +141,15 @@ class Link:
         return bool(self.delays or self.jitter or self.reorder or self.duplicate or self.corrupt)
 
     @property
+    def separates(self) -> bool:
+        """Whether the segments of a super-packet may meet different fates. Jitter that keeps packets in order delays
+        all of it."""
+        mixed = self.jitter is not None and not self.jitter.ordered
+        return bool(mixed or self.delays or self.reorder or self.duplicate or self.corrupt or self.policer) or bool(
+            self.aggregation_ns
+        )
+
+    @property
     def every(self) -> int | None:
         """The period if the last of every n packets is lost; None for another loss."""
         return self.loss_pattern.every if isinstance(self.loss_pattern, Every) else None
