@@ -153,6 +153,7 @@ const verbs = {
   /** The core's errors for nonsense. */
   async refusals({ scenario, capture }) {
     const core = await started();
+    const reader = new (await part("core")).Core(await WebAssembly.compile(readFileSync(`${built}/captures.wasm`)));
     const said = (act) => {
       try {
         return act();
@@ -163,8 +164,8 @@ const verbs = {
     const bytes = new TextEncoder().encode(capture);
     return [
       said(() => core.simulation(scenario)),
-      said(() => core.capture((most) => bytes.subarray(0, most))),
-      said(() => core.capture(() => { throw new Error("gone"); })),
+      said(() => reader.capture((most) => bytes.subarray(0, most))),
+      said(() => reader.capture(() => { throw new Error("gone"); })),
       core.controls(),
     ];
   },

@@ -163,7 +163,7 @@ def test_while_it_plays_a_line_goes_along_in_every_figure(page: Opened) -> None:
     later(page, first + 0.2)
     page.page.get_by_role("button", name="Pause", exact=True).click()
     after = page.page.evaluate(LINES)
-    assert len(before) == len(after) == 6
+    assert len(before) == len(after) == 7
     widths = page.page.eval_on_selector_all(
         "#figures .u-over, #understand .u-over", "all => all.map((one) => one.clientWidth)"
     )
@@ -236,7 +236,7 @@ def test_the_sentence_of_the_reason_is_of_losses_on_the_path_only(page: Opened) 
 
 def test_a_line_stays_in_the_figures_and_no_readout_is_in_the_way(page: Opened) -> None:
     step(page)
-    assert page.page.locator("#figures .at:visible").count() == 5
+    assert page.page.locator("#figures .at:visible").count() == 6
     assert page.page.locator("#figures .readout:visible").count() == 0
     page.set("Loss", "2%")
     assert page.page.locator("#figures .at:visible").count() == 0
