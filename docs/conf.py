@@ -25,6 +25,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["width.css"]
+html_favicon = "_static/icon.svg"
 html_title = f"Sawtooth {release}"
 html_copy_source = False
 html_show_copyright = False

@@ -225,7 +225,7 @@ def test_before_the_core_is_there_it_shows_the_numbers_that_the_core_then_gives(
     loss = page.evaluate("(({ value, max }) => [value, max])(document.getElementById('story-loss'))")
     assert page.locator("#story-window canvas").count() > 0
     assert page.locator("#story-loss").is_disabled()
-    # The other loss of the story is there, too.
+    # The step without loss also has its answer.
     page.locator("#story-steps a").first.click()
     page.wait_for_selector("#story-steps[data-step='1']")
     assert "the sawtooth" in page.inner_text("#story-sentences")

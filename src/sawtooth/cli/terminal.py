@@ -55,7 +55,8 @@ def say_folded(text: str) -> None:
 
 
 def pass_on(stdout: bytes, stderr: bytes) -> None:
-    """Print the output of a user's program: unchanged to a file or pipe, without control characters to a terminal."""
+    """Print the output of a user's program: standard output unchanged to a file or pipe, everything else without
+    control characters."""
     if sys.stdout.isatty():
         say(_lines(stdout), end="")
     elif stdout:

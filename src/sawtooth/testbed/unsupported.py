@@ -130,9 +130,8 @@ def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: 
     if link.losses and (link.every is not None or link.gilbert_elliott is not None):
         raise _no("links.changes", f'a pattern of losses that changes, on "{link.name}"', "give a share")
     if shared and (link.varies or link.losses or link.policer):
-        raise _no(
-            "links", f'the link "{link.name}" varies or has a policer, and shares a card', "give it a separate rate"
-        )
+        message = f'the link "{link.name}" varies or has a policer, and shares a card'
+        raise _no("links", message, "give it a separate rate; if hosts have processing, use --engine sim")
 
 
 def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:

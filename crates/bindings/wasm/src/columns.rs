@@ -6,8 +6,11 @@ use std::cell::RefCell;
 pub enum Values {
     Float(Vec<f64>),
     Integer(Vec<i64>),
+    #[cfg(feature = "captures")]
     Unsigned(Vec<u64>),
+    #[cfg(feature = "captures")]
     Medium(Vec<u32>),
+    #[cfg(feature = "captures")]
     Small(Vec<u8>),
 }
 
@@ -17,8 +20,11 @@ impl Values {
         match self {
             Values::Float(values) => ("f8", values.as_ptr().addr(), values.len()),
             Values::Integer(values) => ("i8", values.as_ptr().addr(), values.len()),
+            #[cfg(feature = "captures")]
             Values::Unsigned(values) => ("u8", values.as_ptr().addr(), values.len()),
+            #[cfg(feature = "captures")]
             Values::Medium(values) => ("u4", values.as_ptr().addr(), values.len()),
+            #[cfg(feature = "captures")]
             Values::Small(values) => ("u1", values.as_ptr().addr(), values.len()),
         }
     }

@@ -4,9 +4,6 @@
 //! are in this module's memory. The caller writes text at [`text::input`], and reads an answer at [`text::answer`] and
 //! [`text::answer_bytes`] before it makes another call.
 
-// With one feature only, not all helpers are used.
-#![cfg_attr(not(all(feature = "simulator", feature = "captures")), allow(dead_code))]
-
 #[cfg(feature = "captures")]
 mod capture;
 mod columns;

@@ -279,12 +279,14 @@ impl Hosts {
     #[inline(never)]
     fn send_whole<C: Calendar>(&mut self, first: Packet, burst: Burst, sizes: [u32; 2], outside: &mut Outside<C>) {
         let (now, network) = (outside.now, &mut outside.network);
-        let mut segments = Vec::new();
+        let mut joined = None;
         each_segment(first, burst, sizes, |packet, _| {
             self.tap_sent(packet, now, network);
-            segments.push(network.packets.insert(*packet));
+            let segment = network.packets.insert(*packet);
+            let whole = joined.map_or(segment, |(whole, last)| network.packets.join(whole, last, segment));
+            joined = Some((whole, segment));
         });
-        if let Some(whole) = network.packets.join(&segments) {
+        if let Some((whole, _)) = joined {
             network.send(whole, network.routes.link(first.at), now, &mut outside.calendar);
         }
     }

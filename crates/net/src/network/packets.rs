@@ -54,12 +54,10 @@ impl Packets {
         }
     }
 
-    /// Lets segments travel as one: a handle with the size of all.
-    pub fn join(&mut self, segments: &[Handle]) -> Option<Handle> {
-        for pair in segments.windows(2) {
-            self.get_mut(pair[0]).window = pair[1].slot() + 1;
-        }
-        Some(segments.first()?.with_size(segments.iter().map(|segment| segment.size()).sum()))
+    /// Lets a segment travel with `whole`, whose last segment so far is `last`: a handle with the size of all.
+    pub fn join(&mut self, whole: Handle, last: Handle, segment: Handle) -> Handle {
+        self.get_mut(last).window = segment.slot() + 1;
+        whole.with_size(whole.size() + segment.size())
     }
 
     /// The next segment of a super-packet that travels as one.

@@ -1,7 +1,8 @@
 //! The state of data in flight, in runs: segments that left together in one buffer and have had the same fate since.
 //! Each run is in two lists: by sequence number, and, while it may still be declared lost, by time of transmission
 //! (`tsorted_sent_queue`). It is split where a SACK block, an acknowledgement or a retransmission ends inside it, as
-//! Linux splits an `sk_buff` (`tcp_fragment`); both parts keep their history. One file, because only it may see both lists.
+//! Linux splits an `sk_buff` (`tcp_fragment`); both parts keep their history. One file,
+//! because only it may see both lists.
 
 use sawtooth_units::width::Fit;
 

@@ -20,7 +20,7 @@ impl Undo {
         self.outstanding = Some(self.outstanding.unwrap_or(0) + count);
     }
 
-    /// So many retransmissions were needless.
+    /// The receiver reported `count` retransmissions as needless.
     pub fn needless(&mut self, count: u32) {
         self.outstanding = self.outstanding.map(|outstanding| outstanding.saturating_sub(count));
     }

@@ -144,10 +144,8 @@ class Link:
     def separates(self) -> bool:
         """Whether the segments of a super-packet may meet different fates. Jitter that keeps packets in order delays
         all of it."""
-        mixed = self.jitter is not None and not self.jitter.ordered
-        return bool(mixed or self.delays or self.reorder or self.duplicate or self.corrupt or self.policer) or bool(
-            self.aggregation_ns
-        )
+        reorders = self.reorder or (self.jitter is not None and not self.jitter.ordered)
+        return bool(reorders or self.delays or self.duplicate or self.corrupt or self.policer or self.aggregation_ns)
 
     @property
     def every(self) -> int | None:
