@@ -51,7 +51,7 @@ TAKEN = {
     "chromium": Taken("browser", "opens pages in a browser", 300),
     "npm": Taken("npm", "builds what pages draw with, by npm", 300),
     "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
-    "patience": Taken("slow", "takes more than a second of processor time", 900),
+    "patience": Taken("slow", "takes more than half a second of processor time", 900),
 }
 """By fixture, whether a test uses it directly or through another one. The limit for all other tests is in
 pyproject.toml.
@@ -219,7 +219,7 @@ def namespaces() -> None:
 
 @pytest.fixture(scope="session")
 def patience() -> None:
-    """For tests and fixtures that take more than a second of processor time: `make quick` omits them."""
+    """For tests and fixtures that take more than half a second of processor time: `make quick` omits them."""
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,13 +56,16 @@ def imported(tree: ast.AST, *, typing: bool = False) -> Iterator[tuple[str, str 
                 yield from imported(node, typing=typing)
 
 
-def imports() -> Iterator[Import]:
+@cache
+def imports() -> tuple[Import, ...]:
     """All imports between modules of the package."""
+    found = []
     for source, path in MODULES.items():
         for module, name, typing in imported(ast.parse(path.read_text(encoding="utf-8"))):
             target = next((one for one in (f"{module}.{name}", module) if one in MODULES), None)
             if target and target != source:
-                yield Import(source, target, typing)
+                found.append(Import(source, target, typing))
+    return tuple(found)
 
 
 def layers() -> list[tuple[str, list[str]]]:

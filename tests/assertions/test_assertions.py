@@ -56,6 +56,7 @@ def code_of(result: StudyResult, text: str) -> str:
     return caught.value.code
 
 
+@pytest.mark.usefixtures("patience")
 def test_an_expectation_holds_where_all_of_its_margins_interval_is_on_the_right_side(result) -> None:
     found = only(result, f"{KEEPS}")
     assert found.verdict == HOLDS
@@ -158,6 +159,7 @@ def test_a_value_that_is_nowhere_measured_cannot_be_judged(result) -> None:
     assert "has no value" in found.reason
 
 
+@pytest.mark.usefixtures("patience")
 def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_else_none(tmp_path: Path) -> None:
     one = quick(asked(), out=tmp_path, seeds=[1])
     found = only(one, KEEPS)
@@ -266,6 +268,7 @@ def test_github_gets_a_command_a_line_at_the_line_of_the_study_with_nothing_that
     assert annotated(made(HOLDS)) == []
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     ("text", "status"),
     [(KEEPS, 0), ("mean_mbps(cc='bbr') < 1 Mbit/s", 3), ("fct_ms_p99 < 1 s", 4), ("mean_mbps > 1", 2)],

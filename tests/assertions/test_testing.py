@@ -21,6 +21,7 @@ def block(language: str, at: int = 0) -> str:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[at]
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_holds_is_silent_and_what_does_not_shows_both_sides_with_intervals(tmp_path: Path) -> None:
     result = quick(out=tmp_path)
     assert_holds(result, "mean_mbps(loss=0%) > 800 Mbit/s")

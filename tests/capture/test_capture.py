@@ -230,6 +230,7 @@ def _program() -> list[str]:
     return [sys.executable, "-c", "from sawtooth.cli import main; main()"]
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed: its counts cannot be compared")
 def test_tshark_counts_the_same(file: Path) -> None:
     script = [sys.executable, str(ROOT / "experiments" / "against_tshark.py"), str(file)]

@@ -163,6 +163,7 @@ def test_a_zoom_that_cannot_be_is_refused_with_its_field_and_a_fix(text: str, co
 pixels = st.lists(st.tuples(st.integers(0, 39), st.integers(0, 59), st.integers(0, 8)), min_size=1, max_size=80)
 
 
+@pytest.mark.usefixtures("patience")
 @given(pixels)
 def test_bars_put_together_cover_the_same_pixels_and_no_others(found: list[tuple[int, int, int]]) -> None:
     x, low, height = np.array(found, dtype=np.float64).T
@@ -313,6 +314,7 @@ def test_many_segments_make_no_large_picture(tmp_path: Path) -> None:
         assert path.stat().st_size < 3_000_000
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_zoom_beyond_the_end_draws_empty_axes(tmp_path: Path) -> None:
     assert len(draw(transfer(), tmp_path, Zoom(60, 61))) == 4
 

@@ -322,6 +322,7 @@ def test_a_reader_that_goes_away_is_no_defect() -> None:
     assert (told.returncode, told.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("arguments", [PREDICT, "sawtooth --help", "sawtooth schema scenario", "sawtooth"])
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_output_to_a_full_device_is_one_message(arguments: str, buffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,6 +364,7 @@ def test_a_scenario_is_read_from_standard_input(source: str) -> None:
     assert told.stderr.startswith("error[missing-unit]: -: duration: ")
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_from_standard_input_names_its_scenario_from_here(
     scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

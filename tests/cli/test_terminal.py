@@ -166,6 +166,7 @@ def test_names_and_titles_with_what_steers_a_terminal_are_refused(character: str
         assert caught.value.code in ("bad-name", "wrong-type")
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_terminal_that_takes_ascii_only_gets_the_rest_written_out(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("")
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "show", str(tmp_path / "a.toml")]

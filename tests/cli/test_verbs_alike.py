@@ -127,6 +127,7 @@ def test_a_field_in_the_wrong_place_is_answered_by_the_one_that_does_it(changes:
     assert fix in (caught.value.fix or "")
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
@@ -157,6 +158,7 @@ def test_the_set_up_of_completion_is_printed(shell: str) -> None:
     assert "_SAWTOOTH_COMPLETE" in CliRunner().invoke(sawtooth, ["completion", shell]).output
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_reader_that_has_seen_enough_hears_no_complaint() -> None:
     run = subprocess.run(
         f"{sys.executable} -c 'from sawtooth.cli import main; main()' studies | head -1",

@@ -273,6 +273,7 @@ def test_each_run_of_a_study_is_read_once(studies: list[Path], monkeypatch: pyte
     assert len(read) == len(set(read)) == 12 + 8
 
 
+@pytest.mark.usefixtures("patience")
 def test_scenarios_with_their_seeds_are_compared_flow_by_flow_with_each_other_and_with_runs(tmp_path: Path) -> None:
     flows = [{"cc": "cubic"}, {"cc": "bbr"}]
     made = [

@@ -295,6 +295,7 @@ def test_a_point_that_fails_does_not_end_the_others(small: Path, monkeypatch: py
     assert {point.name for point in done} == {point.name for point in points[:4]}
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_result_does_not_depend_on_how_many_run_side_by_side(small: Path, tmp_path: Path) -> None:
     points = Grid.load(small).points()
     found = []
@@ -407,6 +408,7 @@ def test_only_the_simulator_runs_when_the_kernel_is_on_record(recorded: Path, tm
     assert len(pd.read_csv(tmp_path / "differences.csv")) == len(found.differences)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_exit_status_is_3_when_a_mean_is_outside_the_tolerance(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def test_the_shipped_folder_is_whole() -> None:
     assert all(one.flow_bps and one.rate_bps for one in found if one.state == "congested")
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_reads_a_folder_and_prints_its_table(tmp_path: Path) -> None:
     chosen = [row for row in csv.DictReader((SHIPPED / "truth.csv").open()) if row["state"] == "congested"][:2]
     for row in chosen:

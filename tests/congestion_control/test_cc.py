@@ -89,6 +89,7 @@ def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator
     assert distance("vegas") is None
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_picture_of_a_curve_without_spread_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If all seeds give the same, rounding may put an end of the interval on the other side of the mean."""
     told(capsys, "show", "reno", "--engine", "model", "--out", str(tmp_path / "curve"))

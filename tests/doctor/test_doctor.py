@@ -37,6 +37,7 @@ def state() -> tuple[str, ...]:
     return (*texts, *(Path(f"/proc/sys/net/ipv4/tcp_{name}").read_text() for name in ("congestion_control", "rmem")))
 
 
+@pytest.mark.usefixtures("patience")
 def test_an_examination_changes_nothing() -> None:
     before = state()
     examine()
@@ -98,6 +99,7 @@ def test_a_qdisc_that_this_kernel_lacks_has_a_reason(found: dict) -> None:
         assert told in (True, examination.MODULE) or (isinstance(told, str) and told), name
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_module_that_is_not_loaded_is_reported_and_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "modules", lambda: frozenset({"sch_fq", "sch_netem", "tcp_bbr", "tcp_diag", "tcp_vegas"}))
     told = examine()

@@ -85,6 +85,7 @@ def same(one: Run, other: Run) -> bool:
     return all(table.equals(other.tables[name]) for name, table in one.tables.items())
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_module_of_renos_helpers_gives_renos_tables(tmp_path: Path) -> None:
     assert same(SIM.run(scenario("reno")), SIM.run(scenario(module(source(tmp_path)))))
 
@@ -97,6 +98,7 @@ def test_several_modules_and_controls_of_the_core_share_a_run(tmp_path: Path) ->
     assert same(SIM.run(scenario("reno", "bbr", "reno")), SIM.run(scenario(mine, "bbr", theirs)))
 
 
+@pytest.mark.usefixtures("patience")
 def test_each_connection_has_its_own_private_memory_and_each_run_a_fresh_module(tmp_path: Path) -> None:
     counting = """
 	u64 *calls = inet_csk_ca(sk);
@@ -110,6 +112,7 @@ def test_each_connection_has_its_own_private_memory_and_each_run_a_fresh_module(
     assert same(SIM.run(one), SIM.run(one))
 
 
+@pytest.mark.usefixtures("patience")
 def test_hz_is_that_of_the_sending_host(tmp_path: Path) -> None:
     path = source(tmp_path, "if (HZ != 1000 || usecs_to_jiffies(1500) != 2) BUG();")
     SIM.run(scenario(module(path), host={"hz": 1000}))
@@ -144,6 +147,7 @@ def test_parameters_change_what_a_module_does_and_two_flows_may_have_other_ones(
     assert windows[0] <= 10 < windows[1]
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     ("kind", "value", "takes"),
     [
@@ -205,6 +209,7 @@ def test_a_module_that_does_not_begin_says_why(tmp_path: Path, given: dict[str, 
     assert says in error.message
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_several_a_name_chooses(tmp_path: Path) -> None:
     after = """
 	static struct tcp_congestion_ops other;
@@ -404,6 +409,7 @@ def test_stop_ends_the_process_that_runs_the_module(tmp_path: Path) -> None:
     assert not _apart()
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_ctrl_c_and_kill_leave_no_process_even_of_a_module_that_loops(tmp_path: Path, number: signal.Signals) -> None:
     source(tmp_path, "for (volatile int i = 0;;) i++;")

@@ -171,6 +171,7 @@ def test_what_a_module_writes_reaches_no_answer_and_no_terminal(
         assert "wrote to a file that it did not open" in error.message
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_a_module_prints_is_passed_on_whole_and_endless_output_is_cut(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("side", ["sender", "receiver"])
 def test_a_capture_is_explained_as_the_other_verbs_say(captures: Path, side: str) -> None:
     file = captures / f"capture-{side}.pcap"
@@ -121,6 +122,7 @@ def test_a_larger_buffer_and_fq_codel_change_the_round_trip(captures: Path) -> N
     assert codel.rtt_s < cubic.rtt_s - 0.01 < cubic.rtt_s + 0.02 < larger
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", ["ss-cubic.txt", "ss-bbr.txt", "iperf3.json"])
 def test_ss_and_iperf3_are_explained_as_whatif_says(name: str) -> None:
     file = CORPUS / "measurement" / name
@@ -221,6 +223,7 @@ def test_other_text_is_refused_with_what_is_wrong(text: str, message: str, tmp_p
     assert caught.value.file == str(tmp_path / "input")
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Path) -> None:
     file, target = str(captures / "capture-sender.pcap"), tmp_path / "page.html"
     told = CliRunner().invoke(command, [file, "--draws", "2", "--html", str(target)], catch_exceptions=False)

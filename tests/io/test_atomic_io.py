@@ -221,6 +221,7 @@ def test_the_disk_has_a_directory_and_its_files_before_it_has_its_name(tmp_path,
     assert sorted(disk.calls[at + 1 :]) == sorted([("fsync", "above"), ("fsync", tmp_path.name)])
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_counts_as_finished_when_the_disk_has_all_of_it(tmp_path, disk):
     def ending(result):
         (result.directory / "plots").mkdir()

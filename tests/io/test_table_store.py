@@ -51,6 +51,7 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_store, "GROUP", 1_000)
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("count", [0, 1, 999, 1_000, 1_001, 2_000, 3_500])
 def test_a_table_has_the_same_rows_and_bytes_however_it_grew(tmp_path: Path, count: int) -> None:

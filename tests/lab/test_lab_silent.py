@@ -36,6 +36,7 @@ def answer(server: Server, path: str) -> tuple[int, bytes]:
         return told.status, told.read()
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "half a head"])
 @pytest.mark.parametrize("count", [200, 400])
 def test_half_open_connections_shut_nobody_out(

@@ -98,6 +98,7 @@ def test_a_measurement_says_how_each_flow_did(congested: tuple[RttSeries, float]
     assert 0.9 * 1448 / 1514 * 100e6 / 12 < throughput_bps < 1448 / 1514 * 100e6 / 12
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_measurement_that_is_there_is_not_made_again(made: Path) -> None:
     before = {file: file.stat().st_mtime_ns for file in made.iterdir()}
     make(made, [CONGESTED, BUSY], jobs=1, quiet=True)
@@ -142,6 +143,7 @@ def test_usual_flows_get_one_to_a_hundred_mbits() -> None:
     assert usual_flows(10**8)[0] == 3
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_congested_link_is_reported_with_an_interval(congested: tuple[RttSeries, float]) -> None:
     probes, truth = congested
     for rate_bps, within in ((1e8, 0.5), (None, 1.0)):
@@ -267,6 +269,7 @@ def test_losses_that_a_source_leaves_out_are_missed_and_the_answer_does_without(
     assert told.low_bps <= truth <= told.high_bps
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_throughput_that_changes_is_reported_with_both(congested: tuple[RttSeries, float], beyond: Beyond) -> None:
     before, after = congested[0].rtt_s[:500], beyond[SLOWER][0].rtt_s[:500]
     (told,) = estimate(series(np.concatenate([before, after])), rate_bps=1e8)
@@ -424,6 +427,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return kept
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     "change",
     [
@@ -461,6 +465,7 @@ def test_an_absent_model_is_named(tmp_path: Path) -> None:
     assert caught.value.code == "file-not-found"
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_model_is_saved_and_loaded_without_change(tmp_path: Path, made: Path) -> None:
     model = CongestionModel.default()
     again = CongestionModel.load(model.save(tmp_path / "model.json"))

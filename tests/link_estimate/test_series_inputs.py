@@ -405,6 +405,7 @@ JUNK = st.sampled_from(
 )
 
 
+@pytest.mark.usefixtures("patience")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sample=st.sampled_from(SAMPLES),
@@ -420,6 +421,7 @@ def test_damaged_files_give_series_or_the_packages_own_errors(
     _whole_or_refused(tmp_path, sample[: int(end * len(sample))])
 
 
+@pytest.mark.usefixtures("patience")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode(errors="replace")))
 def test_any_bytes_give_series_or_the_packages_own_errors(tmp_path: Path, content: bytes) -> None:

@@ -81,6 +81,7 @@ def test_a_queue_that_grows_over_minutes_is_no_shift() -> None:
     assert level_shifts(series(rtt_s)) == []
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_day_of_probes_is_searched_within_seconds_and_its_shift_found() -> None:
     probes = 864_000
     rtt_s = 0.02 + np.random.default_rng(1).exponential(1e-3, probes)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import sawtooth
+from sawtooth.cli import main
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, Kernel
 from sawtooth.link_estimate import check, difference, read_series
@@ -332,13 +333,19 @@ def test_five_minutes_in_virtual_time_keep_the_pace_and_find_the_delay_of_each_l
     assert near.late_s.max() < 0.005
 
 
-def test_the_file_written_exists_already(tmp_path: Path) -> None:
+def refused(*words: str) -> object:
+    """The exit status of a command that ends before it sends anything, run in this process."""
+    with pytest.raises(SystemExit) as caught:
+        main([*words])
+    return caught.value.code
+
+
+def test_the_file_written_exists_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.csv"
     path.write_text("mine")
     options = ["127.0.0.1", "--hops", "1", "--protocol", "udp", "--out", str(path)]
-    done = subprocess.run([*SAWTOOTH, "probe", "near", *options], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "never overwritten" in done.stderr
+    assert refused("probe", "near", *options) == 1
+    assert "never overwritten" in capsys.readouterr().err
     assert path.read_text() == "mine"
 
 
@@ -354,9 +361,14 @@ def test_the_file_written_exists_already(tmp_path: Path) -> None:
         (["--hops", "1", "-6"], "bad-target"),
     ],
 )
-def test_wrong_usage_is_reported_before_a_probe_is_sent(options: list[str], code: str, tmp_path: Path) -> None:
-    words = [*SAWTOOTH, "probe", "near", "127.0.0.1", "--protocol", "udp", *options]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"error[{code}]" in done.stderr
+def test_wrong_usage_is_reported_before_a_probe_is_sent(
+    options: list[str],
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refused("probe", "near", "127.0.0.1", "--protocol", "udp", *options) == 2
+    assert f"error[{code}]" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

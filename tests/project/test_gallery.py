@@ -62,6 +62,7 @@ def test_a_study_made_again_has_the_numbers_and_the_picture_of_the_page(
         assert sum(apart[32:]) < 0.001 * sum(apart)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_number_is_of_the_one_point_that_its_keys_name(tmp_path: Path) -> None:
     result = quick(out=tmp_path)
     at = result.pooled.set_index("loss_percent")["mean_mbps"]

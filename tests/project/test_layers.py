@@ -10,9 +10,7 @@ import pytest
 from architecture import MODULES, imported, unit
 
 OUTSIDE = ("bench", "experiments", "fidelity", "fuzz", "tests", "tools")
-IMPORTS = list(architecture.imports())
 DEPTH = {path: depth for depth, (_, paths) in enumerate(architecture.layers()) for path in paths}
-USES = architecture.uses()
 
 
 def test_every_module_and_every_crate_is_in_the_table_once_and_nothing_else_is() -> None:
@@ -20,9 +18,9 @@ def test_every_module_and_every_crate_is_in_the_table_once_and_nothing_else_is()
     assert sorted(named) == sorted({unit(module) for module in MODULES} | set(architecture.crates()))
 
 
-@pytest.mark.parametrize("source", sorted(USES))
+@pytest.mark.parametrize("source", sorted(DEPTH))
 def test_imports_and_dependencies_point_down(source: str) -> None:
-    assert [target for target in USES[source] if DEPTH[target] <= DEPTH[source]] == []
+    assert [target for target in architecture.uses()[source] if DEPTH[target] <= DEPTH[source]] == []
 
 
 @pytest.mark.usefixtures("patience")
@@ -35,7 +33,7 @@ def test_the_package_imports_nothing_from_outside() -> None:
 def test_no_module_leads_back_to_itself() -> None:
     """Imports within functions count. Imports for types do not, because both sides may name a type."""
     known: dict[str, set[str]] = {module: set() for module in MODULES}
-    for one in IMPORTS:
+    for one in architecture.imports():
         if not one.typing:
             known[one.source].add(one.target)
     try:

@@ -74,6 +74,7 @@ def unfinished(out: Path, marks: Path) -> Path:
     return directory
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make another user's files")
 def test_unfinished_results_of_another_user_are_not_taken_up(tmp_path: Path, marks: Path, victim: Path) -> None:
     directory = unfinished(tmp_path / "out", marks)
@@ -87,6 +88,7 @@ def test_unfinished_results_of_another_user_are_not_taken_up(tmp_path: Path, mar
     assert is_whole(victim)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_lock_is_not_made_through_a_link(tmp_path: Path, marks: Path, victim: Path) -> None:
     directory = unfinished(tmp_path / "out", marks)
     (directory / ".lock").unlink()

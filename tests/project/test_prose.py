@@ -106,6 +106,7 @@ def remarks(source: Path) -> Iterator[str]:
     yield from (found[1] for found in COMMENT.finditer(text))
 
 
+@pytest.mark.usefixtures("patience")
 def test_comments_and_docstrings_avoid_the_same_shapes() -> None:
     sources = [
         path for kind in CODE for path in sorted(ROOT.glob(kind)) if not {"node_modules", "built"} & {*path.parts}

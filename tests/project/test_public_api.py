@@ -163,6 +163,7 @@ def test_query_is_a_table_with_the_answer_of_the_command(tmp_path: Path) -> None
     assert "summary" in set(listed["view"])
 
 
+@pytest.mark.usefixtures("patience")
 def test_watch_is_an_iterator_of_what_the_command_prints_as_json() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     with listener, socket.create_connection(listener.getsockname()), listener.accept()[0]:

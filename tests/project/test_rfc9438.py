@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import rfc9438
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     ("cc", "rtt_ms", "power"),
     [("reno", 100, 3), ("reno", 10, 4), ("cubic", 10, 4), ("cubic", 10, 5), ("cubic", 100, 5)],

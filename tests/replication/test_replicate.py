@@ -158,6 +158,7 @@ def test_a_run_ends_with_the_summary_and_the_page(folder: Path, monkeypatch: pyt
     assert {row["cc"] for row in described["rows"]} == {"cubic"}
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_saved_run_is_an_ordinary_result_that_can_be_loaded(result: StudyResult) -> None:
     again = StudyResult.load(result.directory)
     assert list(again.pooled["cc"]) == ["reno", "reno", "cubic", "cubic"]
@@ -226,6 +227,7 @@ def test_each_shipped_replication_makes_its_points(name: str) -> None:
     assert len(replication.study().points(seeds=[1])) == len(replication.cells) > 0
 
 
+@pytest.mark.usefixtures("patience")
 def test_without_a_name_all_are_listed() -> None:
     told = CliRunner().invoke(sawtooth, ["replicate"]).output
     assert all(name in told for name in shipped())

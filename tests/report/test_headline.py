@@ -56,6 +56,7 @@ def test_the_first_sentence_compares_the_headline(both_ways: Any) -> None:
     assert page.index('data-figure="measures"') < page.index('data-figure="latency-cdf"')
 
 
+@pytest.mark.usefixtures("patience")
 def test_cards_have_the_headline_and_each_way_by_itself(both_ways: Any) -> None:
     one = cards(both_ways)[0]
     assert re.fullmatch(r"[\d.]+ → [\d.]+ ms", one.number)

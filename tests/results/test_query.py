@@ -48,6 +48,7 @@ def refused(home: Path, sql: str) -> SawtoothError:
     return caught.value
 
 
+@pytest.mark.usefixtures("patience")
 def test_summaries_of_all_results_are_one_table_with_the_results_names(home: Path) -> None:
     found = rows(home, "SELECT study, count(*) AS n FROM summary WHERE seed = 'all' GROUP BY study ORDER BY study")
     assert found == [{"study": "other", "n": 2}, {"study": "small", "n": 4}]

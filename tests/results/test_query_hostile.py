@@ -124,6 +124,7 @@ def digests(home: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("sql", HOSTILE)
 def test_what_wants_more_than_results_is_a_documented_error_and_changes_no_file(
     home: Path, sql: str, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +140,7 @@ def test_what_wants_more_than_results_is_a_documented_error_and_changes_no_file(
     assert query("SELECT count(*) FROM summary", home / "results").num_rows == 1
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("how", ["file", "directory"])
 def test_a_link_out_of_the_results_is_not_followed(home: Path, how: str, tmp_path: Path) -> None:
     result = quick(out=tmp_path / "results").directory

@@ -43,6 +43,7 @@ def only(home: Path, **options):
     return found
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_finished_study_is_whole_with_its_points_engine_and_size(made: Path) -> None:
     found = only(made)
     assert (found.state, found.problem, found.kind, found.engine, found.older) == ("whole", "", "study", "fake", False)

@@ -123,6 +123,7 @@ def test_flows_of_a_dumbbell_are_spread_over_the_pairs_in_turn() -> None:
     ]
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_thousand_pairs_compile_without_noticeable_delay() -> None:
     flows = [{"count": 1000}]
     scenario = Scenario(topology="dumbbell", dumbbell={"pairs": 1000, "access_rate": "1 Gbit/s"}, flows=flows)

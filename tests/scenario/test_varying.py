@@ -59,6 +59,7 @@ def test_a_change_when_the_run_is_over_is_warned_of(engine: str) -> None:
     assert get("sim").run(in_time).warnings == []
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_late_change_of_one_direction_names_its_field() -> None:
     found = get("sim").run(custom({"changes": [{"at": "4 s", "delay": "1 ms"}]}, changes=[{"at": "9 s", "loss": "1%"}]))
     assert [one.partition(" ")[0] for one in found.warnings if "ends at" in one] == [

@@ -182,6 +182,7 @@ def loss(rate: float) -> float:
     return (905 - 0.8 * rate) / 72
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_question_with_two_unknowns() -> None:
     found: Any = find(CHAIN, vary=VARY, want=WANT, engine=Fake(), check=Fake(name="other"))
     assert found.verdict == "found"
@@ -198,6 +199,7 @@ def test_a_question_with_two_unknowns() -> None:
     assert told["frontier"][0]["at"] == {"chain.rate": 600}
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_least_of_a_cost_along_the_frontier() -> None:
     """4 (1 - loss in tenths) + the rate in 100 Mbit/s, a straight line on the frontier: least at the smallest rate."""
     found: Any = find(CHAIN, vary=VARY, want=WANT, engine=Fake(), minimize="chain.rate / 100 Mbit/s - chain.loss / 1%")

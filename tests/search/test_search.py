@@ -73,6 +73,7 @@ MARGINS: dict[str, Any] = {
 """By the ratio of the loss to the crossing."""
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize(
     ("shape", "noise", "size", "runs"),
     [
@@ -108,6 +109,7 @@ def test_the_interval_holds_the_truth(shape: str, noise: Any, size: float, runs:
     assert abs(math.fsum(errors)) / 100 <= 0.03
 
 
+@pytest.mark.usefixtures("patience")
 def test_few_losses_a_run_are_steadied_by_their_number() -> None:
     """Two losses per run at the crossing, each costing the same share, and noise of another kind: a skewed margin.
     Without counting losses it would take about 770 runs.
@@ -274,6 +276,7 @@ CHAIN = Scenario(topology="chain", duration="30 s", name="small")
 VARY = "chain.loss=0.1%..10%"
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_question_of_a_scenario() -> None:
     """The synthetic engine gives 905 - 7200 times the loss."""
     found: Any = find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Fake(), within="2%")
@@ -303,6 +306,7 @@ def test_what_is_the_same_for_every_seed_takes_one_seed_after_the_first_sample()
     assert found.enough
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_has_one_answer_for_each_point(tmp_path: Path) -> None:
     content = {
         "name": "both",
@@ -462,6 +466,7 @@ def test_the_page_shows_the_four_questions() -> None:
     assert len(SHOWN) == 4
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_verb_is_public() -> None:
     found = sawtooth.find(
         Scenario(duration="5 s", path={"rate": "5 Mbit/s"}),

@@ -87,6 +87,7 @@ def test_one_connection_or_none_that_delivers_has_no_index(rates):
     assert math.isnan(jain(rates))
 
 
+@pytest.mark.usefixtures("patience")
 @given(st.lists(st.floats(0, 1e4), min_size=2, max_size=200))
 def test_the_statistics_are_those_of_pandas_describe(samples):
     ours = describe(samples)

@@ -108,6 +108,7 @@ def test_a_want_above_the_ceiling_is_refused_with_it_before_anything_runs(want: 
     assert "95%" in str(caught.value.fix)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_want_of_utilization_may_be_above_it() -> None:
     found = sawtooth.find(
         Scenario(path=PATH, duration="10 s", warmup="5 s"),

@@ -61,6 +61,7 @@ def test_an_object_store_gets_the_rows_of_the_study_s_table_with_the_fields_of_i
     assert rows["digest"].is_unique
 
 
+@pytest.mark.usefixtures("patience")
 def test_it_continues_by_what_is_there_and_counts_each_point_once(bucket: str, marks: Path) -> None:
     url = f"{bucket}/again"
     with pytest.raises(SawtoothError) as caught:

@@ -74,6 +74,7 @@ def test_three_runs_that_are_alike_say_in_every_column_what_one_says(result: Stu
                 assert same, (column, single, every)
 
 
+@pytest.mark.usefixtures("patience")
 def test_every_count_of_the_tables_is_tried_here(result: StudyResult) -> None:
     row = result.records[0]
     assert all(row[name] >= 0 for name in COUNTS)

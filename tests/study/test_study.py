@@ -102,6 +102,7 @@ def test_a_study_is_rebuilt_from_its_dictionary_through_json():
     assert small().digest() != small(title="other").digest()
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_published_study_is_198_short_runs_or_66_full_ones():
     study = Study.load(shipped()["one-percent-loss"])
     short, full = study.points(), study.points(full=True)

@@ -31,6 +31,7 @@ def copied(result: StudyResult, tmp_path: Path) -> Path:
     return Path(shutil.copytree(result.directory, tmp_path / result.directory.name))
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_summary_has_exactly_the_published_columns_a_row_a_run_and_a_row_for_all(result):
     lines = (result.directory / "summary.csv").read_text().splitlines()
     assert lines[0] == COLUMNS
@@ -126,6 +127,7 @@ def test_a_misprint_is_not_compared_with(tmp_path):
     assert result.summary["published_mean_mbps"].dropna().unique().tolist() == [864.14]
 
 
+@pytest.mark.usefixtures("patience")
 def test_results_are_loaded_as_they_were_made(result):
     again = StudyResult.load(result.directory)
     pd.testing.assert_frame_equal(again.details, result.details)
@@ -222,6 +224,7 @@ def test_a_warning_of_all_points_is_one_sentence(result):
     assert warning.startswith("made up (all 8 points")
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_was_set_by_hand_is_warned_of_beside_published_figures(tmp_path):
     result = quick(out=tmp_path, overrides={"chain.rtt": "5 ms"})
     assert any("chain.rtt = 5 ms" in warning for warning in result.warnings)

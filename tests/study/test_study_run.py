@@ -14,10 +14,12 @@ from sawtooth.study import run_study
 from sawtooth.study.store import results_directory
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_directory_of_a_study_is_named_after_it(tmp_path):
     assert quick(study(name="日本: a/b"), out=tmp_path).directory.parent == tmp_path / "日本--a-b"
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_finished_study_is_never_overwritten_and_latest_is_the_newest(tmp_path, marks):
     first = quick(out=tmp_path, engine=Fake(str(marks)))
     second = quick(out=tmp_path, engine=Fake(str(marks)))
@@ -94,6 +96,7 @@ def test_an_unfinished_study_is_taken_up_again_and_finished_points_are_not_run_t
     assert (result.directory / "summary.csv").read_bytes() == (whole.directory / "summary.csv").read_bytes()
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("change", [{"seeds": [1]}, {"overrides": {"chain.rtt": "1 ms"}}, {"full": True}])
 def test_another_question_does_not_take_up_an_unfinished_study(tmp_path, change):
     with pytest.raises(SawtoothError):
@@ -114,6 +117,7 @@ def test_a_directory_that_another_process_fills_is_left_alone(tmp_path):
         assert three in (one, two)
 
 
+@pytest.mark.usefixtures("patience")
 def test_half_written_points_are_not_taken_for_results(tmp_path, marks):
     with pytest.raises(SawtoothError):
         quick(out=tmp_path, engine=Failing())
@@ -165,6 +169,7 @@ def test_an_output_that_cannot_be_written_is_reported(tmp_path):
     assert caught.value.fix
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_caller_s_executor_is_left_running(tmp_path):
     with ThreadPoolExecutor(1) as executor:
         run_study(study(), engine=Fake(), out=tmp_path, executor=executor, quiet=True)

@@ -79,6 +79,7 @@ def test_the_shares_are_written_and_loaded_as_they_were_made_and_reported_on_a_t
     assert max(len(line) for line in result.table().splitlines()) <= 120
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_of_single_flows_has_no_shares(tmp_path):
     result = quick(out=tmp_path)
     assert result.shares.empty
@@ -95,6 +96,7 @@ def test_no_axis_can_take_the_name_of_a_column_of_any_table(tmp_path):
             assert caught.value.code == "conflict"
 
 
+@pytest.mark.usefixtures("patience")
 def test_harm_is_what_a_flow_loses_against_the_point_where_it_is_alone(tmp_path):
     """The fake engine gives the n-th flow n times what a single flow has."""
     cubic, reno = {"name": "cubic", "cc": "cubic"}, {"name": "reno", "cc": "reno"}

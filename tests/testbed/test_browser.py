@@ -72,6 +72,7 @@ def test_no_browser_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         browser.load("http://127.0.0.1:9/")
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("kind", ["rsa:2048", "rsa:4096", "ec -pkeyopt ec_paramgen_curve:P-256"])
 def test_the_key_of_a_server_is_what_openssl_says(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = f"openssl req -x509 -newkey {kind} -nodes -keyout key -out cert -days 9 -subj /CN=server"

@@ -113,6 +113,7 @@ def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
         assert "segments" in (expectations.of(one).reason or "")
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -> None:
     code = (
         "import os, sys; from sawtooth.watch.expected import Expectations\n"

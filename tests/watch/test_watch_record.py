@@ -66,6 +66,7 @@ def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
         assert len(list(parts.samples())) == 1
 
 
+@pytest.mark.usefixtures("patience")
 def test_samples_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path: Path) -> None:
     watcher = Watcher(Played())
     recorder = Recorder(tmp_path / "samples.parquet")
@@ -108,6 +109,7 @@ def recording(path: Path, *arguments: str) -> subprocess.Popen[str]:
     return started
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_kill_leaves_what_was_recorded_and_says_where(tmp_path: Path) -> None:
     path = tmp_path / "samples.parquet"
     killed = recording(path, "--lines")
@@ -123,6 +125,7 @@ def test_a_kill_leaves_what_was_recorded_and_says_where(tmp_path: Path) -> None:
         assert str(parts_of(path)) in str(refused.value)
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("arguments", [["--lines"], ["--count", "1000", "--json"]])
 def test_ctrl_c_ends_a_recording_and_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
     left = recording(tmp_path / "samples.parquet", *arguments)

@@ -132,6 +132,7 @@ def test_a_terminal_that_changes_its_size_is_followed() -> None:
     driven(steps)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_sample_that_fails_ends_the_view_with_its_error() -> None:
     async def steps(screen: Screen, pilot: Pilot[None]) -> None:
         def fails() -> None:
@@ -189,6 +190,7 @@ def test_bars_are_as_high_as_their_share_of_the_largest() -> None:
     assert bars([0.0, None]) == "▁·"
 
 
+@pytest.mark.usefixtures("patience")
 def test_without_textual_lines_and_json_continue_and_the_live_view_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -467,6 +467,7 @@ def test_a_delivery_rate_half_a_percent_apart_gives_the_same_answers() -> None:
     assert below.rate.bound == above.rate.bound == ""
 
 
+@pytest.mark.usefixtures("patience")
 def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() -> None:
     # There is no standing queue, and it may be five times as fast.
     seen = look(rtt=20.5, delivery=4e6, again=0)

@@ -59,6 +59,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", CASES)
 def test_each_quantity_is_within_its_interval_of_the_truth(captures: dict[str, Path], name: str) -> None:
     seen = observe(captures[name])
