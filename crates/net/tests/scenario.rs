@@ -141,6 +141,46 @@ fn an_unknown_or_missing_field_is_refused_by_name() {
     }
 }
 
+/// One value for each field that decides what a flow sends.
+fn traffic() -> [(&'static str, Value); 7] {
+    let paced = json!({"bytes": 1000, "rate_bps": 1_000_000});
+    let arrivals = json!({"times": {"poisson_ns": 1_000_000}, "sizes": {"fixed": 1}, "open": 1});
+    let video = json!({"rates_bps": [1], "segment_ns": 1_000_000, "buffer_ns": 1_000_000, "rule": "buffer"});
+    [
+        ("bytes", json!(1)),
+        ("lifetime_ns", json!([1, 2])),
+        ("writes", paced.clone()),
+        ("reads", paced.clone()),
+        ("arrivals", arrivals),
+        ("datagrams", paced),
+        ("asks", json!({"video": video})),
+    ]
+}
+
+#[test]
+fn a_flow_has_one_kind_of_traffic_and_its_json_keeps_all_fields() {
+    let together = ["bytes lifetime_ns", "lifetime_ns writes", "writes reads"];
+    for (first, value) in traffic() {
+        for (second, other) in traffic() {
+            let mut scenario = sound();
+            let flow = scenario["flows"][0].as_object_mut().expect("an object");
+            flow.extend(
+                [("bytes", json!(null)), ("lifetime_ns", json!(null))].map(|(name, value)| (name.into(), value)),
+            );
+            flow.extend([(first.to_owned(), value.clone()), (second.to_owned(), other)]);
+            let goes =
+                first == second || together.iter().any(|two| [first, second].iter().all(|name| two.contains(name)));
+            match Scenario::parse(&scenario.to_string()) {
+                Ok(parsed) => {
+                    assert!(goes, "{first} {second}");
+                    assert_eq!(serde_json::to_value(&parsed).expect("JSON")["flows"][0], scenario["flows"][0]);
+                }
+                Err(message) => assert!(!goes && message.contains("more than one kind"), "{first} {second}: {message}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn text_that_is_no_json_is_refused() {
     for text in ["", "null", "[]", "{", "{\"duration_ns\": 1", "\u{0}", "[[[[[[[["] {

@@ -1,6 +1,7 @@
 //! Converts a scenario to the engines' form: names are resolved, routes found, queues and counts converted to numbers.
 //! One file: a function for each part of the form, and each is used once.
 
+use crate::arrivals::Arrivals;
 use crate::control::{Control, Module};
 use crate::files::{Files, Steps, Traced};
 use crate::loss::LossModel;
@@ -408,24 +409,35 @@ impl Whole<'_> {
             count: (placed.count * source.map_or(1, Source::connections)) as usize,
             start_ns: flow.start.ns,
             duration_ns: flow.duration.map(|time| time.ns),
-            bytes: flow.bytes.map(|size| size.bytes),
-            lifetime_ns: flow.replace.as_ref().map(|one| [one.lifetime.0.ns, one.lifetime.1.ns]),
-            writes: source.and_then(Source::writes),
-            reads: flow.reader.as_ref().map(|one| one.compile()),
-            arrivals: self.arrivals(placed, source)?,
-            datagrams: match source {
-                Some(Source::Udp(udp)) => Some(udp.compile()),
-                _ => None,
-            },
-            asks: source.map_or(Ok(None), |source| source.asks(self.files))?,
+            traffic: self.traffic(placed)?,
             forward: placed.forward.clone(),
             backward: placed.backward.clone(),
             module: None,
         })
     }
 
-    fn arrivals(&self, placed: &Placed, source: Option<&Source>) -> Result<Option<net::Arrivals>, Problem> {
-        let Some(Source::Arrivals(arrivals)) = source else { return Ok(None) };
+    fn traffic(&self, placed: &Placed) -> Result<net::Traffic, Problem> {
+        let flow = &self.scenario.flows[placed.index];
+        let writes = match &flow.source {
+            Some(Source::Udp(udp)) => return Ok(net::Traffic::Datagrams(udp.compile())),
+            Some(Source::Arrivals(arrivals)) => return self.arrivals(placed, arrivals).map(net::Traffic::Arrivals),
+            Some(Source::Requests(one)) => return one.compile(self.files).map(net::Traffic::Requested),
+            Some(Source::Pages(one)) => return one.compile(self.files).map(net::Traffic::Requested),
+            Some(Source::Video(one)) => return Ok(net::Traffic::Requested(one.compile())),
+            Some(Source::Steady(one)) => Some(one.compile()),
+            Some(Source::OnOff(one)) => Some(one.compile()),
+            None => None,
+        };
+        if let Some(reader) = &flow.reader {
+            return Ok(net::Traffic::Read { writes, reads: reader.compile() });
+        }
+        let bytes = flow.bytes.map(|size| net::Writes::Bytes(size.bytes));
+        let writes = writes.map(net::Writes::Paced).or(bytes).unwrap_or(net::Writes::Endless);
+        let lifetime_ns = flow.replace.as_ref().map(|one| [one.lifetime.0.ns, one.lifetime.1.ns]);
+        Ok(net::Traffic::Written { writes, lifetime_ns })
+    }
+
+    fn arrivals(&self, placed: &Placed, arrivals: &Arrivals) -> Result<net::Arrivals, Problem> {
         let at = format!("flows.{}", placed.index);
         if placed.count > 1 {
             let message = "a source of arrivals opens its own connections, so count does not apply";
@@ -436,7 +448,7 @@ impl Whole<'_> {
         let Network { wires, transmitters, .. } = self.network;
         let crossed = placed.forward.iter().filter_map(|wire| wires[*wire].transmitter);
         let slowest = crossed.map(|index| transmitters[index].rate_bps).min();
-        arrivals.compile(slowest, self.files).map(Some).map_err(|wrong| wrong.within(&format!("{at}.source")))
+        arrivals.compile(slowest, self.files).map_err(|wrong| wrong.within(&format!("{at}.source")))
     }
 
     fn probe(&self, placed: &Placed) -> net::Probe {

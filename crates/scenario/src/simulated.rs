@@ -16,7 +16,7 @@ impl Compiled {
         }
         for (index, flow) in self.scenario.flows.iter().enumerate() {
             let cc = flow.cc.as_str();
-            let is_ours = controls.contains(&cc) || flow.datagrams.is_some();
+            let is_ours = controls.contains(&cc) || flow.traffic.datagrams().is_some();
             if is_ours || self.modules[index].is_some() {
                 continue;
             }

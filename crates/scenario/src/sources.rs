@@ -50,6 +50,21 @@ fn writes(rate: Rate, write: Size) -> Result<(), Problem> {
     Err(Problem::new("out-of-range", message, "choose a larger write").of("write"))
 }
 
+impl Steady {
+    /// Converts to the core's form.
+    pub fn compile(&self) -> net::Paced {
+        net::Paced { bytes: self.write.bytes, rate_bps: self.rate.bps, on_off_ns: None }
+    }
+}
+
+impl OnOff {
+    /// Converts to the core's form.
+    pub fn compile(&self) -> net::Paced {
+        let on_off_ns = Some([self.on.ns, self.off.ns]);
+        net::Paced { bytes: self.write.bytes, rate_bps: self.rate.bps, on_off_ns }
+    }
+}
+
 fn steady_agrees(one: &Steady, _: &dyn Files) -> Result<(), Problem> {
     writes(one.rate, one.write)
 }
@@ -156,17 +171,6 @@ kinds! {
 }
 
 impl Source {
-    /// The core's form of an application that writes at its own times.
-    pub fn writes(&self) -> Option<net::Paced> {
-        let paced =
-            |rate: Rate, write: Size, on_off_ns| net::Paced { bytes: write.bytes, rate_bps: rate.bps, on_off_ns };
-        match self {
-            Source::Steady(one) => Some(paced(one.rate, one.write, None)),
-            Source::OnOff(one) => Some(paced(one.rate, one.write, Some([one.on.ns, one.off.ns]))),
-            _ => None,
-        }
-    }
-
     /// Whether the application requests its data.
     pub fn is_asked(&self) -> bool {
         matches!(self, Source::Requests(_) | Source::Pages(_) | Source::Video(_))
@@ -175,16 +179,6 @@ impl Source {
     /// Number of connections of one reader.
     pub fn connections(&self) -> u64 {
         if let Source::Pages(pages) = self { pages.connections } else { 1 }
-    }
-
-    /// The core's form of the receiving host's requests.
-    pub fn asks(&self, files: &dyn Files) -> Result<Option<net::Application>, Problem> {
-        Ok(match self {
-            Source::Requests(one) => Some(one.compile(files)?),
-            Source::Pages(one) => Some(one.compile(files)?),
-            Source::Video(one) => Some(one.compile()),
-            _ => None,
-        })
     }
 }
 

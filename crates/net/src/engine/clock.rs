@@ -79,7 +79,7 @@ impl Simulation {
         let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
         let mut agenda = Agenda::new(cells.count, departures, &timers, arrives_in.collect());
         hosts.begin(&mut agenda);
-        let ends_datagrams = scenario.flows.iter().any(|flow| flow.datagrams.is_some());
+        let ends_datagrams = scenario.flows.iter().any(|flow| flow.traffic.datagrams().is_some());
         Simulation {
             outside: Outside { now: Time::ZERO, more: false, network, calendar: agenda },
             hosts,

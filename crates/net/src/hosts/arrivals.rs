@@ -1,7 +1,7 @@
 //! Transfers that arrive on their own: the time and size of the next one, drawn on demand.
 
 use crate::rng::{Purpose, Rng};
-use crate::scenario::{Arrivals, Scenario, Sizes, Times};
+use crate::scenario::{Arrivals, Scenario, Sizes, Times, Traffic};
 use sawtooth_units::Time;
 use sawtooth_units::width::{Approx, Fit};
 use std::collections::VecDeque;
@@ -123,12 +123,12 @@ impl Arriving {
     /// `None`: the flow's connections do not arrive on their own.
     pub fn new(scenario: &Scenario, flow: usize, ways: [u32; 2]) -> Option<Self> {
         let config = &scenario.flows[flow];
-        let arrivals = config.arrivals.clone()?;
+        let Traffic::Arrivals(arrivals) = &config.traffic else { return None };
         let most = arrivals.open;
         let start = Time::from_nanos(config.start_ns);
         let ends = config.duration_ns.map_or(u64::MAX, |ns| config.start_ns.saturating_add(ns));
         let until = Time::from_nanos(ends.min(scenario.duration_ns));
-        let mut transfers = Transfers::new(arrivals, scenario.seed, flow as u64, [start, until]);
+        let mut transfers = Transfers::new(arrivals.clone(), scenario.seed, flow as u64, [start, until]);
         let next = transfers.next();
         let (free, waiting) = (Vec::new(), VecDeque::new());
         Some(Arriving { flow: flow.fit_u32(), ways, transfers, next, opened: 0, places: 0, most, free, waiting })

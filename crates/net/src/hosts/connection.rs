@@ -142,7 +142,7 @@ impl Connection {
             offload: from.offload,
             whole: scenario.cuts(&config.forward).is_some(),
             mss: from.mss.min(to.mss),
-            total: config.bytes.unwrap_or(u64::MAX),
+            total: config.traffic.bytes(),
         }
     }
 

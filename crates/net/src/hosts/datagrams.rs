@@ -39,7 +39,7 @@ impl Stream {
     /// The streams of a flow whose route begins at `forward_at`. Several take turns instead of sending at once.
     pub fn of(scenario: &Scenario, flow: usize, forward_at: u32) -> Vec<Stream> {
         let config = &scenario.flows[flow];
-        let Some(datagrams) = config.datagrams else { return Vec::new() };
+        let Some(datagrams) = config.traffic.datagrams() else { return Vec::new() };
         let end = config.duration_ns.map_or(u64::MAX, |ns| config.start_ns.saturating_add(ns));
         let until = Time::from_nanos(end.min(scenario.duration_ns));
         let stream = |number: usize| {

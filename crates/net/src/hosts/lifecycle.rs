@@ -119,7 +119,7 @@ impl Hosts {
             connection.ecn = wish.agrees(host, &packet);
             let echo = wish.echo(connection.ecn);
             let mut receiver = Receiver::new(host.options(connection.mss), connection.sack, echo, clock);
-            if self.scenario.flows[connection.flow as usize].reads.is_some() {
+            if self.scenario.flows[connection.flow as usize].traffic.reads().is_some() {
                 receiver.wait_for_reads();
             }
             connection.receiver = Some(Box::new(receiver));
@@ -261,7 +261,7 @@ impl Hosts {
         let connection = &mut self.connections[packet.owner as usize];
         // A reader's line has separate generations.
         if packet.generation == connection.receiver_generation
-            && self.scenario.flows[connection.flow as usize].asks.is_none()
+            && self.scenario.flows[connection.flow as usize].traffic.requested().is_none()
         {
             connection.receiver = connection.receiver.take().and_then(Receiver::closed);
             // A late SYN of the same connection finds it closed.

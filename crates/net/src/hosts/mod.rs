@@ -102,7 +102,7 @@ impl Hosts {
             let config = &scenario.flows[flow];
             let ways = [&config.forward, &config.backward].map(|route| routes.add(route));
             first.push(connections.len().fit_u32());
-            if config.datagrams.is_some() {
+            if config.traffic.datagrams().is_some() {
                 streams.extend(Stream::of(&scenario, flow, ways[0]));
                 seen.push(Seen::new(flow.fit_u32()));
                 continue;
@@ -136,7 +136,7 @@ impl Hosts {
             delivered: scenario
                 .flows
                 .iter()
-                .map(|flow| Delivered { is_asked: flow.asks.is_some(), ..Delivered::default() })
+                .map(|flow| Delivered { is_asked: flow.traffic.requested().is_some(), ..Delivered::default() })
                 .collect(),
             retired: vec![SenderStats::default(); flows],
             reports: reports(&scenario),
@@ -370,7 +370,8 @@ impl Hosts {
 
 /// Empty tables; with those of readers if there are any.
 fn reports(scenario: &Scenario) -> Reports {
-    let read = |which: fn(&Application) -> bool| scenario.flows.iter().filter_map(|flow| flow.asks.as_ref()).any(which);
+    let read =
+        |which: fn(&Application) -> bool| scenario.flows.iter().filter_map(|flow| flow.traffic.requested()).any(which);
     Reports {
         responses: read(|_| true).then(Vec::new),
         pages: read(|asks| matches!(asks, Application::Pages { .. })).then(Vec::new),

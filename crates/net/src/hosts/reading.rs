@@ -13,7 +13,7 @@ impl Hosts {
     #[cold]
     pub(super) fn accept<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
-        let Some(reads) = self.scenario.flows[connection.flow as usize].reads else { return };
+        let Some(reads) = self.scenario.flows[connection.flow as usize].traffic.reads() else { return };
         connection.accepted = outside.now;
         let clock = connection.receiver_clock(outside.now);
         receiver.read(reads.bytes, reads.next(outside.now, outside.now), clock, &mut |_| {});
@@ -34,7 +34,7 @@ impl Hosts {
     pub(super) fn read<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
         let (flow, accepted, clock) = (connection.flow, connection.accepted, connection.receiver_clock(outside.now));
-        let Some(reads) = self.scenario.flows[flow as usize].reads else { return };
+        let Some(reads) = self.scenario.flows[flow as usize].traffic.reads() else { return };
         let before = receiver.delivered();
         let next = reads.next(accepted, outside.now);
         receiver.read(reads.bytes, next, clock, &mut |ack| self.send_ack(index, ack, outside));

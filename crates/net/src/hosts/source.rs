@@ -2,7 +2,7 @@
 //! given lifetime, once or repeatedly.
 
 use crate::rng::{Purpose, Rng};
-use crate::scenario::{Paced, Scenario};
+use crate::scenario::{Paced, Scenario, Traffic, Writes};
 use sawtooth_units::{Span, Time};
 
 /// The applications of a flow.
@@ -37,19 +37,24 @@ impl Source {
     pub fn new(scenario: &Scenario, flow: usize) -> Self {
         let config = &scenario.flows[flow];
         let start = Time::from_nanos(config.start_ns);
-        let lasts = match (config.lifetime_ns, config.duration_ns.map(Span::from_nanos)) {
-            (Some([low, high]), span) => {
+        let lasts = match (&config.traffic, config.duration_ns.map(Span::from_nanos)) {
+            (&Traffic::Written { lifetime_ns: Some([low, high]), .. }, span) => {
                 Lasts::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
             }
-            (None, Some(span)) if config.arrivals.is_none() => Lasts::Once(span),
             // The last arrival comes before the duration is over, and has the time that it needs.
-            (None, _) => Lasts::Forever,
+            (Traffic::Arrivals(_), _) | (_, None) => Lasts::Forever,
+            (_, Some(span)) => Lasts::Once(span),
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
-        let bytes = config.writes.map(|writes| writes.bytes).or(config.bytes);
-        let is_asked = config.asks.is_some();
-        let bytes = if is_asked { 0 } else { bytes.unwrap_or(u64::MAX) };
-        Source { start, lasts, bytes, writes: config.writes, is_asked, rng }
+        let (bytes, writes) = match config.traffic {
+            Traffic::Written { writes: Writes::Bytes(bytes), .. } => (bytes, None),
+            Traffic::Written { writes: Writes::Paced(writes), .. } | Traffic::Read { writes: Some(writes), .. } => {
+                (writes.bytes, Some(writes))
+            }
+            Traffic::Requested(_) => (0, None),
+            _ => (u64::MAX, None),
+        };
+        Source { start, lasts, bytes, writes, is_asked: config.traffic.requested().is_some(), rng }
     }
 
     /// Bytes that an application writes when its connection is established, and at each later write.

@@ -8,7 +8,7 @@ use crate::network::Network;
 use crate::observe::tap::{TTL, What};
 use crate::packet::{CWR, ECE, Kind, PUSH, Packet};
 use crate::rng::{Purpose, Rng};
-use crate::scenario::Scenario;
+use crate::scenario::{Flow, Scenario};
 use sawtooth_capture::segment::{self, ACK, FIN, PSH, RST, SYN};
 use sawtooth_capture::{Endpoint, Options, Ping, Segment};
 use sawtooth_tcp::packet::{Burst, Sack};
@@ -51,7 +51,8 @@ impl Drawn {
 
 impl Wire {
     pub fn new(scenario: &Scenario) -> Self {
-        let from_the_start = scenario.flows.iter().filter(|flow| flow.arrivals.is_none() && flow.datagrams.is_none());
+        let later = |flow: &&Flow| flow.traffic.arrives() || flow.traffic.datagrams().is_some();
+        let from_the_start = scenario.flows.iter().filter(|flow| !later(flow));
         let mut wire = Wire(Vec::new());
         wire.grow(scenario.seed, from_the_start.map(|flow| flow.count).sum());
         wire
@@ -170,10 +171,11 @@ impl Wire {
         };
         let echo = if packet.has(ECE) { segment::ECE } else { 0 } | if packet.has(CWR) { segment::CWR } else { 0 };
         let config = &scenario.flows[connection.flow as usize];
-        let opened = match config.arrivals {
+        let opened = if config.traffic.arrives() {
             // Counted over all connections of the flow.
-            Some(_) => u64::from(generation),
-            None => u64::from(connection.number) + u64::from(generation) * config.count as u64,
+            u64::from(generation)
+        } else {
+            u64::from(connection.number) + u64::from(generation) * config.count as u64
         };
         let client_port = CLIENT_PORT + opened % (1 + u64::from(u16::MAX) - CLIENT_PORT);
         let server_port = SERVER_PORT + u64::from(connection.flow);

@@ -8,6 +8,7 @@ mod link;
 mod paced;
 mod queue;
 mod rtnetlink;
+mod traffic;
 
 pub use application::{Application, Rule, Think};
 pub use arrivals::{Arrivals, Sizes, Times};
@@ -16,6 +17,7 @@ pub use link::{Jitter, Link, LossPattern, Policer, RateSchedule, Reorder, Trace}
 pub use paced::Paced;
 pub use queue::{Cake, Codel, Discipline, DualPi2, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
 pub use rtnetlink::Room;
+pub use traffic::{Traffic, Writes};
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
@@ -112,38 +114,19 @@ fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "traffic::Fields", into = "traffic::Fields")]
 pub struct Flow {
     pub name: String,
     pub cc: String,
+    /// Variant of `cc`; absent: Linux's behaviour.
+    pub variant: Option<String>,
     pub count: usize,
     pub start_ns: u64,
     pub duration_ns: Option<u64>,
-    pub bytes: Option<u64>,
-    /// Range of lifetimes. A connection that ends is replaced at once.
-    pub lifetime_ns: Option<[u64; 2]>,
+    pub traffic: Traffic,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
-    /// Variant of `cc`; absent: Linux's behaviour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// Absent: applications write whenever the send buffer has room.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<Paced>,
-    /// Absent: `count` connections open at the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
-    /// If present, the flow has `count` senders of datagrams instead of connections, and `cc` is only a label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub datagrams: Option<Datagrams>,
-    /// Absent: applications read all data at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads: Option<Paced>,
-    /// Absent: the sending host opens the connections, and sends without requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks: Option<Application>,
     /// Replaces the congestion control; `cc` is then only a label.
-    #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,
 }
 
@@ -200,7 +183,7 @@ impl Scenario {
     /// Bytes of the largest frame that a flow sends, without the link's overhead.
     pub fn largest_frame(&self) -> u32 {
         let frame = |flow: &Flow| {
-            if let Some(datagrams) = flow.datagrams {
+            if let Some(datagrams) = flow.traffic.datagrams() {
                 return u32::try_from(datagrams.bytes).unwrap_or(u32::MAX).saturating_add(DATAGRAM_HEADERS);
             }
             let [from, to] = [&flow.forward, &flow.backward].map(|way| &self.hosts[self.links[way[0]].from]);
@@ -281,65 +264,17 @@ impl Scenario {
         }
         let mut connections = 0usize;
         for (i, flow) in self.flows.iter().enumerate() {
-            if flow.datagrams.is_none() && flow.chosen().is_none() {
+            if flow.traffic.datagrams().is_none() && flow.chosen().is_none() {
                 let variant = flow.variant.as_deref().map_or(String::new(), |variant| format!(", variant {variant:?}"));
                 return Err(format!("flows[{i}].cc = {:?}{variant} is not a congestion control", flow.cc));
             }
+            flow.traffic.check(flow.count, &format!("flows[{i}]"))?;
             connections = connections.saturating_add(flow.count);
-            if let Some([low, high]) = flow.lifetime_ns {
-                within(high, 1, DURATION_MAX_NS, &format!("flows[{i}].lifetime_ns[1]"))?;
-                within(low, 1, high, &format!("flows[{i}].lifetime_ns[0]"))?;
-            }
-            if let Some(writes) = &flow.writes {
-                writes.check(&format!("flows[{i}].writes"))?;
-                if flow.bytes.is_some() {
-                    return Err(format!("flows[{i}].bytes: what it writes has no end"));
-                }
-            }
-            if let Some(reads) = &flow.reads {
-                reads.check(&format!("flows[{i}].reads"))?;
-                if flow.bytes.is_some()
-                    || flow.lifetime_ns.is_some()
-                    || flow.arrivals.is_some()
-                    || flow.datagrams.is_some()
-                    || flow.asks.is_some()
-                {
-                    return Err(format!("flows[{i}].reads: its connections end with its duration only"));
-                }
-            }
-            if let Some(arrivals) = &flow.arrivals {
-                arrivals.check(&format!("flows[{i}].arrivals"))?;
+            if let Traffic::Arrivals(arrivals) = &flow.traffic {
                 connections = connections.saturating_add(arrivals.open);
-                if flow.bytes.is_some() || flow.writes.is_some() || flow.lifetime_ns.is_some() || flow.count != 1 {
-                    return Err(format!("flows[{i}].arrivals say what is sent, and by how many connections"));
-                }
-            }
-            if let Some(datagrams) = &flow.datagrams {
-                datagrams.check(&format!("flows[{i}].datagrams"))?;
-                if flow.bytes.is_some()
-                    || flow.writes.is_some()
-                    || flow.arrivals.is_some()
-                    || flow.lifetime_ns.is_some()
-                {
-                    return Err(format!("flows[{i}].datagrams have no connection"));
-                }
-            }
-            if let Some(asks) = &flow.asks {
-                asks.check(flow.count, &format!("flows[{i}].asks"))?;
-                if flow.bytes.is_some()
-                    || flow.writes.is_some()
-                    || flow.lifetime_ns.is_some()
-                    || flow.arrivals.is_some()
-                    || flow.datagrams.is_some()
-                {
-                    return Err(format!("flows[{i}].asks say what is sent, and over which connections"));
-                }
             }
             within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;
             within(flow.duration_ns.unwrap_or(0), 0, DURATION_MAX_NS, &format!("flows[{i}].duration_ns"))?;
-            if flow.bytes == Some(0) {
-                return Err(format!("flows[{i}].bytes is zero"));
-            }
             self.check_path(&flow.forward, &flow.backward, &format!("flows[{i}]"))?;
             within(self.round_trip_ps(flow), ROUND_TRIP_MIN_PS, u64::MAX, &format!("flows[{i}]: round trip in ps"))?;
         }

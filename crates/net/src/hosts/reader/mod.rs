@@ -12,7 +12,7 @@ use crate::hosts::reader::playback::Playback;
 use crate::hosts::{Hosts, Outside};
 use crate::observe::tables::{Page, Response, Segment};
 use crate::rng::{Purpose, Rng};
-use crate::scenario::{Application, Scenario, Think};
+use crate::scenario::{Application, Scenario, Think, Traffic};
 use sawtooth_units::width::{Approx, Fit, Whole};
 use sawtooth_units::{Span, Time};
 
@@ -54,7 +54,7 @@ impl Readers {
     pub fn new(scenario: &Scenario, connections: &[u32]) -> Self {
         let mut readers = Readers::default();
         for (flow, config) in scenario.flows.iter().enumerate() {
-            let Some(asks) = &config.asks else {
+            let Some(asks) = config.traffic.requested() else {
                 readers.first.push(None);
                 continue;
             };
@@ -141,8 +141,8 @@ impl Hosts {
             return;
         }
         outside.calendar.timer(self.reader_timer(index), self.readers.all[index as usize].until);
-        match self.scenario.flows[self.readers.all[index as usize].flow as usize].asks {
-            Some(Application::Pages { objects, .. }) => {
+        match self.scenario.flows[self.readers.all[index as usize].flow as usize].traffic {
+            Traffic::Requested(Application::Pages { objects, .. }) => {
                 if let Doing::Pages(visit) = &mut self.readers.all[index as usize].doing {
                     visit.begin(objects, outside.now);
                 }
@@ -155,7 +155,7 @@ impl Hosts {
     /// A reader sends its next request over one of its lines, if there is one.
     fn ask_next<C: Calendar>(&mut self, index: u32, line: u32, outside: &mut Outside<C>) {
         let reader = &mut self.readers.all[index as usize];
-        let Some(asks) = &self.scenario.flows[reader.flow as usize].asks else { return };
+        let Some(asks) = self.scenario.flows[reader.flow as usize].traffic.requested() else { return };
         let bytes = match (asks, &mut reader.doing) {
             (Application::Pages { sizes, .. }, Doing::Pages(visit)) => {
                 if !visit.takes_one() {
@@ -191,7 +191,7 @@ impl Hosts {
         };
         self.reports.responses.get_or_insert_default().push((now, row));
         let reader = &mut self.readers.all[index as usize];
-        let Some(asks) = &self.scenario.flows[reader.flow as usize].asks else { return };
+        let Some(asks) = self.scenario.flows[reader.flow as usize].traffic.requested() else { return };
         let wait = match (asks, &mut reader.doing) {
             (Application::Requests { think, .. }, _) => wait(*think, &mut reader.thinks),
             (Application::Pages { think, keep, .. }, Doing::Pages(visit)) => {
