@@ -221,6 +221,7 @@ controls! {
     Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
     Dctcp: dctcp::Dctcp as dctcp::Dctcp,
     Prague: prague::Prague as Box<prague::Prague>,
+    Prague2020: prague::Prague<false> as Box<prague::Prague<false>>,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
     RenoAbe: abe::Abe<reno::Reno> as abe::Abe<reno::Reno>,
     CubicAbe: abe::Abe<cubic::Cubic> as abe::Abe<cubic::Cubic>,
