@@ -1,6 +1,8 @@
-"""Draws the points of NAME.toml, wide or unseen: python fidelity/wide.py SEED COUNT NAME > fidelity/NAME.toml
+"""Draws points at random: python fidelity/wide.py SEED COUNT NAME > fidelity/NAME.toml
 
 Each point is drawn from all that a scenario may say and both engines take; what one of them refuses is drawn again.
+The names wide and unseen draw what those two files have. Every other name draws more: flows in both directions,
+trees, up to 41 flows of mixed controls and starts, arrivals, on-off applications, GRO, and super-packets.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ receive_buffer = "64 MiB"
 send_buffer = "64 MiB"
 
 [budget]
-kernel = {{ runs = 4, least = 2, cpu = "6 s" }}
-sim = {{ runs = 12 }}
+kernel = {{ {kernel} }}
+sim = {{ runs = {sim} }}
 """
 SEGMENTS = 8_000
 """About this many packets are sent in a run: they take the kernel two seconds."""
@@ -150,6 +152,103 @@ class Draw:
         return tables | ({"ip": 6} if self.often(0.08) else {})
 
 
+class More(Draw):
+    """Draws from more of what a scenario may say, in runs of 6 to 15 s."""
+
+    def any_queue(self) -> Any:
+        """2 packets to 4 BDP of tail drop, or any other kind."""
+        kind = self.one("few", "few", "bdp", "bdp", "bdp", "bytes", *AQM, "sfq", "fq", "cake")
+        if kind == "few":
+            return f"{round(self.log(2, 100))} packets"
+        if kind == "bdp":
+            return f"{self.log(0.2, 4):g} bdp"
+        if kind == "bytes":
+            return f"{self.random.randint(10, 400)} KiB"
+        return {"kind": kind} | ({"limit": f"{round(self.log(50, 400))} ms"} if kind == "red" else {})
+
+    def any_loss(self) -> Any:
+        kind = self.one("none", "none", "none", "share", "share", "bursts", "every")
+        share = f"{self.log(0.01, 3):g}%"
+        return {
+            "none": "0%",
+            "share": share,
+            "bursts": {"gilbert_elliott": {"p": share, "r": f"{self.log(20, 80):g}%", "bad": "100%", "good": "0%"}},
+            "every": {"every": round(self.log(50, 5_000))},
+        }[kind]
+
+    def any_flows(self, ways: list[tuple[str, str]], rate: float) -> list[dict[str, Any]]:
+        """Between the given ends, and back."""
+        flows = []
+        for number in range(self.one(1, 1, 2, 2, 3, 4)):
+            ends = self.one(*ways)
+            ends = ends[::-1] if number and self.often(0.25) else ends
+            flow: dict[str, Any] = {"name": "abcd"[number], "cc": self.one("reno", "cubic", "bbr")}
+            flow |= {"from": ends[0], "to": ends[1]}
+            kind = self.one("long", "long", "long", "replace", "rate", "on-off", "arrivals")
+            if kind == "arrivals":
+                sizes = f"{self.log(10, 300):g} kB"
+                flow["source"] = {"kind": "arrivals", "load": f"{self.log(10, 60):g}%", "sizes": sizes}
+            else:
+                flow["count"] = self.one(1, 1, 1, 1, 2, 4, 10)
+            if kind == "replace":
+                flow["replace"] = {"lifetime": ["300 ms", "2 s"]}
+            elif kind == "rate":
+                flow["source"] = {"kind": "rate", "rate": f"{self.log(rate / 20, rate):.3g} Mbit/s"}
+            elif kind == "on-off":
+                about = {"kind": "on-off", "on": f"{self.log(0.1, 2):g} s", "off": f"{self.log(0.1, 2):g} s"}
+                flow["source"] = about | {"rate": f"{self.log(rate / 4, rate):.3g} Mbit/s"}
+            if number and self.often(0.5):
+                flow["start"] = f"{self.random.randint(0, 2_000)} ms"
+            flows.append(flow)
+        return flows
+
+    def point(self) -> dict[str, Any]:
+        topology = self.one(*["path"] * 8, "dumbbell", "dumbbell", "parking-lot", "chain", "chain-asymmetric", "tree")
+        rate, text = self.rate(1, 60)
+        about: dict[str, Any] = {"rate": text, "rtt": f"{self.log(1, 120):g} ms", "queue": self.any_queue()}
+        tables: dict[str, Any] = {"topology": topology, "duration": f"{self.random.randint(6, 15)} s"}
+        host = self.host()
+        if topology == "path":
+            ways = [("sender", "receiver")]
+            about["loss"] = self.any_loss()
+            if self.often(0.1):
+                about["ack_loss"] = f"{self.log(0.1, 10):g}%"
+            if self.often(0.3):
+                about["reverse_rate"] = f"{self.log(rate / 20, rate):.3g} Mbit/s"
+            if self.often(0.35):
+                about |= self.varying(rate)
+        elif topology == "dumbbell":
+            about |= {"pairs": 3, "rtt": [f"{self.log(1, 100):g} ms" for _ in range(3)]}
+            ways = [("s1", "r1"), ("s2", "r2"), ("s3", "r3")]
+        elif topology == "parking-lot":
+            about["hops"] = self.one(2, 3)
+            ways = [("a", "b"), ("c1", "d1"), ("c2", "d2")]
+        elif topology == "tree":
+            leaves = range(self.one(2, 3, 4))
+            tables |= {"topology": "custom", "hosts": {"root": {}, "end": {}} | {f"leaf{n}": {} for n in leaves}}
+            trunk = {"from": "root", "to": "end", "rate": text, "delay": "1 ms", "queue": self.any_queue()}
+            twigs = [
+                {"from": f"leaf{n}", "to": "root", "rate": f"{self.log(rate / 2, rate * 4):.3g} Mbit/s"}
+                | {"delay": f"{self.log(0.5, 60):g} ms", "queue": f"{round(self.log(5, 300))} packets"}
+                for n in leaves
+            ]
+            tables["links"] = [trunk, *twigs]
+            ways = [(f"leaf{n}", "end") for n in leaves]
+        else:
+            ways = [("h1", "h5")]
+        if topology in ("path", "dumbbell", "parking-lot", "tree") and self.often(0.15):
+            host["gro"] = self.one(True, f"{round(self.log(20, 2000))} us")
+        if topology in ("path", "tree") and self.often(0.08):
+            host["offload"] = True
+        if topology != "tree":
+            tables["chain" if topology.startswith("chain") else topology] = about
+        flows = self.any_flows(ways, rate)
+        if topology == "path" and any(flow["from"] == "receiver" for flow in flows):
+            # Without a rate a reverse flow would have no bottleneck.
+            about.setdefault("reverse_rate", text)
+        return tables | {"host": host, "flows": flows} | ({"ip": 6} if self.often(0.05) else {})
+
+
 def written(value: Any) -> str:
     """As TOML, in one line."""
     if isinstance(value, dict):
@@ -161,8 +260,10 @@ def written(value: Any) -> str:
 
 def main() -> None:
     seed, count, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    draw = Draw(seed)
-    print(HEAD.format(seed=seed, count=count, name=name))
+    first = name in ("wide", "unseen")
+    draw = Draw(seed) if first else More(seed)
+    kernel, sim = ('runs = 4, least = 2, cpu = "6 s"', 12) if first else ("runs = 3", 3)
+    print(HEAD.format(seed=seed, count=count, name=name, kernel=kernel, sim=sim))
     found = 0
     while found < count:
         tables = draw.point()

@@ -42,7 +42,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
 def test_two_flows_that_seeds_do_not_change_are_run_with_other_starts_once_a_seed(two: StudyResult) -> None:
     found = pd.read_csv(two.directory / "starts.csv")
     assert list(found.columns) == ["point", "study", "later_ms", "flow", "mean_mbps"]
-    assert list(found["flow"]) == ["a", "b", "all"] * 2
+    assert list(found["flow"]) == ["b", "a", "all", "a", "b", "all"]
     (moved,) = two.moved
     assert moved is not None
     own = two.shares[two.shares["seed"] == "all"].set_index("flow")["mean_mbps"]
@@ -53,11 +53,14 @@ def test_two_flows_that_seeds_do_not_change_are_run_with_other_starts_once_a_see
 
 @pytest.mark.usefixtures("patience")
 def test_the_table_gives_the_range_instead_of_certainty(two: StudyResult) -> None:
-    assert "by start: every seed gives the same, so 2 more runs start the flows up to 300 ms later" in two.table()
+    assert (
+        "by start: every seed gives the same, so 2 more runs reverse the flows' order or start them up to 300 ms later"
+        in two.table()
+    )
     assert "by start" in two.table().splitlines()[5]
     assert "same for every seed" not in two.table()
     (said,) = (one for one in two.warnings if "seeds change nothing" in one)
-    assert "The result depends on when flows start" in said
+    assert "The result depends on the order or the starts of the flows" in said
     page = write_report(two).read_text()
     assert "by start" in page
     assert "same for every seed" not in page
@@ -91,13 +94,20 @@ def test_one_flow_and_seeds_that_differ_cost_no_more_runs(tmp_path: Path) -> Non
 def test_each_flow_is_first_in_turn_and_none_is_later_than_a_mean_bears() -> None:
     for given, most in ((scenario(*TWO, duration="60 s"), 300), (scenario(*TWO, duration="5 s"), 100)):
         assert latest(given).ns == most * 1_000_000
-        for number in range(6):
+        for number in range(1, 7):
             moved = shifted(given, number)
             assert moved is not None
             starts = [flow.start.ns for flow in moved.flows]
-            assert starts[number % 2] == 0
-            assert 0 < starts[1 - number % 2] <= most * 1_000_000
+            assert starts[1 - number % 2] == 0
+            assert 0 < starts[number % 2] <= most * 1_000_000
             assert shifted(given, number) == moved
+
+
+def test_the_first_other_run_has_the_flows_in_reverse_order_with_their_names() -> None:
+    unnamed = shifted(scenario({"cc": "cubic"}, {"cc": "cubic"}, {"cc": "reno"}), 0)
+    assert unnamed is not None
+    assert [flow.name for flow in unnamed.flows] == ["reno", "cubic-2", "cubic"]
+    assert {flow.start.ns for flow in unnamed.flows} == {0}
 
 
 def test_more_seeds_than_the_most_runs_are_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,12 @@ impl Clock {
             hz => (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(hz)).fit_u64(),
         })
     }
+
+    /// The wheel's level of a timer that is set now and fires at `due`: 0 for the nearest.
+    pub fn wheel_level(self, due: Time) -> u32 {
+        let ticks = Clock { now: due, hz: self.hz }.jiffies64().saturating_sub(self.jiffies64());
+        (ticks.checked_ilog2().unwrap_or(0) / 3).clamp(1, 8) - 1
+    }
 }
 
 #[cfg(test)]

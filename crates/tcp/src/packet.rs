@@ -24,6 +24,9 @@ impl Ecn {
     }
 }
 
+/// How much older than the newest timestamp one may be (`TCP_PAWS_WINDOW`).
+pub(crate) const PAWS_WINDOW_MS: i32 = 1;
+
 /// Flags of a packet, in one byte: the ECN field of its IP header in the lowest two bits, TCP's above.
 pub const PUSH: u8 = 4;
 pub const ECE: u8 = 8;

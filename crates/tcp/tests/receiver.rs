@@ -204,6 +204,20 @@ fn sack_blocks_begin_with_the_newest_and_keep_three_beside_timestamps() {
 }
 
 #[test]
+fn an_original_that_arrives_after_a_later_retransmission_is_discarded_and_answered() {
+    for (age_ms, is_taken) in [(1, true), (2, false)] {
+        let mut driver = Driver::warm(options());
+        let original = driver.segment(42, false);
+        driver.data(41);
+        // The retransmission fills the gap, and its timestamp counts from now on (RFC 7323 section 5).
+        driver.later(Span::from_millis(age_ms)).data(40);
+        let answers: Vec<u64> = driver.take(original).iter().map(|ack| ack.next).collect();
+        assert_eq!(answers, if is_taken { vec![] } else { vec![42] });
+        assert_eq!(driver.data(43)[0].next, if is_taken { 44 } else { 42 });
+    }
+}
+
+#[test]
 fn without_timestamps_four_sack_blocks_fit() {
     let mut driver = Driver::warm(HostOptions { timestamps: false, ..options() });
     let told: Vec<Ack> = [42, 44, 46, 48, 50].into_iter().map(|seq| driver.told(seq)).collect();
@@ -288,7 +302,8 @@ fn a_filled_gap_ends_compression() {
 #[test]
 fn a_timestamp_echo_is_the_oldest_unacknowledged_segment_s() {
     let mut driver = Driver::warm(options());
-    let (first, second) = (1_001, 1_002);
+    let first = driver.clock().timestamp();
+    let second = first + 1;
     assert!(driver.take(full(40, false, first, 0)).is_empty());
     let acks = driver.take(full(41, false, second, 0));
     assert_eq!(acks[0].tsecr, first);
@@ -297,12 +312,13 @@ fn a_timestamp_echo_is_the_oldest_unacknowledged_segment_s() {
 #[test]
 fn out_of_order_data_does_not_change_the_timestamp_echo() {
     let mut driver = Driver::warm(options());
-    driver.take(full(40, true, 1_001, 0));
-    let acks = driver.take(full(42, false, 1_002, 0));
-    assert_eq!(acks[0].tsecr, 1_001);
+    let first = driver.clock().timestamp();
+    driver.take(full(40, true, first, 0));
+    let acks = driver.take(full(42, false, first + 1, 0));
+    assert_eq!(acks[0].tsecr, first);
     // What fills the gap is the oldest that is not acknowledged (RFC 7323 section 4.3).
-    let acks = driver.take(full(41, false, 1_003, 0));
-    assert_eq!((acks[0].next, acks[0].tsecr), (43, 1_003));
+    let acks = driver.take(full(41, false, first + 2, 0));
+    assert_eq!((acks[0].next, acks[0].tsecr), (43, first + 2));
 }
 
 #[test]

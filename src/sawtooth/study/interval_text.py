@@ -137,7 +137,7 @@ def by_start(points: Sequence[Moved | None]) -> str:
         return ""
     runs = max(len(means) for one in moved for means in one.means.values()) - 1
     return (
-        f"by start: every seed gives the same, so {runs} more runs start the flows up to "
+        f"by start: every seed gives the same, so {runs} more runs reverse the flows' order or start them up to "
         f"{max(one.later_ms for one in moved):g} ms later; lowest … highest mean"
     )
 
@@ -155,13 +155,13 @@ def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence
     if moved:
         one = max(moved, key=lambda each: each.most()[-1])
         flow, low, high, change = one.most()
-        starts = f"when flows start up to {one.later_ms:g} ms later"
+        starts = f"in reverse order or when flows start up to {one.later_ms:g} ms later"
         if change < 0.01:
             return [f"{sentence}. No flow's goodput changes by 1% {starts}"]
         at = f" at {one.point}" if one.point else ""
         return [
-            f"{sentence}. The result depends on when flows start: {flow} gets {_three(low)} … {_three(high)} Mbit/s"
-            f"{at} {starts}, a range of {100 * change:.0f}%; all such runs are in starts.csv; "
+            f"{sentence}. The result depends on the order or the starts of the flows: {flow} gets {_three(low)} … "
+            f"{_three(high)} Mbit/s{at} {starts}, a range of {100 * change:.0f}%; all such runs are in starts.csv; "
             '--set "host.processing=20 us" gives each packet a random time at hosts, as real ones do'
         ]
     return [sentence + ("; other start times of the flows were not tried" if several else "")]

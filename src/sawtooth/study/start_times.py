@@ -1,9 +1,10 @@
-"""Start times: if every seed gives the same result, shows how the result depends on when flows start.
+"""Start times: if every seed gives the same result, shows how the result depends on the order and starts of flows.
 
 Without randomness, a run is only one of many possible ones: which flow's packet finds the queue full depends on the
 phase between the flows. So a point whose seeds agree in every byte is run again, once per seed and at most
-``MOST_RUNS`` times. Each run delays starts by up to ``LATEST`` and lets a different flow start first. This at most
-doubles the time of a study. The means are kept in ``starts.csv``; the point's own result does not change.
+``MOST_RUNS`` times. The first of these runs has the flows in the reverse order of the file. Each other run delays
+starts by up to ``LATEST`` and lets a different flow start first. This at most doubles the time of a study. The means
+are kept in ``starts.csv``; the point's own result does not change.
 """
 
 from __future__ import annotations
@@ -78,16 +79,18 @@ def latest(scenario: Scenario) -> Span:
 
 
 def shifted(scenario: Scenario, number: int) -> Scenario | None:
-    """The scenario with flow ``number`` (modulo the number of flows) on time and the others later; None if there is no
-    room.
+    """For 0, the scenario with its flows in reverse order. For other numbers, one of the flows, in turn, on time and
+    the others later; None if there is no room.
 
     The same number gives the same starts.
     """
     import numpy as np
 
+    if number == 0:
+        return reversed_order(scenario)
     flows = scenario.flows
     later = np.random.default_rng(number).integers(1, latest(scenario).ns // 1000 + 1, len(flows)) * 1000
-    later[number % len(flows)] = 0
+    later[(number - 1) % len(flows)] = 0
     moved = {
         f"flows.{at}.start": str(Span(flow.start.ns + int(ns)))
         for at, (flow, ns) in enumerate(zip(flows, later, strict=True))
@@ -97,6 +100,16 @@ def shifted(scenario: Scenario, number: int) -> Scenario | None:
         return scenario.set(moved)
     except InputError:
         return None
+
+
+def reversed_order(scenario: Scenario) -> Scenario | None:
+    """The scenario with its flows in reverse order, each with the name that it has now."""
+    given = scenario.to_dict()
+    names = dict.fromkeys(flow.name.partition("@")[0] for flow in scenario.compile().flows)
+    if len(names) != len(given["flows"]):
+        return None
+    named = [{"name": name} | flow for name, flow in zip(names, given["flows"], strict=True)]
+    return Scenario.from_dict(given | {"flows": named[::-1]}, source=scenario.source)
 
 
 def run_shifted(task: Task) -> Outcome:

@@ -3,6 +3,7 @@
 use crate::calendar::Calendar;
 use crate::engine::departures::Departures;
 use crate::engine::schedule::{LinkHeap, Timers};
+use sawtooth_tcp::clock::Clock;
 use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]
@@ -80,6 +81,11 @@ impl Calendar for Agenda {
     #[inline]
     fn timer(&mut self, index: u32, due: Time) {
         self.timers.set(index, due);
+    }
+
+    #[inline]
+    fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
+        self.timers.tick(index, due, tick, clock);
     }
 
     fn add_timer(&mut self, link: u32) {

@@ -1,6 +1,7 @@
 //! The next event in a cell: a heap of links (one entry each, by their next arrival), and lazily re-armed timers.
 
-use crate::engine::wheel::Wheel;
+use crate::engine::wheel::{Place, Wheel};
+use sawtooth_tcp::clock::Clock;
 use sawtooth_units::Time;
 
 /// Links with packets on them, the earliest arrival first; ties go to the lower index. A link's next arrival only
@@ -59,6 +60,12 @@ impl LinkHeap {
     }
 }
 
+/// A rank on Linux's wheel has its level in the highest bits, and below them how late it was put there.
+const LATER_BITS: u32 = 28;
+const LEVELS: u32 = 8;
+/// The rank of timers that are not on Linux's wheel. They come after those, by index.
+const UNRANKED: u32 = u32::MAX;
+
 /// A cell with this many timers keeps them on a wheel.
 const MANY: usize = 64;
 
@@ -69,14 +76,30 @@ pub struct Timers {
     /// The number of timers in each cell.
     counts: Vec<usize>,
     slots: Vec<Slot>,
+    /// How often a timer of Linux's wheel was put into another bucket.
+    ticks: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     cell: u32,
+    /// Its place among those of the same time: the lowest first.
+    rank: u32,
+    /// The same for its timer on Linux's wheel, and when that one fires.
+    tick_rank: u32,
+    tick: Time,
     due: Time,
-    /// The time of its earliest entry on the wheel.
+    /// The time and rank of its earliest entry on the wheel.
     queued: Time,
+    queued_rank: u32,
+}
+
+impl Slot {
+    fn new(cell: u32) -> Self {
+        let never = Time::NEVER;
+        let rank = UNRANKED;
+        Slot { cell, rank, tick_rank: rank, tick: never, due: never, queued: never, queued_rank: rank }
+    }
 }
 
 impl Timers {
@@ -87,13 +110,14 @@ impl Timers {
         Timers {
             wheels: counts.iter().map(|&timers| Wheel::new(timers >= MANY)).collect(),
             counts,
-            slots: homes.iter().map(|&cell| Slot { cell, due: Time::NEVER, queued: Time::NEVER }).collect(),
+            slots: homes.iter().map(|&cell| Slot::new(cell)).collect(),
+            ticks: 0,
         }
     }
 
     /// Adds a timer to `cell`.
     pub fn add(&mut self, cell: u32) {
-        self.slots.push(Slot { cell, due: Time::NEVER, queued: Time::NEVER });
+        self.slots.push(Slot::new(cell));
         self.counts[cell as usize] += 1;
         if self.counts[cell as usize] == MANY {
             self.wheels[cell as usize].enlarge();
@@ -101,12 +125,36 @@ impl Timers {
     }
 
     /// Sets timer `index` to `due`; `Time::NEVER` cancels it.
+    #[inline]
     pub fn set(&mut self, index: u32, due: Time) {
+        self.put(index, due, UNRANKED);
+    }
+
+    /// As [`Self::set`], with a timer on Linux's wheel (kernel/time/timer.c) that fires at `tick`. In one tick, timers
+    /// that were set from farther away come first, then the one that came into its bucket last. A timer that is set again
+    /// within its bucket keeps its place.
+    #[inline]
+    pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
         let slot = &mut self.slots[index as usize];
-        slot.due = due;
-        if due < slot.queued {
-            slot.queued = due;
-            self.wheels[slot.cell as usize].push(due, index);
+        if tick != slot.tick {
+            slot.tick = tick;
+            if tick < Time::NEVER {
+                self.ticks = self.ticks.wrapping_add(1);
+                let later = !self.ticks & ((1 << LATER_BITS) - 1);
+                slot.tick_rank = (LEVELS - clock.wheel_level(tick)) << LATER_BITS | later;
+            }
+        }
+        let rank = if due == tick && due < Time::NEVER { slot.tick_rank } else { UNRANKED };
+        self.put(index, due, rank);
+    }
+
+    #[inline]
+    fn put(&mut self, index: u32, due: Time, rank: u32) {
+        let slot = &mut self.slots[index as usize];
+        (slot.due, slot.rank) = (due, rank);
+        if due < slot.queued || due == slot.queued && rank < slot.queued_rank {
+            (slot.queued, slot.queued_rank) = (due, rank);
+            self.wheels[slot.cell as usize].push(due, Place { rank, index });
         }
     }
 
@@ -117,20 +165,23 @@ impl Timers {
 
     /// Takes the next entry of `cell`; returns the timer's index if it is really due.
     pub fn pop(&mut self, cell: u32) -> Option<u32> {
-        let (time, index) = self.wheels[cell as usize].pop()?;
+        let (time, Place { rank, index }) = self.wheels[cell as usize].pop()?;
         let slot = &mut self.slots[index as usize];
-        if slot.queued != time {
+        if (slot.queued, slot.queued_rank) != (time, rank) {
             return None;
         }
-        slot.queued = Time::NEVER;
-        if slot.due > time {
-            let due = slot.due;
+        (slot.queued, slot.queued_rank) = (Time::NEVER, UNRANKED);
+        let (due, due_rank) = (slot.due, slot.rank);
+        if due > time || due_rank > rank {
             if due != Time::NEVER {
-                self.set(index, due);
+                self.put(index, due, due_rank);
             }
             return None;
         }
         slot.due = Time::NEVER;
+        if slot.tick <= time {
+            slot.tick = Time::NEVER;
+        }
         Some(index)
     }
 }
@@ -179,6 +230,40 @@ mod tests {
         assert_eq!(timers.pop(0), Some(0));
         assert_eq!(timers.pop(0), None);
         assert_eq!(timers.next_due(0), Time::NEVER);
+    }
+
+    fn in_order(timers: &mut Timers) -> Vec<u32> {
+        std::iter::from_fn(|| {
+            let due = timers.next_due(0);
+            (due < Time::NEVER).then(|| timers.pop(0))
+        })
+        .flatten()
+        .collect()
+    }
+
+    #[test]
+    fn timers_of_one_tick_fire_in_the_reverse_order_in_which_they_were_set() {
+        let mut timers = Timers::new(1, &[0; 5]);
+        let clock = Clock { now: t(0), hz: 250 };
+        let due = t(40_000_000);
+        timers.set(4, due);
+        timers.tick(0, t(20_000_000), t(20_000_000), clock);
+        (1..4).for_each(|index| timers.tick(index, due, due, clock));
+        // Set again within its bucket, it keeps its place, whatever is due meanwhile; from another bucket it comes first.
+        timers.tick(1, t(30_000_000), due, clock);
+        timers.tick(1, due, due, clock);
+        timers.tick(0, due, due, clock);
+        assert_eq!(in_order(&mut timers), [0, 3, 2, 1, 4]);
+    }
+
+    #[test]
+    fn of_one_tick_those_from_farther_levels_of_the_wheel_fire_first() {
+        let mut timers = Timers::new(1, &[0; 3]);
+        let due = t(4_000_000 * 128);
+        for (index, now) in [(0, 0), (1, 100), (2, 10)] {
+            timers.tick(index, due, due, Clock { now: t(4_000_000 * now), hz: 250 });
+        }
+        assert_eq!(in_order(&mut timers), [2, 0, 1]);
     }
 
     #[test]

@@ -15,14 +15,21 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// Enough for 200 days.
 const LEVELS: usize = 5;
 
+/// A timer, and its place among those of the same time: by rank, then by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub rank: u32,
+    pub index: u32,
+}
+
 #[derive(Clone, Debug)]
 pub struct Wheel {
-    near: BinaryHeap<Reverse<(Time, u32)>>,
+    near: BinaryHeap<Reverse<(Time, Place)>>,
     /// Nanoseconds before which everything is in the heap.
     edge: u64,
     /// One level after the other. An entry's level is that of the highest digit (base `SLOTS`) in which it differs from
     /// the edge; its slot is that digit.
-    far: Vec<Vec<(Time, u32)>>,
+    far: Vec<Vec<(Time, Place)>>,
     /// Which slots are not empty.
     occupied: [[u64; SLOTS / 64]; LEVELS],
 }
@@ -37,29 +44,29 @@ impl Wheel {
     /// Many entries are expected from now on.
     pub fn enlarge(&mut self) {
         let near = std::mem::replace(self, Wheel::new(true)).near;
-        near.into_iter().for_each(|Reverse((time, index))| self.push(time, index));
+        near.into_iter().for_each(|Reverse((time, place))| self.push(time, place));
     }
 
     #[inline]
-    pub fn push(&mut self, time: Time, index: u32) {
+    pub fn push(&mut self, time: Time, place: Place) {
         if time.nanos() < self.edge {
-            self.near.push(Reverse((time, index)));
+            self.near.push(Reverse((time, place)));
         } else {
-            self.put_far(time, index);
+            self.put_far(time, place);
         }
         if self.near.is_empty() {
             self.bring_near();
         }
     }
 
-    /// The earliest time, ties by index; `Time::NEVER` if empty.
+    /// The earliest time, ties by place; `Time::NEVER` if empty.
     #[inline]
     pub fn first(&self) -> Time {
         self.near.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, u32)> {
+    pub fn pop(&mut self) -> Option<(Time, Place)> {
         let Reverse(entry) = self.near.pop()?;
         if self.near.is_empty() {
             self.bring_near();
@@ -67,11 +74,11 @@ impl Wheel {
         Some(entry)
     }
 
-    fn put_far(&mut self, time: Time, index: u32) {
+    fn put_far(&mut self, time: Time, place: Place) {
         let differs = (time.nanos() ^ self.edge) >> GRAIN;
         let level = (differs.checked_ilog2().unwrap_or(0) / SLOT_BITS) as usize;
         let slot = slot_at(time.nanos(), level);
-        self.far[level * SLOTS + slot].push((time, index));
+        self.far[level * SLOTS + slot].push((time, place));
         self.occupied[level][slot / 64] |= 1 << (slot % 64);
     }
 
@@ -107,14 +114,14 @@ impl Wheel {
     }
 
     /// Empties a slot; the caller returns its buffer.
-    fn empty(&mut self, level: usize, slot: usize) -> Vec<(Time, u32)> {
+    fn empty(&mut self, level: usize, slot: usize) -> Vec<(Time, Place)> {
         self.occupied[level][slot / 64] &= !(1 << (slot % 64));
         std::mem::take(&mut self.far[level * SLOTS + slot])
     }
 
     fn spread(&mut self, level: usize, slot: usize) {
         let mut entries = self.empty(level, slot);
-        entries.drain(..).for_each(|(time, index)| self.put_far(time, index));
+        entries.drain(..).for_each(|(time, place)| self.put_far(time, place));
         self.far[level * SLOTS + slot] = entries;
     }
 }
@@ -135,8 +142,8 @@ mod tests {
             let (mut wheel, mut heap, mut now) = (Wheel::new(true), BinaryHeap::new(), 0);
             for index in 0..20_000 {
                 let time = Time::from_nanos(now + rng.between(0, reach));
-                wheel.push(time, index % 100);
-                heap.push(Reverse((time, index % 100)));
+                wheel.push(time, Place { rank: 7, index: index % 100 });
+                heap.push(Reverse((time, Place { rank: 7, index: index % 100 })));
                 assert_eq!(wheel.first(), heap.peek().expect("one was pushed").0.0);
                 while rng.between(0, 9) < 5 {
                     let (entry, expected) = (wheel.pop(), heap.pop());
@@ -158,11 +165,11 @@ mod tests {
     fn an_entry_may_come_before_the_one_brought_near() {
         let mut wheel = Wheel::new(true);
         let t = Time::from_nanos;
-        wheel.push(t(3_000_000_000), 0);
+        wheel.push(t(3_000_000_000), Place { rank: 0, index: 0 });
         assert_eq!(wheel.first(), t(3_000_000_000));
-        wheel.push(t(5), 1);
-        wheel.push(t(3_000_000_001), 2);
-        wheel.push(t(4_000_000), 3);
-        assert_eq!([(); 4].map(|()| wheel.pop().map(|(_, index)| index)), [Some(1), Some(3), Some(0), Some(2)]);
+        wheel.push(t(5), Place { rank: 0, index: 1 });
+        wheel.push(t(3_000_000_001), Place { rank: 0, index: 2 });
+        wheel.push(t(4_000_000), Place { rank: 0, index: 3 });
+        assert_eq!([(); 4].map(|()| wheel.pop().map(|(_, place)| place.index)), [Some(1), Some(3), Some(0), Some(2)]);
     }
 }

@@ -104,6 +104,8 @@ pub struct Connection {
     /// The receiving end has agreed on ECN.
     pub ecn: bool,
     pub answered: Answered,
+    /// The tick of its last answer to a repeated SYN-ACK; 0: none.
+    pub challenged: u32,
 }
 
 impl Connection {
@@ -137,6 +139,7 @@ impl Connection {
             handshake: SenderStats::default(),
             ecn: false,
             answered: Answered::default(),
+            challenged: 0,
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,

@@ -97,7 +97,7 @@ impl Hosts {
         if bytes == connection.total {
             self.finish_reading(index, &mut receiver, outside);
         }
-        self.put_receiver(index, receiver, &mut outside.calendar);
+        self.put_receiver(index, receiver, outside);
         if is_asked {
             self.take_answer(index, [seq + u64::from(length), bytes], outside);
         }
@@ -125,7 +125,7 @@ impl Hosts {
             if bytes == self.connections[index as usize].total {
                 self.finish_reading(index, &mut receiver, outside);
             }
-            self.put_receiver(index, receiver, &mut outside.calendar);
+            self.put_receiver(index, receiver, outside);
             if woken && self.delivered[self.connections[index as usize].flow as usize].is_asked {
                 self.take_answer(index, [0, bytes], outside);
             }
@@ -133,9 +133,11 @@ impl Hosts {
     }
 
     #[inline(always)]
-    pub(super) fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>, calendar: &mut impl Calendar) {
-        calendar.timer(self.timer(index, RECEIVER), receiver.timer());
-        self.connections[index as usize].receiver = Some(receiver);
+    pub(super) fn put_receiver<C: Calendar>(&mut self, index: u32, receiver: Box<Receiver>, outside: &mut Outside<C>) {
+        let (timer, due) = (self.timer(index, RECEIVER), receiver.timer());
+        let connection = &mut self.connections[index as usize];
+        outside.calendar.tick(timer, due, receiver.tick(), connection.receiver_clock(outside.now));
+        connection.receiver = Some(receiver);
     }
 
     pub(super) fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
@@ -202,8 +204,9 @@ impl Hosts {
         self.bursts = bursts;
         let connection = &mut self.connections[index as usize];
         let Some(due) = connection.due(now) else { return };
-        let done = connection.sender().is_some_and(|sender| sender.is_done());
-        outside.calendar.timer(self.timer(index, SENDER), due);
+        let Some(sender) = connection.sender() else { return };
+        let (done, tick) = (sender.is_done(), sender.timer());
+        outside.calendar.tick(self.timer(index, SENDER), due, tick, clock);
         if done {
             self.close(index, true, outside);
         }
@@ -302,7 +305,9 @@ impl Hosts {
         if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
             connection.leaves_host_queue(outside.now);
             let Some(due) = connection.due(outside.now) else { return };
-            outside.calendar.timer(self.timer(packet.owner, SENDER), due);
+            let clock = connection.sender_clock(outside.now);
+            let Some(tick) = connection.sender().map(|sender| sender.timer()) else { return };
+            outside.calendar.tick(self.timer(packet.owner, SENDER), due, tick, clock);
         }
     }
 }

@@ -80,6 +80,7 @@ impl Hosts {
     fn open<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
         connection.started = outside.now;
+        connection.challenged = 0;
         connection.ends = self.sources[connection.flow as usize].closes(outside.now);
         self.send_syn(index, 0, outside);
     }
@@ -103,7 +104,7 @@ impl Hosts {
             flags: wish.syn(host, tries),
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS).fit_u16(), connection.forward_at)
         };
-        outside.calendar.timer(self.timer(index, LIFE), due);
+        outside.calendar.tick(self.timer(index, LIFE), due, retry, clock);
         self.forward(packet, outside);
     }
 
@@ -151,7 +152,8 @@ impl Hosts {
         };
         if !receiver.is_open() {
             let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << repeats);
-            outside.calendar.timer(self.timer(index, RECEIVER), clock.wheel_time(clock.jiffies64() + timeout));
+            let due = clock.wheel_time(clock.jiffies64() + timeout);
+            outside.calendar.tick(self.timer(index, RECEIVER), due, due, clock);
         }
         self.forward(reply, outside);
     }
@@ -174,11 +176,10 @@ impl Hosts {
             return self.send_reset(index, packet.generation, 0, outside);
         }
         let Phase::Connecting { sent, tries } = connection.phase else {
-            return;
+            return self.challenge(&packet, outside);
         };
         let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
         let agreed = wish.agreed(&packet);
-        let clock = connection.sender_clock(outside.now);
         let handshake = connection.handshake_us(sent, tries, &packet, outside.now);
         // The arrival of the first SYN shows that no timeout was due to a loss (`tcp_try_undo_spurious_syn`).
         let first = connection.sender_clock(connection.started).timestamp();
@@ -187,17 +188,35 @@ impl Hosts {
         let connection = &self.connections[index as usize];
         let source = &self.sources[connection.flow as usize];
         let due = connection.ends.min(source.writes_next(outside.now, outside.now));
+        outside.calendar.timer(self.timer(index, LIFE), due);
+        self.confirm(&packet, if agreed { wish.ect() } else { 0 }, outside);
+        self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
+    }
+
+    /// Acknowledges the answer to a SYN.
+    fn confirm<C: Calendar>(&mut self, answer: &Packet, flags: u8, outside: &mut Outside<C>) {
+        let connection = &self.connections[answer.owner as usize];
         let size = HEADERS + connection.options();
         let established = Packet {
             generation: connection.generation,
-            tsval: clock.timestamp(),
-            tsecr: packet.tsval,
-            flags: if agreed { wish.ect() } else { 0 },
-            ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
+            tsval: connection.sender_clock(outside.now).timestamp(),
+            tsecr: answer.tsval,
+            flags,
+            ..Packet::new(answer.owner, Kind::Established, size.fit_u16(), connection.forward_at)
         };
-        outside.calendar.timer(self.timer(index, LIFE), due);
         self.forward(established, outside);
-        self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
+    }
+
+    /// An established end acknowledges a further answer to its SYN (`tcp_send_challenge_ack`), twice per second at most.
+    fn challenge<C: Calendar>(&mut self, answer: &Packet, outside: &mut Outside<C>) {
+        let connection = &mut self.connections[answer.owner as usize];
+        let clock = connection.sender_clock(outside.now);
+        let (last, ticks) = (connection.challenged, clock.jiffies());
+        let is_recent = last > 0 && ticks.wrapping_sub(last) < clock.hz / 2;
+        if matches!(connection.phase, Phase::Established(_)) && !is_recent {
+            connection.challenged = ticks;
+            self.confirm(answer, 0, outside);
+        }
     }
 
     /// Opens the sending end, on a `packet` that offers a window.
@@ -244,7 +263,7 @@ impl Hosts {
         if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
             self.accept(packet.owner, &mut receiver, outside);
         }
-        self.put_receiver(packet.owner, receiver, &mut outside.calendar);
+        self.put_receiver(packet.owner, receiver, outside);
     }
 
     /// A closed end's answer to whatever still arrives (RFC 9293 section 3.5.2); also how it closes after sending `seq`

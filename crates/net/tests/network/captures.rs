@@ -150,6 +150,18 @@ fn a_connection_opens_carries_its_bytes_and_closes_as_on_linux() {
 }
 
 #[test]
+fn a_further_answer_to_a_syn_is_acknowledged_but_not_twice_in_half_a_second() {
+    let mut scenario = Path { duration_ns: 4 * SECOND, ..Path::default() }.json();
+    scenario["links"][2]["delay_ns"] = json!(1_200 * MS);
+    let (_, files) = captured(&scenario, &[SENDER]);
+    let (segments, _) = read(&files[0]);
+    let answers = segments.iter().filter(|segment| segment.flags == SYN | ACK).count();
+    let bare = from_client(&segments).iter().filter(|segment| (segment.flags, segment.payload) == (ACK, 0)).count();
+    // The first completes the handshake. The others come within milliseconds, and one is acknowledged.
+    assert_eq!((answers, bare), (3, 2));
+}
+
+#[test]
 fn each_end_counts_the_identifications_of_its_packets_up() {
     let (_, files) = captured(&transfer(1_000_000), &[SENDER, RECEIVER]);
     let (sent, received) = (read(&files[0]).0, read(&files[1]).0);

@@ -22,8 +22,8 @@ impl Receiver {
                 Read { bytes: all.bytes + read.bytes, segments: all.segments + read.segments }
             });
         }
-        if data.seq <= self.acked {
-            self.ts_recent = data.tsval;
+        if self.is_stale(data.seq, data.tsval) {
+            return self.discard(data, clock, emit);
         }
         self.pushed |= data.has(PUSH);
         if data.has(CWR) {

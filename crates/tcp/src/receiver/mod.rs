@@ -15,7 +15,7 @@ mod reassembly;
 
 use crate::clock::Clock;
 use crate::options::HostOptions;
-use crate::packet::{Ack, Block, CWR, Ecn, PUSH};
+use crate::packet::{Ack, Block, CWR, Ecn, PAWS_WINDOW_MS, PUSH};
 use buffer::Buffer;
 pub use echo::Echo;
 use echo::Marks;
@@ -216,6 +216,11 @@ impl Receiver {
         self.timer.min(self.compress_until).min(self.reads_at).min(self.wakes_at).min(self.closes_at)
     }
 
+    /// When the delayed acknowledgement is due, which Linux has on its timer wheel.
+    pub fn tick(&self) -> Time {
+        self.timer
+    }
+
     fn mss(&self) -> u64 {
         u64::from(self.options.mss)
     }
@@ -242,9 +247,8 @@ impl Receiver {
     /// Takes a data segment; `emit` gets the acknowledgements to send at once.
     #[inline(always)]
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
-        // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
-        if data.seq <= self.acked {
-            self.ts_recent = data.tsval;
+        if self.is_stale(data.seq, data.tsval) {
+            return self.discard(Data { ..data }, clock, emit);
         }
         self.pushed |= data.has(PUSH);
         if data.seq != self.next {
@@ -274,6 +278,30 @@ impl Receiver {
         self.segments += read.segments;
         self.has_read(clock, emit);
         read
+    }
+
+    /// Takes the timestamp of data at `seq`; true if it is older than one that has been taken (PAWS, RFC 7323 section 5).
+    /// That is also so for an original that arrives after a retransmission which had filled a gap.
+    #[inline(always)]
+    fn is_stale(&mut self, seq: u64, tsval: u32) -> bool {
+        let older_ms = self.ts_recent.wrapping_sub(tsval).cast_signed();
+        // Section 4.3: the echo belongs to the oldest segment not yet acknowledged.
+        if seq <= self.acked && older_ms <= 0 {
+            self.ts_recent = tsval;
+        }
+        older_ms > PAWS_WINDOW_MS
+    }
+
+    /// Stale data is not taken, and answered at once (`tcp_send_dupack`).
+    #[cold]
+    fn discard(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
+        if data.seq < self.next {
+            let end = (data.seq + u64::from(data.length)).min(self.next);
+            self.reassembly.note_duplicate(Block { start: data.seq, end });
+            self.enter_quick_mode(MAX_QUICK_ACKS, clock);
+        }
+        self.send(self.queue.unread(), clock, emit);
+        Read::default()
     }
 
     /// The application has read. Two segments, or pushed data with nothing else pending, are acknowledged; a doubled

@@ -9,7 +9,7 @@ use super::{REORDERING, Sender};
 use crate::cc::{AckSample, Event};
 use crate::clock::Clock;
 use crate::flight::CaState;
-use crate::packet::{Ack, Burst};
+use crate::packet::{Ack, Burst, PAWS_WINDOW_MS};
 use crate::window::UNPACED;
 use sawtooth_units::width::{Fit, Low};
 
@@ -82,13 +82,29 @@ impl Sender {
         if ack.next > self.flight.snd_nxt {
             return;
         }
-        if ack.tsval != 0 {
-            self.ts_recent = ack.tsval;
+        if self.is_stale(ack, clock) {
+            return;
         }
         let recover = self.take_ack(ack, clock);
         self.xmit_recovery(recover, clock, out);
         self.xmit(Push::Normal, clock, out);
         self.write(clock, out);
+    }
+
+    /// Takes the timestamp; true for an ACK with an older one than has been taken (PAWS, RFC 7323 section 5), unless it
+    /// is a recent duplicate (`tcp_disordered_ack`).
+    #[inline(always)]
+    fn is_stale(&mut self, ack: &Ack, clock: Clock) -> bool {
+        let older_ms = self.ts_recent.wrapping_sub(ack.tsval).cast_signed();
+        if ack.tsval == 0 || older_ms <= 0 {
+            if ack.tsval != 0 && ack.next >= self.flight.snd_una {
+                self.ts_recent = ack.tsval;
+            }
+            return false;
+        }
+        let is_duplicate = ack.next == self.flight.snd_una && ack.window <= self.send_window && ack.window > 0;
+        let replay_ms = self.rto * 1_200 / u64::from(clock.hz);
+        older_ms > PAWS_WINDOW_MS && !(is_duplicate && u64::from(older_ms.unsigned_abs()) <= replay_ms)
     }
 
     fn take_ack(&mut self, ack: &Ack, clock: Clock) -> Recover {

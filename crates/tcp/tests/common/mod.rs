@@ -202,7 +202,8 @@ impl Driver {
         for (slot, &(start, end)) in sack.blocks.iter_mut().zip(blocks) {
             *slot = Block { start: bytes(start), end: bytes(end) };
         }
-        let ack = Ack { next: bytes(next), window: self.window, tsval: tsecr, tsecr, sack, ..Ack::default() };
+        let tsval = if tsecr > 0 { self.clock().timestamp() } else { 0 };
+        let ack = Ack { next: bytes(next), window: self.window, tsval, tsecr, sack, ..Ack::default() };
         self.act(|sender, clock, out| sender.on_ack(&ack, clock, out))
     }
 

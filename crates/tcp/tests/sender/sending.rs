@@ -3,7 +3,7 @@
 use crate::common::{Driver, MSS, Setup, runs, segments};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Burst};
+use sawtooth_tcp::packet::{Ack, Block, Burst, Sack};
 use sawtooth_tcp::window::UNPACED;
 use sawtooth_units::{Span, Time};
 
@@ -266,6 +266,21 @@ fn the_host_s_timestamps_are_milliseconds_and_echo_the_peer_s() {
     let ack = Ack { next: 10 * MSS, window: driver.window, tsval: 77, tsecr: driver.first[0].tsval, ..Ack::default() };
     let sent = driver.act(|sender, clock, out| sender.on_ack(&ack, clock, out));
     assert!(sent.iter().all(|burst| burst.tsecr == 77 && burst.tsval == driver.first[0].tsval + 100));
+}
+
+#[test]
+fn an_acknowledgement_older_than_one_that_came_is_discarded() {
+    for (tsval, sacked) in [(99, 2), (98, 0)] {
+        let mut driver = Setup::default().timestamps().open();
+        let blocks = [Block { start: 7 * MSS, end: 9 * MSS }, Block::default(), Block::default(), Block::default()];
+        let newer = Ack { next: 5 * MSS, window: driver.window, tsval: 100, ..Ack::default() };
+        let sack = Sack { blocks, count: 1, ..Sack::default() };
+        let older = Ack { next: 4 * MSS, tsval, sack, ..newer };
+        for ack in [newer, older] {
+            driver.at_ms(100).act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+        }
+        assert_eq!(driver.sender.flight.sacked_out, sacked);
+    }
 }
 
 #[test]

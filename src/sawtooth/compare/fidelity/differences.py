@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.fidelity.grid import Point
 from sawtooth.compare.fidelity.measurements import Row
-from sawtooth.compare.fidelity.measures import MEASURES, SHARE, Measure
+from sawtooth.compare.fidelity.measures import FLOW, MEASURES, SHARE, Measure
 from sawtooth.stats.interval import Mean
 
 if TYPE_CHECKING:
@@ -57,6 +57,12 @@ class Answer:
             cc: Estimate.of([math.fsum(part for part, of in zip(run, ccs, strict=True) if of == cc) for run in by_run])
             for cc in dict.fromkeys(ccs)
         }
+
+    def flows(self) -> dict[str, Estimate]:
+        """Each flow's throughput, by name."""
+        runs = [[float(part) * row["mean_mbps"] for part in row["shares"].split()] for row in self.rows]
+        names = [flow.name for flow in self.point.scenario.compile().flows]
+        return {name: Estimate.of(values) for name, *values in zip(names, *runs, strict=True)}
 
 
 def answers(points: Sequence[Point], engine: str, rows: dict[str, list[Row]]) -> dict[str, Answer]:
@@ -107,6 +113,7 @@ def compare(reference: dict[str, Answer], tried: dict[str, Answer]) -> DataFrame
         sides = [(measure, "", here.estimate(measure), tried[name].estimate(measure)) for measure in MEASURES]
         others = tried[name].shares()
         sides += [(SHARE, cc, one, others[cc]) for cc, one in here.shares().items()]
+        sides += [(FLOW, *_most(here.flows(), tried[name].flows(), throughput))]
         for measure, cc, one, other in sides:
             if not one.runs or not other.runs:
                 continue
@@ -140,7 +147,7 @@ def summary(differences: DataFrame) -> DataFrame:
     import pandas as pd
 
     rows = []
-    for measure in (*MEASURES, SHARE):
+    for measure in (*MEASURES, SHARE, FLOW):
         kept = differences[(differences["measure"] == measure.name) & differences["enough"]]
         if kept.empty:
             continue
@@ -163,6 +170,17 @@ def summary(differences: DataFrame) -> DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _most(here: dict[str, Estimate], tried: dict[str, Estimate], throughput: float) -> tuple[str, Estimate, Estimate]:
+    """The flow whose throughput differs most, with both sides."""
+
+    def size(name: str) -> tuple[bool, float]:
+        one = here[name]
+        return FLOW.says_something(one.mean, one.runs, throughput), abs(_ratio(one, tried[name])[0])
+
+    name = max(here, key=size)
+    return name, here[name], tried[name]
 
 
 def outside(differences: DataFrame, within: float) -> DataFrame:

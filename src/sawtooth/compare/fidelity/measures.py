@@ -74,6 +74,8 @@ MEASURES = (
 )
 SHARE = Measure("share", "share of a congestion control", least=0.01)
 """With several congestion controls: each one's share of the throughput."""
+FLOW = Measure("flow_mbps", "throughput of the flow that differs most", Goal(p90=0.05), of_mean=0.01)
+"""The flow with the largest ratio, among a point's flows for which one is meaningful."""
 NAMES = tuple(measure.name for measure in MEASURES)
 
 
