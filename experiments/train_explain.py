@@ -22,9 +22,9 @@ import numpy as np
 from identify_training import _kept as kept_tree
 
 from sawtooth.capture.identify.classifier import calibrated
-from sawtooth.explain.explanation import Choice
-from sawtooth.explain.kinds import FORMAT, NOT_SEEN, beyond, shipped, vector
-from sawtooth.explain.signs import signs
+from sawtooth.whatif.kinds import FORMAT, NOT_SEEN, beyond, shipped, vector
+from sawtooth.whatif.quantity import Choice
+from sawtooth.whatif.signs import signs
 
 FOLDS = 5
 TEMPERATURES = np.arange(0.5, 3.01, 0.1)

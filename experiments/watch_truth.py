@@ -38,7 +38,7 @@ from sawtooth.kernel import Guest, build
 from sawtooth.stats.throughput import after_warmup
 from sawtooth.watch import Connection, Connections, Watcher
 from sawtooth.watch.expected import expect, observed
-from sawtooth.watch.path import MILLISECOND, in_milliseconds
+from sawtooth.whatif.from_totals import MILLISECOND, in_milliseconds
 
 BEFORE_S, SAMPLES = 8, 10
 """The start is over then, as in the replays of what-ifs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from sawtooth.cli.explain_command import explain as command
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
-from sawtooth.explain import explain, page, words
-from sawtooth.explain.kinds import Kinds, shipped
+from sawtooth.explain import explain, live, page, words
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
+from sawtooth.watch.expected import expect, observed
 from sawtooth.whatif import estimate, observe
+from sawtooth.whatif.kinds import Kinds, shipped
+from tests.watch.test_watch_expected import seen
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 MTR = CORPUS / "explained" / "mtr.txt"
@@ -88,7 +91,7 @@ def test_the_kind_of_queue_is_told_from_a_capture(path: dict[str, Any], kind: st
     assert told.kinds["cross_traffic"].answer in ("none", None)
     assert told.kinds["loss_process"].answer in ("congestion", None)
     noted = any("simulates its drops as random loss" in doubt for doubt in told.doubts)
-    assert noted == (kind != "tail drop")
+    assert noted == (kind == "policer"), "CoDel is simulated as itself"
     if kind != "tail drop":
         assert told.lost.kind.answer not in ("random", "bursts"), "drops of the queue are not the path's"
 
@@ -236,3 +239,66 @@ def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Pat
     refused = CliRunner().invoke(command, [file, "--html", file])
     assert isinstance(refused.exception, SawtoothError)
     assert refused.exception.code == "conflict"
+
+
+def sampled(monkeypatch: pytest.MonkeyPatch, *connections: Any) -> None:
+    """``live`` sees these connections, in place of this host's."""
+
+    class Sample:
+        def first(self) -> list[Any]:
+            return list(connections)
+
+    module = sys.modules["sawtooth.explain.live"]
+    monkeypatch.setattr(module, "samples", lambda _watcher, _interval_s, count: [Sample()] * count)
+
+
+def test_a_live_connection_is_explained_as_watch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    sending = seen(limit="congestion window", why="losses keep it small")
+    sampled(monkeypatch, seen(limit="application", mean_bps=1e3), sending)
+    told = explain([], live=live(), draws=8)
+    assert told.limited.by == "congestion window"
+    assert told.control.answer == "cubic"
+    assert told.lost.count == 60
+    assert {gain.change for gain in told.gains} >= {"reno", "cubic", "bbr", "fq_codel at the bottleneck"}
+    # ``watch`` estimates it with the same code: the same seed gives the same numbers.
+    watched = expect(observed(sending), draws=8)
+    (again,) = [one for one in watched.controls if one.cc == "reno"]
+    (gain,) = [one for one in told.gains if one.change == "reno"]
+    assert (again.goodput_bps, again.low_bps, again.high_bps) == (gain.goodput_bps, gain.low_bps, gain.high_bps)
+
+
+def test_a_live_connection_that_its_application_limits_is_not_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled(monkeypatch, seen(limit="application"))
+    told = explain([], live=live())
+    assert told.limited.by == "application"
+    assert told.path == {}
+    assert told.gains == ()
+
+
+@pytest.mark.parametrize(
+    ("connection", "connections", "code"),
+    [(None, (), "not-a-measurement"), ("192.0.2.77", (seen(),), "unknown-name")],
+)
+def test_no_such_live_connection_says_so(
+    connection: str | None, connections: tuple[Any, ...], code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled(monkeypatch, *connections)
+    with pytest.raises(SawtoothError) as caught:
+        live(connection)
+    assert caught.value.code == code
+    assert "sawtooth watch" in caught.value.fix
+
+
+def test_what_others_leave_to_another_kind_of_control_is_not_told(tmp_path: Path) -> None:
+    flows = [{"name": "own", "cc": "cubic"}, {"name": "other", "cc": "cubic", "count": 3}]
+    path = {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": "1 bdp"}
+    Sim(capture=tmp_path).run(Scenario(duration="20 s", seed=4, path=path, flows=flows))
+    told = explain([str(tmp_path / "capture-sender.pcap")], connection="0", cc="cubic", draws=8)
+    assert told.kinds["cross_traffic"].answer == "present"
+    of = {gain.change: gain for gain in told.gains}
+    for cc in ("bbr", "bbr3"):
+        assert of[cc].low_bps is None
+        assert "others use the bottleneck" in of[cc].why
+    assert of["reno"].low_bps is not None
+    (line,) = [line for line in words(told).splitlines() if line.startswith("bbr ")]
+    assert "cannot tell" in line

@@ -22,7 +22,7 @@ from sawtooth.engines import get
 from sawtooth.engines.sim import Sim
 from sawtooth.whatif import estimate, observe
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.replay import middle, scenario
+from sawtooth.whatif.runs import middle, scenario
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 NONE = "() => document.getElementById('capture-busy').hidden"

@@ -20,8 +20,9 @@ from sawtooth.whatif import Estimated, estimate, from_numbers, observe, replay, 
 from sawtooth.whatif.estimate import poisson_interval
 from sawtooth.whatif.iperf3 import from_iperf3
 from sawtooth.whatif.observation import Observed
-from sawtooth.whatif.replay import Answer, draw, middle, scenario, self_test
+from sawtooth.whatif.replay import Answer, predicted, self_test
 from sawtooth.whatif.replayable import identified
+from sawtooth.whatif.runs import Drawn, Runs, draw, middle, scenario
 from sawtooth.whatif.ss import from_ss, looks
 
 MEASURED = Path(__file__).parents[1] / "measured"
@@ -148,15 +149,10 @@ def test_without_a_plateau_the_rate_is_a_lower_bound() -> None:
     assert any("lower bound" in said for said in found.cannot_tell)
 
 
-def test_retransmissions_may_be_slow_starts_own_unless_it_was_left_out() -> None:
-    report = iperf3([5, 9, 4, 7, 11, 6, 8, 5, 9, 6])
-    whole = estimate(from_iperf3(report))
-    assert whole.by_replay
-    assert (whole.loss.low, whole.loss.bound) == (0, "at most")
-    report["start"]["test_start"]["omit"] = 2
-    later = estimate(from_iperf3(report))
-    assert not later.by_replay, "a queue that was never full lost nothing"
-    assert later.loss.low > 0
+def test_any_part_of_the_retransmissions_may_be_of_a_full_queue() -> None:
+    found = estimate(from_iperf3(iperf3([5, 9, 4, 7, 11, 6, 8, 5, 9, 6])))
+    assert found.by_replay
+    assert (found.loss.low, found.loss.bound) == (0, "at most")
 
 
 def test_what_a_send_buffer_took_in_at_once_did_not_get_through_as_fast() -> None:
@@ -476,11 +472,12 @@ def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() ->
     test, answers = replayed.test, replayed.answers
     assert found.rate.bound == "at least"
     said = words(seen, found, test, answers)
-    for one in answers:
-        assert one.open
-        assert one.describe()["goodput_bps"] is None
-        assert f"not answered: what {one.cc} gets" in said
-    assert "90% interval  retransmitted" not in said
+    # Reno and CUBIC would have to have been this slow for another reason, which limits them at any rate.
+    (one,) = [one for one in answers if one.cc == "bbr"]
+    assert one.open
+    assert one.describe()["goodput_bps"] is None
+    assert "not answered: what bbr gets" in said
+    assert "bbr  " not in said.split("expected goodput")[-1]
 
 
 def test_a_fit_that_does_not_come_near_fails() -> None:
@@ -582,3 +579,11 @@ def test_round_trips_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(SawtoothError, match="contradict") as caught:
         observed.check()
     assert caught.value.code == "not-a-measurement"
+
+
+def test_a_replay_whose_handshake_never_ends_gets_nothing() -> None:
+    seen = look()
+    lossy = Drawn(seed=1, rate_bps=5e6, rtt_s=0.02, queue=20, loss=0.0, burst=1.0, ack_loss=1.0)
+    (one,) = Runs(seen, estimate(seen)).of([lossy], "reno")
+    assert (one.goodput_bps, one.rtt_mean_s) == (0.0, 0.02)
+    assert predicted("reno", [one] * 24).low_bps == 0.0

@@ -20,7 +20,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.whatif import estimate, observe
 from sawtooth.whatif.from_numbers import from_numbers
 from sawtooth.whatif.observation import Observed
-from sawtooth.whatif.replay import Drawn, scenario
+from sawtooth.whatif.runs import Drawn, scenario
 
 PATH = {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": "1 bdp", "loss": "0.2%"}
 

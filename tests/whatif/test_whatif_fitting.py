@@ -9,8 +9,9 @@ import pytest
 
 from sawtooth.whatif import Estimate, Estimated, Observed
 from sawtooth.whatif.estimate import no_ack_loss, single_losses
-from sawtooth.whatif.fitting import FEWEST, fit, predicted
-from sawtooth.whatif.replay import Drawn, Replayed, Runs
+from sawtooth.whatif.fitting import fit
+from sawtooth.whatif.replay import FEWEST, predicted
+from sawtooth.whatif.runs import Drawn, Replayed, Runs
 
 SECONDS = 6.0
 TRUE = Drawn(seed=77, rate_bps=6e6, rtt_s=0.02, queue=20, loss=0.002, burst=1.0, ack_loss=0.0)

@@ -12,7 +12,7 @@ from sawtooth import Scenario
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.whatif import estimate, observe, replay
-from sawtooth.whatif.replay import middle, scenario
+from sawtooth.whatif.runs import middle, scenario
 from tests.lab.test_lab_language import ask
 
 

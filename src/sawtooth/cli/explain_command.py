@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,14 +16,20 @@ from sawtooth.cli.terminal import is_quiet, say, say_folded, tell
 from sawtooth.errors import InputError
 from sawtooth.sanitize import where
 
+if TYPE_CHECKING:
+    from sawtooth.explain.inputs import Transfer
+
 
 @click.command(cls=Command, short_help="Explain what limits a connection, and what would help.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, metavar="[FILE]…")
 @click.option(
     "--connection",
     metavar="N",
-    help="Connection: its index in a capture, or part of its addresses in ss (default: the one with most bytes).",
+    help="Connection: its index in a capture, or part of its addresses (default: the one with most bytes).",
 )
+@click.option("--live", "from_host", is_flag=True, help="Also sample a connection of this host that sends data.")
+@click.option("--seconds", type=int, metavar="N", show_default="10", help="How long --live samples: 6 to 600 seconds.")
+@click.option("--netns", metavar="NAME|PID", help="The network namespace of --live: its name, or a process in it.")
 @click.option(
     "--cc",
     shell_complete=complete.controls,
@@ -40,6 +47,9 @@ def explain(
     /,
     files: tuple[str, ...],
     connection: str | None,
+    from_host: bool,
+    seconds: int | None,
+    netns: str | None,
     cc: str | None,
     draws: int | None,
     seed: int,
@@ -56,20 +66,30 @@ def explain(
       sawtooth explain download.pcap
       sawtooth explain download.pcap ping.txt mtr.txt --html download.html
       ss -tin dst 192.0.2.1 | sawtooth explain -
+      sawtooth explain --live --connection 192.0.2.1
     """
     from sawtooth.explain import explain as of_files
     from sawtooth.explain import page, words
     from sawtooth.io.atomic_io import write_bytes
     from sawtooth.io.progress_bar import Bar
-    from sawtooth.whatif.replay import DRAWS
+    from sawtooth.whatif.runs import DRAWS
 
+    if not files and not from_host:
+        raise InputError("bad-usage", "there is no FILE", field="FILE", fix="name a file, or add --live")
+    for name, value in {"--seconds": seconds, "--netns": netns}.items():
+        if value is not None and not from_host:
+            raise InputError("bad-usage", "only applies to --live", field=name, fix=f"remove {name}, or add --live")
     if html is not None and any(
         Path(one).exists() and Path(html).exists() and Path(one).samefile(html) for one in files
     ):
         fix = "name another file after --html"
         raise InputError("conflict", "is a FILE, which the page would overwrite", file=html, fix=fix)
+    sampled = _sampled(connection, seconds, netns) if from_host else None
+    index = None if from_host else connection
     with Bar("explain", 1, quiet=is_quiet()) as bar:
-        told = of_files(files, connection=connection, cc=cc, draws=draws or DRAWS, seed=seed, progress=bar.show)
+        told = of_files(
+            files, connection=index, cc=cc, draws=draws or DRAWS, seed=seed, progress=bar.show, live=sampled
+        )
     if as_json:
         say(json.dumps(told.describe(), indent=2, ensure_ascii=False))
     else:
@@ -79,3 +99,11 @@ def explain(
         (tell if as_json else say)(f"wrote {where(html)}")
     if told.problems:
         context.exit(PARTLY)
+
+
+def _sampled(connection: str | None, seconds: int | None, netns: str | None) -> Transfer:
+    from sawtooth.explain.live import SECONDS, live
+    from sawtooth.io.progress_bar import Bar
+
+    with Bar("sampling", 1, quiet=is_quiet()) as bar:
+        return live(connection, seconds=SECONDS if seconds is None else seconds, netns=netns, progress=bar.show)

@@ -72,15 +72,14 @@ def whatif(
     """
     from sawtooth.io.progress_bar import Bar
     from sawtooth.whatif import estimate, replay, save_scenario, words
-    from sawtooth.whatif.replay import DRAWS
+    from sawtooth.whatif.runs import DRAWS
 
     observed = _observed(file, connection, cc, numbers)
-    path = estimate(observed)
+    with Bar("what if", 1, quiet=is_quiet()) as bar:
+        replayed = replay(observed, estimate(observed), draws=draws or DRAWS, seed=seed, progress=bar.show)
+    path, test, answers = replayed.estimate, replayed.test, replayed.answers
     if out is not None:
         save_scenario(out, observed, path, seed=seed)
-    with Bar("what if", 1, quiet=is_quiet()) as bar:
-        replayed = replay(observed, path, draws=draws or DRAWS, seed=seed, progress=bar.show)
-        test, answers = replayed.test, replayed.answers
     if as_json:
         described = {
             "observed": observed.describe(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,13 @@ from sawtooth.scenario.compiled import Compiled
 from sawtooth.scenario.header_sizes import CLIENT_PORT, PORTS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.engines.cc_module import Wanted
     from sawtooth.scenario import Scenario
+
+    Columns = Mapping[str, Mapping[str, NDArray[Any]]]
 
 EVENTS_A_SLICE = 200_000
 """Most events between two checks of progress and stop."""
@@ -91,30 +95,7 @@ class Sim:
         compiled = scenario.compile()
         begun = time.perf_counter()
         growing = Growing()
-        try:
-            simulation = ending.enter_context(_simulation(compiled, files))
-            finished = False
-            events = EVENTS_A_SLICE // 10
-            while not finished:
-                if stop is not None and stop():
-                    fix = "run it again"
-                    raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
-                before = time.perf_counter()
-                finished = simulation.advance(compiled.duration_ns, events)
-                slower = (time.perf_counter() - before) / SLICE_S
-                events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
-                growing.add(simulation.take())
-                if progress is not None:
-                    progress(min(1.0, simulation.now_ns / compiled.duration_ns))
-        except SawtoothError:
-            raise
-        except ValueError as error:
-            raise SawtoothError("core-failed", f"the core refused the scenario: {error}", fix=_REPORT_IT) from error
-        except BaseException as error:
-            # PyO3 raises a panic of the core as a BaseException, so that it is not caught by accident.
-            if type(error).__name__ != "PanicException":
-                raise
-            raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
+        simulation = self._advanced(compiled, files, growing.add, progress, stop, ending)
         tables = growing.finish()
         limited = metadata.limits(compiled, tables)
         described: dict[str, Any] = {
@@ -127,6 +108,56 @@ class Sim:
             "wall_s": time.perf_counter() - begun,
         }
         return Run(scenario=scenario, engine=self.name, tables=tables, meta=described)
+
+    def columns(self, scenario: Scenario, *, stop: Stop | None = None) -> Columns:
+        """The tables of ``run`` as arrays, by table and column: for many short runs, to which a data frame for each
+        table is dear. Raises SawtoothError as ``run`` does."""
+        import numpy as np
+
+        self.check(scenario)
+        parts: list[Columns] = []
+        with contextlib.ExitStack() as ending:
+            self._advanced(scenario.compile(), None, parts.append, None, stop, ending)
+        return {
+            table: {name: np.concatenate([part[table][name] for part in parts]) for name in columns}
+            for table, columns in parts[0].items()
+        }
+
+    def _advanced(
+        self,
+        compiled: Compiled,
+        files: dict[int, str] | None,
+        take: Callable[[Columns], None],
+        progress: Progress | None,
+        stop: Stop | None,
+        ending: contextlib.ExitStack,
+    ) -> Any:
+        """The core's simulation at its end; ``take`` gets the rows of each slice."""
+        try:
+            simulation = ending.enter_context(_simulation(compiled, files))
+            finished = False
+            events = EVENTS_A_SLICE // 10
+            while not finished:
+                if stop is not None and stop():
+                    fix = "run it again"
+                    raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+                before = time.perf_counter()
+                finished = simulation.advance(compiled.duration_ns, events)
+                slower = (time.perf_counter() - before) / SLICE_S
+                events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
+                take(simulation.take())
+                if progress is not None:
+                    progress(min(1.0, simulation.now_ns / compiled.duration_ns))
+        except SawtoothError:
+            raise
+        except ValueError as error:
+            raise SawtoothError("core-failed", f"the core refused the scenario: {error}", fix=_REPORT_IT) from error
+        except BaseException as error:
+            # PyO3 raises a panic of the core as a BaseException, so that it is not caught by accident.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
+        return simulation
 
     @contextlib.contextmanager
     def _captures(self, compiled: Compiled) -> Iterator[dict[int, str] | None]:

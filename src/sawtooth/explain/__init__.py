@@ -2,8 +2,9 @@
 path is like, what would help, and how certain each is."""
 
 from sawtooth.explain.explain import explain
-from sawtooth.explain.explanation import Choice, Explanation, Gain
+from sawtooth.explain.explanation import Explanation, Gain
+from sawtooth.explain.live import live
 from sawtooth.explain.page import page
 from sawtooth.explain.text import words
 
-__all__ = ["Choice", "Explanation", "Gain", "explain", "page", "words"]
+__all__ = ["Explanation", "Gain", "explain", "live", "page", "words"]

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sawtooth.capture.summary import Judgement
 from sawtooth.errors import InputError
 from sawtooth.explain import judged
-from sawtooth.explain.explanation import QUANTITIES, Choice, Explanation, Limit, Probed
+from sawtooth.explain.explanation import QUANTITIES, Explanation, Limit, Probed
 from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
-from sawtooth.explain.kinds import PARTS, TOO_FEW, beyond, shipped, vector
-from sawtooth.explain.signs import signs
-from sawtooth.whatif import Estimate, Estimated, Observed, estimate
-from sawtooth.whatif.replay import DRAWS, Replays, replay
+from sawtooth.whatif import Choice, Estimate, Estimated, Observed, estimate
+from sawtooth.whatif.kinds import MANAGED, PARTS
+from sawtooth.whatif.replay import Replays, replay
+from sawtooth.whatif.runs import DRAWS
 
-FAVOURED = ("capture", "ss", "iperf3")
+FAVOURED = ("capture", "watch", "ss", "iperf3")
 """Which input is explained where there are several: the one that shows most."""
 LEAST = 0.9
 """Another input's value counts if it is at least this multiple of a lower bound."""
@@ -31,13 +30,16 @@ def explain(
     draws: int = DRAWS,
     seed: int = 1,
     progress: Callable[[float], None] | None = None,
+    live: Transfer | None = None,
 ) -> Explanation:
-    """Explains the connection that the files show. ``connection`` selects it, as in ``whatif``; ``cc`` is its
-    congestion control, whatever the files say. The same files and ``seed`` give the same answer.
+    """Explains the connection that the files show; ``live`` is one of this host. ``connection`` selects it, as in
+    ``whatif``; ``cc`` is its congestion control, whatever the files say. The same files and ``seed`` give the same
+    answer.
 
     Raises SawtoothError: ``not-a-measurement`` and as the readers of captures, ss, iperf3, probes and mtr do.
     """
     transfers, probed = read(files, connection)
+    transfers += [] if live is None else [live]
     inputs = (*(_input(one) for one in transfers), *(one.what for one in probed))
     if not transfers:
         return _of_probes(inputs, probed)
@@ -47,6 +49,7 @@ def explain(
     problems = [problem for one in transfers if one.capture is not None for problem in one.capture.problems]
     seen = [one.observed for one in others if one.observed is not None]
     observed = first.observed
+    direct: Estimate | None = None
     path: Estimate | None = None
     found: Replays | None = None
     if observed is not None:
@@ -55,6 +58,7 @@ def explain(
             observed = replace(observed, cc=cc, cc_how="given")
         path, doubts = _together(observed, seen)
         found = replay(observed, path, draws=draws, seed=seed, progress=progress, more=len(CHANGES))
+        direct, path = path, found.estimate
     why = "" if first.refused is None else first.refused.message
     kinds = _kinds(first)
     doubts += _managed(kinds)
@@ -62,7 +66,7 @@ def explain(
     lost = judged.lost(first, path, probed, kinds)
     explained = Explanation(
         inputs=inputs,
-        limited=judged.limit(first, path),
+        limited=judged.limit(first, direct),
         lost=lost,
         path=quantities,
         kinds=kinds,
@@ -148,31 +152,18 @@ def _unknown(path: Estimate | None, why: str) -> dict[str, str]:
 
 
 def _kinds(first: Transfer) -> dict[str, Choice]:
-    if first.capture is None:
-        return {name: Choice(None, judged.ONLY_CAPTURE) for name in PARTS}
-    if first.observed is None or first.observed.goodput_bps is None:
-        assert first.refused is not None
-        return {name: Choice(None, first.refused.message) for name in PARTS}
-    facts = first.capture.facts["connections"][first.capture.connection]
-    of = Judgement.of(facts)
-    assert of is not None
-    losses = first.capture.losses
-    if len(losses):
-        losses = losses[losses["connection"] == first.capture.connection]
-    found = signs(of.facts, first.capture.segments, losses, of.direction)
-    if found is None:
-        return {name: Choice(None, TOO_FEW) for name in PARTS}
-    path = {name: value.describe() for name, value in estimate(first.observed).quantities.items()}
-    if (why := beyond(path)) is not None:
-        return {name: Choice(None, why) for name in PARTS}
-    return shipped().judge(vector(found, path, first.observed.cc, first.observed.goodput_bps))
+    if first.observed is not None and first.observed.kinds:
+        return first.observed.kinds
+    assert first.capture is None or first.refused is not None
+    why = judged.ONLY_CAPTURE if first.refused is None else first.refused.message
+    return {name: Choice(None, why) for name in PARTS}
 
 
 def _managed(kinds: dict[str, Choice]) -> list[str]:
     """What the simulated path lacks."""
     doubts = []
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
-    if queue in judged.MANAGED or queue == "policer":
+    if (queue in MANAGED and MANAGED[queue] is None) or queue == "policer":
         doubts.append(f"the path has {judged.called(queue)}; the table simulates its drops as random loss")
     if other == "present":
         doubts.append("others use the bottleneck; the table counts what they leave as the path's rate and loss")

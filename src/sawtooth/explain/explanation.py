@@ -5,28 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sawtooth.whatif import Answer, Estimated, Observed, SelfTest
+from sawtooth.whatif import Answer, Choice, Estimated, Observed, SelfTest
 
 QUANTITIES = ("rate", "rtt", "queue", "loss", "burst", "ack_loss", "window")
 """Parts of a path with a number, named as in ``whatif``."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of several kinds. ``answer`` is None if it cannot be told, and ``why`` says the reason or the evidence;
-    ``shares`` has the probability of each kind, likeliest first, if there are any."""
-
-    answer: str | None
-    why: str
-    shares: tuple[tuple[str, float], ...] = ()
-
-    @property
-    def probability(self) -> float | None:
-        return next((share for name, share in self.shares if name == self.answer), None)
-
-    def describe(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"answer": self.answer, "why": self.why, "probabilities": dict(self.shares)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import numpy as np
 from sawtooth.explain.explanation import Gain
 from sawtooth.whatif import Answer
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.replay import OPEN, Drawn, Replayed, Replays
+from sawtooth.whatif.replay import Replays, interval
+from sawtooth.whatif.runs import Drawn, Replayed
 
 LARGER = 4.0
 """How many times as long a larger buffer is."""
@@ -41,40 +42,20 @@ def gains(found: Replays, observed_cc: str | None) -> tuple[Gain, ...]:
     if found.test.verdict == "fails":
         return ()
     cc = observed_cc if observed_cc in CONTROLS else INSTEAD
-    told = [_of_answer(answer, found.results[answer.cc]) for answer in found.answers]
-    at_present = next((answer for answer in found.answers if answer.cc == cc), None)
+    told = [_gain(answer.cc, answer, found.results[answer.cc]) for answer in found.answers]
     for change in CHANGES:
-        runs = found.runs.of([change.of_path(path) for path in found.paths], cc, change.fields)
-        told.append(_of_runs(change.name, cc, runs, follows=at_present is not None and at_present.open))
+        paths = [change.of_path(path) for path in found.paths]
+        runs = found.runs.of(paths, cc, change.fields)
+        told.append(_gain(change.name, found.answer(cc, runs, paths, change.fields), runs))
     return tuple(told)
 
 
-def _of_answer(answer: Answer, runs: Sequence[Replayed]) -> Gain:
+def _gain(change: str, answer: Answer, runs: Sequence[Replayed]) -> Gain:
+    if answer.unknown:
+        return Gain(change, answer.cc, answer.unknown)
     shown = answer.describe()
-    rtt_low, rtt, rtt_high = _quantiles([one.rtt_mean_s for one in runs])
+    trips = [one.rtt_mean_s for one in runs]
+    low, high = interval(trips)
     why = "depends on the bottleneck's rate, of which only a lower bound is known" if answer.open else ""
-    return Gain(
-        answer.cc,
-        answer.cc,
-        why,
-        shown["goodput_bps"],
-        shown["low_bps"],
-        shown["high_bps"],
-        rtt,
-        rtt_low,
-        rtt_high,
-    )
-
-
-def _of_runs(name: str, cc: str, runs: Sequence[Replayed], *, follows: bool) -> Gain:
-    low, median, high = _quantiles([one.goodput_bps for one in runs])
-    rtt_low, rtt, rtt_high = _quantiles([one.rtt_mean_s for one in runs])
-    if follows and high > OPEN * low:
-        why = "depends on the bottleneck's rate, of which only a lower bound is known"
-        return Gain(name, cc, why, None, low, None, rtt, rtt_low, rtt_high)
-    return Gain(name, cc, "", median, low, high, rtt, rtt_low, rtt_high)
-
-
-def _quantiles(values: Sequence[float]) -> tuple[float, float, float]:
-    low, middle, high = np.quantile(values, (0.05, 0.5, 0.95)).tolist()
-    return low, middle, high
+    goodput = (shown["goodput_bps"], shown["low_bps"], shown["high_bps"])
+    return Gain(change, answer.cc, why, *goodput, float(np.median(trips)), low, high)

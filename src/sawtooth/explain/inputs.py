@@ -21,6 +21,7 @@ from sawtooth.link_estimate.estimate import estimate
 from sawtooth.link_estimate.inputs import read_series
 from sawtooth.link_estimate.inputs.ping import is_ping
 from sawtooth.link_estimate.series import RttSeries
+from sawtooth.watch.connection import Connection
 from sawtooth.whatif.from_capture import observed_in, read_transfer
 from sawtooth.whatif.inputs import CAPTURES, LARGEST_TEXT, observe, readable
 from sawtooth.whatif.observation import Observed
@@ -33,13 +34,15 @@ REFUSED = ("too-short", "application-limited")
 @dataclass(frozen=True)
 class Transfer:
     """One transfer as an input shows it. ``observed`` is None where it shows nothing of the path; ``refused`` then says
-    why. Captures also have their tables and the identification of their sender's control."""
+    why. Captures also have their tables and the identification of their sender's control, and
+    a connection of this host its last sample."""
 
     name: str
     observed: Observed | None
     refused: InputError | None = None
     capture: Capture | None = None
     identified: Identification | None = None
+    connection: Connection | None = None
 
     @property
     def kind(self) -> str:

@@ -6,19 +6,20 @@ import numpy as np
 
 from sawtooth.capture.marks import LIMITS
 from sawtooth.capture.summary import Judgement
-from sawtooth.explain.explanation import Choice, Limit, Lost, Probed
+from sawtooth.explain.explanation import Limit, Lost, Probed
 from sawtooth.explain.inputs import Transfer
-from sawtooth.whatif import Estimate, Observed
+from sawtooth.watch.connection import Connection
+from sawtooth.whatif import Choice, Estimate, Observed
+from sawtooth.whatif.kinds import MANAGED
 
 MOSTLY = 0.5
-"""A host's limit that applies for at least this share of the time is the transfer's, as in ``watch``."""
+"""A host's limit that applies for at least this share of the time is the transfer's, as in ``watch``; so is a cause of
+more than this share of the losses theirs."""
 FEW, MOST = 0.1, 0.9
 """Shares of the losses that the path lost at random: below the first a full queue caused them, above the second it
 caused none."""
 BURSTY = 1.05
 """Mean length of a loss burst in packets, from which losses come in bursts."""
-MANAGED = ("CoDel or fq_codel", "PIE", "RED")
-"""Kinds of queue that drop before they are full."""
 ONLY_CAPTURE = "only a capture shows it"
 _PLACES = {
     "data before": "between the sender and the capture point",
@@ -43,6 +44,8 @@ def nothing() -> tuple[Limit, Lost]:
 def limit(transfer: Transfer, path: Estimate | None) -> Limit:
     if transfer.capture is not None:
         return _of_capture(transfer)
+    if transfer.connection is not None:
+        return _of_connection(transfer.connection)
     observed = transfer.observed
     if observed is None:
         assert transfer.refused is not None
@@ -60,6 +63,15 @@ def limit(transfer: Transfer, path: Estimate | None) -> Limit:
     return Limit(
         None, "totals and means do not show it: the rate was not steady, and nothing waited", None, None, shares
     )
+
+
+def _of_connection(one: Connection) -> Limit:
+    """As ``sawtooth watch`` says."""
+    known = {"receive window": one.receive_window_limited, "send buffer": one.send_buffer_limited}
+    shares = {name: share for name, share in known.items() if share}
+    if one.limit == "unknown":
+        return Limit(None, one.why, None, None, tuple(shares.items()))
+    return Limit(one.limit, one.why, shares.get(one.limit), None, tuple(shares.items()))
 
 
 def _of_capture(transfer: Transfer) -> Limit:
@@ -152,6 +164,11 @@ def _by_totals(observed: Observed | None, path: Estimate | None) -> Choice:
         return Choice(None, ONLY_CAPTURE)
     if observed.retransmits == 0:
         return Choice("none", "nothing was retransmitted")
-    if path.loss.bound:
+    if path.loss.bound or not observed.retransmitted:
         return Choice(None, path.loss.how)
-    return Choice("random", path.loss.how)
+    low, high = (min(1.0, end / observed.retransmitted) for end in (path.loss.low, path.loss.high))
+    if low > MOSTLY:
+        return Choice("random", path.loss.how)
+    if high < MOSTLY:
+        return Choice("full queue", path.loss.how)
+    return Choice(None, f"{low:.0%} to {high:.0%} of what was lost was lost at random, the rest by a full queue")

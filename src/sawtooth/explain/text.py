@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sawtooth import sanitize
-from sawtooth.explain.explanation import Choice, Explanation, Gain, Probed
+from sawtooth.explain.explanation import Explanation, Gain, Probed
+from sawtooth.whatif import Choice
 from sawtooth.whatif.text import quantity, rate, share, span
 
 NAMES = {"queue_kind": "queue kind", "loss_process": "loss process", "cross_traffic": "other traffic"}
@@ -86,7 +87,8 @@ def table(told: Explanation) -> list[tuple[str, ...]]:
 def _gain(one: Gain) -> tuple[str, ...]:
     trip = "" if one.rtt_s is None else span(one.rtt_s)
     cc = "" if one.cc == one.change else f"with {one.cc}"
-    assert one.low_bps is not None
+    if one.low_bps is None:
+        return (one.change, CANNOT, "", "", one.why)
     if one.goodput_bps is None or one.high_bps is None:
         return (one.change, f"at least {rate(one.low_bps)}", "", trip, one.why)
     return (one.change, rate(one.goodput_bps), f"{rate(one.low_bps)} … {rate(one.high_bps)}", trip, cc)

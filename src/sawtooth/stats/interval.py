@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
 MOST_BATCHES = 30
@@ -194,3 +195,11 @@ def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))
+
+
+def beyond(samples: Sequence[float] | NDArray[np.float64], part: float) -> float:
+    """The value below which the share ``part`` of further draws lies: the k-th of n draws has k / (n + 1) below it
+    (Weibull)."""
+    import numpy as np
+
+    return float(np.quantile(samples, part, method="weibull"))

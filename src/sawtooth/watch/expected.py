@@ -7,13 +7,12 @@ Simulations run one after the other in a separate process with low priority, usi
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -21,16 +20,11 @@ from multiprocessing import get_context
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
-from sawtooth.watch.path import full, left_open
-from sawtooth.whatif import Estimate, Observed
-from sawtooth.whatif.fitting import FEWEST, RUNS, fit, predicted
+from sawtooth.whatif import Answer, Observed, estimate, replay
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.quantity import Z90
-from sawtooth.whatif.replay import Drawn, Replayed, Runs, affordable, self_test
+from sawtooth.whatif.replay import FEWEST
 
 SHARE = 0.5
 """Largest part of one core that simulations use."""
@@ -42,8 +36,6 @@ STALE_S = 60.0
 """An estimate of a connection on the screen is renewed after this many seconds."""
 FASTEST_BPS = 2e9
 """Largest rate. Above it, simulating one connection would take many minutes at this processor share."""
-PACKETS = 60e6
-"""Number of packets simulated for one estimate, about a minute of one core. On fast paths, fewer paths are drawn."""
 MOST = 256
 """Number of estimates that are kept."""
 HELD = {
@@ -141,7 +133,7 @@ def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
     """Simulate. If no estimate is possible, the result has a reason."""
     begun = time.process_time()
     try:
-        return _expect(seen, left_open(seen), draws, seed)
+        return _expect(seen, draws, seed)
     except SawtoothError as error:
         return Expected(reason=error.message)
     finally:
@@ -155,37 +147,22 @@ _SHARED = "SAWTOOTH_WATCH_SHARED"
 """Environment variable that is set in the process with a limited share of its core."""
 
 
-def _expect(seen: Observed, path: Estimate, draws: int, seed: int) -> Expected:
+def _expect(seen: Observed, draws: int, seed: int) -> Expected:
     if None in (seen.cc, seen.goodput_bps, seen.retransmitted, seen.rtt_min_s, seen.rtt_mean_s, seen.rtt_max_s):
         return Expected(reason="the kernel does not tell enough of it: counts of segments, or round trips")
     if seen.cc not in CONTROLS:
         return Expected(reason=f"the simulator has no {seen.cc}")
-    runs = Runs(seen, path)
-    paths = fit(seen, path, runs, draws=affordable(seen, path, draws, RUNS + len(CONTROLS) + 1, PACKETS), seed=seed)
-    found = {cc: runs.of(paths, cc) for cc in CONTROLS}
-    test = self_test(seen, [predicted(seen.cc, found[seen.cc])])
-    if test.verdict == "fails":
-        return Expected(reason=f"no estimate: {test.words}", test=test.verdict)
-    ranges = tuple(_range(runs, path, paths, cc, found[cc]) for cc in CONTROLS)
-    clean = [replace(one, loss=0.0) for one in paths]
-    without = _range(runs, path, clean, seen.cc, runs.of(clean, seen.cc))
-    return Expected(lossless=without, controls=ranges, test="fitted")
+    found = replay(seen, estimate(seen), draws=draws, seed=seed, more=1)
+    if found.test.verdict == "fails":
+        return Expected(reason=f"no estimate: {found.test.words}", test=found.test.verdict)
+    clean = [replace(one, loss=0.0) for one in found.paths]
+    without = found.answer(seen.cc, found.runs.of(clean, seen.cc), clean)
+    return Expected(lossless=_range(without), controls=tuple(map(_range, found.answers)), test=found.test.verdict)
 
 
-def _range(runs: Runs, path: Estimate, paths: Sequence[Drawn], cc: str, found: Sequence[Replayed]) -> Range:
-    """Median and both ends; or only the lower end, if the result depends on a bottleneck that was never seen full."""
-    told = predicted(cc, found)
-    if full(runs.observed) or not _follows([one.rate_bps for one in paths], told.draws):
-        return Range(cc, told.median_bps, told.low_bps, told.high_bps)
-    slowest = runs.of([replace(one, rate_bps=path.rate.low) for one in paths], cc)
-    return Range(cc, None, predicted(cc, slowest).low_bps, None)
-
-
-def _follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:
-    """Whether the goodput increases with the bottleneck rate that was tried: rank correlation, significant at 5%."""
-    ranks = np.argsort(np.argsort([rates, goodput], axis=1), axis=1)
-    together = float(np.asarray(np.corrcoef(ranks[0], ranks[1]))[0, 1])
-    return together * math.sqrt(len(rates) - 1) > Z90
+def _range(answer: Answer) -> Range:
+    shown = answer.describe()
+    return Range(answer.cc, shown["goodput_bps"], shown["low_bps"], shown["high_bps"])
 
 
 def _begin() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
 
+TAIL_DROP = "pfifo"
 UNKNOWN_QUEUE_BDP = (0.2, 1.0, 4.0)
 FASTER = 5.0
 """How far above a lower bound the replay tries, as a factor."""
@@ -22,7 +23,8 @@ class Estimate:
     ``loss`` and ``ack_loss`` are shares. ``burst`` is the mean length of a loss burst in packets, ``burst_loss`` the
     share of its packets that is lost. ``window`` is the data in bytes that the hosts allow in flight, if that was a
     limit. ``by_replay``: the input gives only bounds for the loss, and the replay keeps the values that reproduce the
-    observation.
+    observation. ``queue_kinds``: those of scenarios with the probability of each; ``managed_loss``: the random loss if
+    the queue is none with tail drop, where that differs.
     """
 
     rate: Estimated
@@ -37,6 +39,8 @@ class Estimate:
     window: Estimated | None = None
     by_replay: bool = False
     cannot_tell: tuple[str, ...] = ()
+    queue_kinds: tuple[tuple[str, float], ...] = ((TAIL_DROP, 1.0),)
+    managed_loss: Estimated | None = None
 
     @property
     def quantities(self) -> dict[str, Estimated]:

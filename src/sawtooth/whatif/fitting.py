@@ -1,8 +1,8 @@
 """Fitting: among paths drawn from an estimate, keeps those whose replay resembles the observation.
 
 This is approximate Bayesian computation in two rounds of population Monte Carlo (Beaumont et al., Biometrika 96, 2009).
-The kept paths get new seeds: the chance in the observed window is not that of another transfer, and an interval must
-cover both that chance and the uncertainty of the path.
+The kept paths get new seeds: the chance in the observed transfer is not that of another one, and an interval must cover
+both that chance and the uncertainty of the path.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sawtooth.stats.interval import t_quantile
+from sawtooth.stats.interval import beyond
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observation import Observed
-from sawtooth.whatif.replay import Answer, Drawn, Replayed, Runs, draw
+from sawtooth.whatif.quantity import NONE_COUNTED, Estimated
+from sawtooth.whatif.runs import Drawn, Replayed, Runs, draw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,31 +28,32 @@ TRIED = 4
 RUNS = ROUNDS * TRIED
 """Runs of the observed control, per draw."""
 AGAIN = 8
-"""Replays of one path, which show how much its windows vary."""
-RESOLVED = (0.003, 0.5, 0.005, 0.01)
+"""Replays of one path, which show how much transfers over it vary."""
+RESOLVED = (0.006, 0.5, 0.005, 0.01)
 """The finest comparison of goodput, square root of the number of retransmissions, mean and largest round trip."""
-PART = 0.05
-"""Probability beyond either end of an interval."""
-FEWEST = round(1 / PART) - 1
-"""Runs needed for an interval by rank; with fewer, its end is beyond all of them."""
+TELLS = 0.5
+"""A posterior over more than this part of what was tried says nothing that the bound does not."""
+_NAMES = {"rate": "rate_bps", "rtt": "rtt_s", "queue": "queue", "loss": "loss"}
+"""The quantities that are fitted, and their names in a drawn path."""
 
 
 def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed: int) -> list[Drawn]:
-    """Returns ``draws`` paths. ``observed`` needs a control that can be replayed, goodput, segments, retransmissions,
-    and the mean and the largest smoothed round trip."""
+    """Returns ``draws`` paths. ``observed`` needs a control that can be replayed, and its goodput; retransmissions and
+    smoothed round trips count where they are known."""
     import numpy as np
 
     assert observed.cc is not None
     rng = np.random.default_rng(seed)
     count = draws * TRIED
-    paths = draw(estimate, count, seed)
+    paths = _rarer(draw(estimate, count, seed), estimate.loss)
     tried = _looks(observed, runs.of(paths, observed.cc))
     seen = _seen(observed)
-    # First weighted by how much all paths differ, to find one whose windows resemble this one.
+    resolved = _known(observed, RESOLVED)
+    # First weighted by how much all paths differ, to find one whose transfers resemble this one.
     spread = 1.4826 * np.median(np.abs(tried - np.median(tried, axis=0)), axis=0)
-    like = paths[int(np.argmin(_square(tried - seen, np.maximum(spread, RESOLVED))))]
+    like = paths[int(np.argmin(_square(tried - seen, np.maximum(spread, resolved))))]
     luck = runs.of([replace(like, seed=_seed(seed, count + at)) for at in range(AGAIN)], observed.cc)
-    noise = np.maximum(_looks(observed, luck).std(axis=0, ddof=1), RESOLVED)
+    noise = np.maximum(_looks(observed, luck).std(axis=0, ddof=1), resolved)
     box = _box(estimate)
     weight = np.ones(count)
     for number in range(1, ROUNDS + 1):
@@ -60,6 +62,7 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
         if number == ROUNDS:
             break
         paths, weight = _about(kept, weight, box, count, _seed(seed, number * (count + AGAIN)), rng)
+        weight *= [_prior(estimate.loss, one.loss) for one in paths]
         tried = _looks(observed, runs.of(paths, observed.cc))
     # Equal steps through the weights: each path is chosen about as often as its weight says.
     chosen = np.searchsorted(np.cumsum(weight), (np.arange(draws) + 0.5) / draws)
@@ -67,21 +70,54 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
     return [replace(kept[at], seed=_seed(seed, begin + new)) for new, at in enumerate(chosen.clip(0, draws - 1))]
 
 
+def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
+    """The estimate that fitted paths leave: their middle and 90% intervals. Where they still fill what was tried, the
+    bound stays; so does that of a rate at which the path was never full."""
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    for name, field in _NAMES.items():
+        before: Estimated = getattr(estimate, name)
+        values = np.array([getattr(one, field) for one in paths])
+        low, value, high = (beyond(values, part) for part in (0.05, 0.5, 0.95))
+        most = _coordinate(name, before.high) - _coordinate(name, before.low)
+        told = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (name == "rate" and before.bound)
+        found[name] = Estimated(value, low, high, f"{before.how}; fitted by replay") if told else before
+    return replace(estimate, **found)
+
+
+def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
+    """Gives every second path a log-uniform loss, of which only the high end is known: a full queue may have caused
+    nearly all retransmissions, and a tenth of the loss means another window."""
+    if not _rare(loss):
+        return paths
+    rare = [replace(one, loss=loss.high * NONE_COUNTED ** (1 - one.loss / loss.high)) for one in paths]
+    return [rare[at] if at % 2 else one for at, one in enumerate(paths)]
+
+
+def _rare(loss: Estimated) -> bool:
+    return loss.bound == "at most" and loss.low <= 0 < loss.high
+
+
+def _prior(loss: Estimated, value: float) -> float:
+    """The density of ``_rarer``'s losses, up to a factor."""
+    if not _rare(loss):
+        return 1.0
+    least = loss.high * NONE_COUNTED
+    return 1 / loss.high + (1 / (value * math.log(1 / NONE_COUNTED)) if value >= least else 0.0)
+
+
 def _seed(seed: int, at: int) -> int:
     """Seeds in the numbering of ``draw``, which has used the first ones."""
     return seed * 1000 + at
-
-
-_NAMES = ("rate_bps", "rtt_s", "queue", "loss")
 
 
 def _box(estimate: Estimate) -> NDArray[np.float64]:
     """The box in which paths are drawn: low ends and high ends."""
     import numpy as np
 
-    of = [estimate.rate, estimate.rtt, estimate.queue, estimate.loss]
-    ends = [(_coordinate(name, one.low), _coordinate(name, one.high)) for name, one in zip(_NAMES, of, strict=True)]
-    return np.array(ends).T
+    of = {name: getattr(estimate, name) for name in _NAMES}
+    return np.array([(_coordinate(name, one.low), _coordinate(name, one.high)) for name, one in of.items()]).T
 
 
 def _coordinate(name: str, value: float) -> float:
@@ -100,9 +136,10 @@ def _about(
     """Draws new paths around the kept ones, with twice their variance, and the importance weight of each."""
     import numpy as np
 
-    centres = np.array([[_coordinate(name, getattr(one, name)) for name in _NAMES] for one in kept])
+    centres = np.array([[_coordinate(name, getattr(one, field)) for name, field in _NAMES.items()] for one in kept])
     width = np.sqrt(2) * np.maximum(centres.std(axis=0), 1e-9)
     low, high = box
+    centres = centres.clip(low, high)
     found = np.zeros((0, len(_NAMES)))
     while len(found) < count:
         asked = centres[rng.choice(len(kept), count, p=weight)] + width * rng.normal(size=(count, len(_NAMES)))
@@ -112,7 +149,8 @@ def _about(
     density = np.exp(-0.5 * (((found[:, None] - centres[None]) / width) ** 2).sum(axis=2)) @ weight
     paths = []
     for at, row in enumerate(found.tolist()):
-        values = {name: one if name == "loss" else math.exp(one) for name, one in zip(_NAMES, row, strict=True)}
+        told = zip(_NAMES.items(), row, strict=True)
+        values: dict[str, Any] = {field: one if name == "loss" else math.exp(one) for (name, field), one in told}
         paths.append(replace(kept[0], seed=seed + at, **values))
     return paths, 1 / np.maximum(density, 1e-300)
 
@@ -123,8 +161,8 @@ def _square(apart: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[n
 
 
 def _looks(observed: Observed, found: Sequence[Replayed]) -> NDArray[np.float64]:
-    """The features of a window, one row each: rates and times by logarithm, a count by its square root, whose noise is
-    the same everywhere."""
+    """The features of each transfer: rates and times by logarithm, a count by its square root, whose noise is the same
+    everywhere."""
     import numpy as np
 
     return np.array([_row(observed, one) for one in found])
@@ -134,47 +172,27 @@ def _seen(observed: Observed) -> NDArray[np.float64]:
     import numpy as np
 
     assert observed.goodput_bps is not None
-    assert observed.retransmitted is not None
-    assert observed.rtt_mean_s is not None
-    assert observed.rtt_max_s is not None
-    one = Replayed(observed.goodput_bps, observed.retransmitted, observed.rtt_mean_s, observed.rtt_max_s)
+    one = Replayed(
+        observed.goodput_bps, observed.retransmitted or 0.0, observed.rtt_mean_s or 0.0, observed.rtt_max_s or 0.0
+    )
     return np.array(_row(observed, one))
 
 
 def _row(observed: Observed, one: Replayed) -> tuple[float, ...]:
     count = one.retransmitted * (observed.segments or 1)
     # Twice the square root of a Poisson count has a standard deviation of one.
-    return (
+    features = (
         math.log(max(one.goodput_bps, 1.0)),
         2 * math.sqrt(count),
         math.log(max(one.rtt_mean_s, 1e-6)),
         math.log(max(one.rtt_max_s, 1e-6)),
     )
+    return _known(observed, features)
 
 
-def predicted(cc: str, found: Sequence[Replayed]) -> Answer:
-    """The median of the runs, and an interval that contains one more transfer with 90%: by rank if there are enough
-    runs, otherwise by Student's t on their logarithms."""
-    import numpy as np
-
-    goodput = np.array([one.goodput_bps for one in found])
-    median = float(np.median(goodput))
-    if len(found) >= FEWEST:
-        low, high = (beyond(goodput, PART), beyond(goodput, 1 - PART))
-    else:
-        low, high = _student(np.log(np.maximum(goodput, 1.0)))
-    again = float(np.median([one.retransmitted for one in found]))
-    return Answer(cc, median, min(low, median), max(high, median), again, tuple(goodput.tolist()))
-
-
-def beyond(goodput: NDArray[np.float64], part: float) -> float:
-    """The value below which the share ``part`` of further draws lies: the k-th of n draws has k / (n + 1) below it
-    (Weibull)."""
-    import numpy as np
-
-    return float(np.quantile(goodput, part, method="weibull"))
-
-
-def _student(logs: NDArray[np.float64]) -> tuple[float, float]:
-    reach = t_quantile(logs.size - 1, 1 - 2 * PART) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / logs.size)
-    return math.exp(logs.mean() - reach), math.exp(logs.mean() + reach)
+def _known(observed: Observed, features: tuple[float, ...]) -> tuple[float, ...]:
+    """Those features that the observation has. A capture's round trips are of packets, not smoothed."""
+    smoothed = observed.path is None
+    trips = (observed.rtt_mean_s is not None and smoothed, observed.rtt_max_s is not None and smoothed)
+    has = (True, observed.retransmitted is not None, *trips)
+    return tuple(one for one, known in zip(features, has, strict=True) if known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from sawtooth.capture.identify import Identification
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.errors import InputError
 from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.kinds import kinds
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.replayable import identified
@@ -75,7 +77,7 @@ def observed_in(capture: Capture, control: Identification) -> Observed:
     cc, cc_how = identified(control)
     same = ("goodput_bps", "duration_s", "from_start", "mss", "timestamps", "segments", "retransmits", "window_bytes")
     trips = ("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s")
-    return Observed(
+    observed = Observed(
         source="capture",
         what=f"connection {connection}, {sender} → {receiver}, seen {seen['place']}",
         since_data=True,
@@ -86,6 +88,12 @@ def observed_in(capture: Capture, control: Identification) -> Observed:
         problems=tuple(capture.problems),
         **{name: seen[name] for name in (*same, *trips)},
     )
+    if observed.path is None or observed.goodput_bps is None:
+        return observed
+    direction = int(seen["direction"])
+    losses = capture.losses[capture.losses["connection"] == connection]
+    told = kinds(facts["directions"][direction], capture.segments, losses, direction, observed)
+    return replace(observed, kinds=told)
 
 
 def _columns(table: DataFrame) -> dict[str, Any]:
@@ -95,7 +103,9 @@ def _columns(table: DataFrame) -> dict[str, Any]:
 
 
 def _estimate(path: dict[str, Any]) -> Estimate:
-    quantities = {name: Estimated(**path[name]) for name in ("rate", "rtt", "queue", "loss", "burst", "ack_loss")}
+    quantities: dict[str, Any] = {
+        name: Estimated(**path[name]) for name in ("rate", "rtt", "queue", "loss", "burst", "ack_loss")
+    }
     return Estimate(
         **quantities,
         burst_loss=path["burst_loss"],

@@ -20,6 +20,7 @@ from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.standing_queue import SLACK, sure
 
+MILLISECOND = 1e-3
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 """A plateau: intervals this near each other, at least this share of all, and at least this fraction of the fastest."""
 
@@ -29,7 +30,6 @@ def from_sums(observed: Observed) -> Estimate:
     rate, full = _rate(observed)
     rtt = _rtt(observed, rate, full)
     queue = _queue(observed, rate, rtt, full)
-    loss, by_replay = _loss(observed, full)
     cannot = list(beyond_window(observed))
     if rate.bound:
         cannot.append("the bottleneck's rate: it was never full, so its rate and BBR's goodput are lower bounds")
@@ -37,11 +37,11 @@ def from_sums(observed: Observed) -> Estimate:
         rate=rate,
         rtt=rtt,
         queue=queue,
-        loss=loss,
+        loss=_loss(observed),
         burst=single_losses(),
         ack_loss=no_ack_loss("not visible in this input"),
         window=window_limit(observed),
-        by_replay=by_replay and observed.cc is not None and observed.goodput_bps is not None,
+        by_replay=observed.cc is not None and observed.goodput_bps is not None,
         cannot_tell=tuple(cannot),
     )
 
@@ -100,7 +100,9 @@ def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
         return Estimated(0.02, 0.001, 0.2, how, "at most")
     base = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
     if not observed.rtt_smoothed:
-        return Estimated(base, base * 0.97, base * 1.03, "the minimum RTT minus the time to send a frame")
+        # It may be that of a SYN, which takes no time to send, or come from a timestamp, in whole milliseconds.
+        most = seen + (MILLISECOND if in_milliseconds(seen) else 0.0)
+        return Estimated((base + most) / 2, base, most, "the minimum RTT, of a frame or of less")
     empty = Estimated(base, base * 0.85, base * 1.05, "the minimum smoothed RTT minus the time to send a frame")
     how = "the minimum smoothed RTT; it may include queue delay"
     return empty.toward(Estimated(base, base * 0.4, base, how, "at most"), full)
@@ -119,18 +121,18 @@ def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> 
     return unknown.toward(Estimated(seen * 1.2, seen * 0.9, max(seen * 3, bdp * 0.5), how, "at least"), full)
 
 
-def _loss(observed: Observed, full: float) -> tuple[Estimated, bool]:
-    """The share of random loss, and whether only the replay can separate it from losses at a full queue."""
-    share = observed.retransmitted
-    if share is None:
+def in_milliseconds(least_s: float) -> bool:
+    """Whether the kernel's RTT comes from a TCP timestamp, after losses. It then has a resolution of 1 ms and may be up
+    to 1 ms too small."""
+    return round(least_s * 1e6) % 1000 == 0
+
+
+def _loss(observed: Observed) -> Estimated:
+    """The share of random loss, which only the replay can separate from losses at a full queue."""
+    if observed.retransmitted is None:
         how = "unknown, because only a sender counts retransmissions; 0 to 1% is tried"
-        return Estimated(0.001, 0.0, 0.01, how, "at most"), True
+        return Estimated(0.001, 0.0, 0.01, how, "at most")
     count, segments = observed.retransmits or 0, observed.segments or 1
-    low, high = poisson_interval(count)
-    again = f"{count} of {segments} segments retransmitted"
-    if full or observed.from_start:
-        where = "the queue was sometimes full, so any part of them may be random loss"
-        if not full:
-            where = "any part of them may be drops of a full queue in slow start"
-        return Estimated(share / 2, 0.0, high / segments, f"{again}; {where}", "at most"), True
-    return Estimated(share, low / segments, high / segments, f"{again}; the queue was never full"), False
+    most = min(0.5, poisson_interval(count)[1] / segments)
+    how = f"{count} of {segments} segments retransmitted; any part of them may be drops of a full queue"
+    return Estimated(observed.retransmitted / 2, 0.0, most, how, "at most")

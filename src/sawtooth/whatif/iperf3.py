@@ -104,6 +104,7 @@ def _read(report: _Report) -> Observed:
         rtt_mean_s=float(np.mean(rtts)) if rtts else None,
         rtt_max_s=max(highest or rtts, default=None),
         rtt_smoothed=True,
+        rtt_samples=max(1, len(intervals)),
         window_bytes=window or None,
         limited=_limited(asked, goodput, count) | waited,
         rates_bps=steady,

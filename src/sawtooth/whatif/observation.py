@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sawtooth.whatif.estimate import Estimate
-    from sawtooth.whatif.quantity import Estimated
+    from sawtooth.whatif.quantity import Choice, Estimated
 
 CONTROLS = tuple(name for name in controls() if None not in RECORDS[name].by_marks)
 """Controls that can be replayed. What depends on ECN marks is Reno without them, and no measurement shows marks."""
@@ -39,11 +39,14 @@ class Observed:
       excludes the handshake.
     - ``segments`` of data were sent, of which ``retransmits`` were retransmissions.
     - ``cc_how`` says how ``cc`` is known, or why it is not.
+    - ``rtt_mean_s`` and ``rtt_max_s`` are of packets in a capture, and otherwise of ``rtt_samples`` smoothed values.
+      ``rtt_smoothed``: ``rtt_min_s`` is one of those, too.
     - ``limited``: shares of the time by cause: "application", "receive window", "send buffer".
     - ``rates_bps``: payload rates of equal intervals. ``delivery_bps``: the fastest certain rate of arrival.
       ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to 1). ``bottleneck_bps``: the
       bottleneck's rate as a BBR sender estimates it.
     - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
+    - ``kinds``: of queue, loss process and other traffic (``kinds.PARTS``).
     - ``problems``: what is damaged in the input or was left out.
     """
 
@@ -64,6 +67,7 @@ class Observed:
     rtt_mean_s: float | None = None
     rtt_max_s: float | None = None
     rtt_smoothed: bool = False
+    rtt_samples: int = 10
     window_bytes: int | None = None
     limited: dict[str, float] = field(default_factory=dict)
     rates_bps: NDArray[np.float64] | None = None
@@ -74,6 +78,7 @@ class Observed:
     connections: int = 1
     given: dict[str, Estimated] = field(default_factory=dict)
     path: Estimate | None = None
+    kinds: dict[str, Choice] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
     @property

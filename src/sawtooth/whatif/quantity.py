@@ -1,4 +1,4 @@
-"""Quantity: one quantity with its 90% interval, and a sentence on how it was obtained."""
+"""What is known of a path: a quantity with its 90% interval, or one of several kinds, and how it was obtained."""
 
 from __future__ import annotations
 
@@ -72,3 +72,21 @@ class Estimated:
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several kinds. ``answer`` is None if it cannot be told, and ``why`` says the reason or the evidence;
+    ``shares`` has the probability of each kind, likeliest first, if there are any."""
+
+    answer: str | None
+    why: str
+    shares: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def probability(self) -> float | None:
+        return next((share for name, share in self.shares if name == self.answer), None)
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"answer": self.answer, "why": self.why, "probabilities": dict(self.shares)}

@@ -10,7 +10,7 @@ from sawtooth.io.atomic_io import write_bytes
 from sawtooth.scenario import Scenario
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observation import CONTROLS, Observed
-from sawtooth.whatif.replay import middle, scenario
+from sawtooth.whatif.runs import middle, scenario
 
 
 def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, seed: int = 1) -> Scenario:

@@ -150,6 +150,7 @@ def _observed(seen: list[Look]) -> Observed:
         rtt_mean_s=sum(rtts) / len(rtts) / 1000,
         rtt_max_s=max(rtts) / 1000,
         rtt_smoothed=not minima,
+        rtt_samples=len(rtts),
         window_bytes=int(window) if window else None,
         limited=limited,
         delivery_bps=max(delivery, default=None),

@@ -22,12 +22,13 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines += [f"not answered: {one}" for one in estimate.cannot_tell]
     if not answers:
         return "\n".join([*lines, "", "expected goodput: not shown, because the self-test fails"])
+    lines += [f"not answered: what {one.cc} gets: {one.unknown}" for one in answers if one.unknown]
     lines += [
         f"not answered: what {one.cc} gets; only that it is at least {rate(one.low_bps)}" for one in answers if one.open
     ]
-    told = [one for one in answers if not one.open]
+    told = [one for one in answers if not (one.open or one.unknown)]
     if not told:
-        return "\n".join([*lines, "", "expected goodput: unknown, because only a lower bound of the rate is known"])
+        return "\n".join([*lines, "", "expected goodput: unknown, because no control is answered"])
     lines += ["", "expected goodput", *_indented(_table(observed, told))]
     return "\n".join(lines)
 

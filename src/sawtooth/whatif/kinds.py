@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,24 @@ from sawtooth.capture.identify.classifier import MISSING, calibrated
 from sawtooth.capture.identify.classifier import vector as as_vector
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats
-from sawtooth.explain.explanation import Choice
+from sawtooth.whatif.estimate import TAIL_DROP
+from sawtooth.whatif.quantity import Choice
+from sawtooth.whatif.signs import signs
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.whatif.observation import Observed
 
 FORMAT = 1
+UNSEEN = ((TAIL_DROP, 0.7), ("codel", 0.18), ("pie", 0.12))
+"""How often each was among the paths that the classifiers were trained on (experiments/explain_corpus.py); RED and
+policers count as tail drop."""
 PARTS = {"queue_kind": "the kind of queue", "loss_process": "the loss process", "cross_traffic": "other traffic"}
 """The kinds that are found, and their titles."""
 NOT_SEEN = "none seen"
+MANAGED = {"CoDel or fq_codel": "codel", "PIE": "pie", "RED": None}
+"""Kinds of queue that drop before they are full, and which of the scenario's can be simulated without knowing more."""
 TRAINED = {"rate": (1.5e6, 200e6), "rtt": (0.004, 0.25)}
 """Rates in bit/s and base round trips in s of the simulated paths, with some room."""
 TOO_FEW = "the capture shows fewer than 100 round trips"
@@ -113,3 +125,33 @@ class Kinds:
 def shipped() -> Kinds:
     """The classifiers that come with this version."""
     return Kinds.read(json.loads((files("sawtooth") / "data" / "explain.json").read_text(encoding="utf-8")))
+
+
+def kinds(
+    facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, direction: int, observed: Observed
+) -> dict[str, Choice]:
+    """The kinds of what one direction of a connection shows, by the names of ``PARTS``."""
+    assert observed.path is not None
+    assert observed.goodput_bps is not None
+    found = signs(facts, segments, losses, direction)
+    if found is None:
+        return _unknown(TOO_FEW)
+    path = {name: value.describe() for name, value in observed.path.quantities.items()}
+    if (why := beyond(path)) is not None:
+        return _unknown(why)
+    return shipped().judge(vector(found, path, observed.cc, observed.goodput_bps))
+
+
+def _unknown(why: str) -> dict[str, Choice]:
+    return {name: Choice(None, why) for name in PARTS}
+
+
+def simulated(queue: Choice) -> tuple[tuple[str, float], ...]:
+    """The scenario's queues that may stand for a kind that is not known, with probabilities. What was not seen may be
+    any, as often as among the paths of the training."""
+    found: dict[str, float] = {}
+    for name, share in queue.shares:
+        of = UNSEEN if name == NOT_SEEN else ((MANAGED.get(name) or TAIL_DROP, 1.0),)
+        for kind, part in of:
+            found[kind] = found.get(kind, 0.0) + share * part
+    return tuple(found.items())
