@@ -59,7 +59,7 @@ def measurement(data: bytes) -> None:
     """iperf3's and ss's output for ``whatif``: up to the scenarios that it would replay."""
     from sawtooth.whatif.estimators import estimate
     from sawtooth.whatif.inputs import observe
-    from sawtooth.whatif.replay import draw, middle, scenario
+    from sawtooth.whatif.runs import draw, middle, scenario
     from sawtooth.whatif.scenario_file import save_scenario
 
     _input.write_bytes(data)
