@@ -19,7 +19,7 @@ from sawtooth.scenario import Scenario
 HEAD = """\
 # Points drawn at random over all that a scenario may say: sawtooth compare --grid fidelity/{name}.toml
 #
-# Written by `python fidelity/wide.py {seed} {count} {name}`, before any of them was run.
+# Written by `python fidelity/wide.py {seed} {count} {name}`.
 
 record = "{name}.csv"
 

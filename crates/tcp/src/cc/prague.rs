@@ -32,6 +32,8 @@ const LONGEST_SCALED: u64 = 100_000 << 3;
 /// Round trips after slow start before scaling begins (`DEFAULT_RTT_TRANSITION`).
 const TRANSITION: u32 = 4;
 const LEAST_WINDOW: u32 = 2;
+/// With less, the pace would fall so far that the window would never limit again, and so never grow.
+const LEAST_FRACTION: u64 = LEAST_WINDOW as u64 * SEGMENT;
 /// Bytes per second.
 const LEAST_RATE: u64 = 12_500;
 /// A super-packet is what leaves within 2^-12 s (`prague_burst_shift`).
@@ -151,7 +153,7 @@ impl<const LONGER: bool> Prague<LONGER> {
 
     fn react_to_loss(&mut self, window: &Window) {
         self.before_loss = window.cwnd;
-        self.fraction -= self.fraction / 2;
+        self.fraction = (self.fraction - self.fraction / 2).max(LEAST_FRACTION);
         self.in_loss = true;
     }
 
@@ -164,7 +166,8 @@ impl<const LONGER: bool> Prague<LONGER> {
         self.reduced_us = now;
         let alpha = u128::from(self.alpha >> WEIGHT);
         let reduction = (alpha * u128::from(self.fraction) + (1 << SHARE_BITS)) >> (SHARE_BITS + 1);
-        self.fraction -= u64::try_from(reduction).unwrap_or(self.fraction).min(self.fraction);
+        let reduced = self.fraction - u64::try_from(reduction).unwrap_or(self.fraction).min(self.fraction);
+        self.fraction = reduced.max(LEAST_FRACTION);
     }
 }
 
@@ -319,6 +322,18 @@ mod tests {
         let recovering = Flight { ca_state: CaState::Recovery, ..f };
         prague.set_state(&recovering, &mut w, CaState::Open, clock(0, 250));
         assert!(!prague.in_loss);
+    }
+
+    #[test]
+    fn a_window_that_marks_and_losses_kept_small_can_grow_again() {
+        let (mut prague, f, mut w) = started();
+        let f = Flight { srtt_us: 10_000 << 3, ..f };
+        (prague.alpha, w.cwnd, w.ssthresh) = (1 << (SHARE_BITS + WEIGHT), LEAST_WINDOW, 1);
+        for round in 1..40 {
+            prague.set_state(&f, &mut w, CaState::Cwr, clock(round * 30_000, 250));
+        }
+        prague.pace(&f, &mut w);
+        assert_eq!(w.pacing_rate, 2 * 100 * (u64::from(f.mss) + HEADERS), "two segments in 10 ms");
     }
 
     #[test]
