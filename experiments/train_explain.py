@@ -22,7 +22,7 @@ import numpy as np
 from identify_training import _kept as kept_tree
 
 from sawtooth.capture.identify.classifier import calibrated
-from sawtooth.whatif.kinds import FORMAT, NOT_SEEN, beyond, shipped, vector
+from sawtooth.whatif.kinds import FORMAT, NOT_SEEN, shipped, unlike, vector
 from sawtooth.whatif.quantity import Choice
 from sawtooth.whatif.signs import signs
 
@@ -185,8 +185,8 @@ def judge(directory: Path) -> None:
 
 
 def _told(seen: dict[str, Any], values: np.ndarray) -> dict[str, Choice]:
-    """As ``explain`` does: nothing of a path whose rate or round trip is beyond the simulated ones."""
-    why = beyond(seen["path"])
+    """As ``explain`` does: nothing of a path whose rate or round trip is unlike the simulated ones."""
+    why = unlike(seen["path"])
     return shipped().judge(values) if why is None else {name: Choice(None, why) for name in TRUTHS}
 
 

@@ -2,7 +2,7 @@
 
 Each point is drawn from all that a scenario may say and both engines take; what one of them refuses is drawn again.
 The names wide and unseen draw what those two files have. Every other name draws more: flows in both directions,
-trees, up to 41 flows of mixed controls and starts, arrivals, on-off applications, GRO, and super-packets.
+trees, up to 40 connections of mixed controls and starts, arrivals, on-off applications, GRO, and super-packets.
 """
 
 from __future__ import annotations

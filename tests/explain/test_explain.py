@@ -302,3 +302,16 @@ def test_what_others_leave_to_another_kind_of_control_is_not_told(tmp_path: Path
     assert of["reno"].low_bps is not None
     (line,) = [line for line in words(told).splitlines() if line.startswith("bbr ")]
     assert "cannot tell" in line
+
+
+def test_random_loss_under_codel_names_both(tmp_path: Path) -> None:
+    path = {"rate": "20 Mbit/s", "rtt": "30 ms", "loss": "0.2%", "queue": {"kind": "fq_codel"}}
+    Sim(capture=tmp_path).run(Scenario(duration="30 s", seed=4, path=path, flows=[{"cc": "bbr"}]))
+    told = explain([str(tmp_path / "capture-sender.pcap")], draws=8)
+    assert told.kinds["queue_kind"].answer == "CoDel or fq_codel"
+    assert "CoDel" in (told.lost.kind.answer or told.lost.kind.why)
+
+
+def test_a_round_trip_of_nothing_is_read(tmp_path: Path) -> None:
+    (tmp_path / "ss.txt").write_text(SS.replace("minrtt:40.1", "minrtt:0"), encoding="utf-8")
+    assert explain([str(tmp_path / "ss.txt")], draws=2).control.answer == "cubic"

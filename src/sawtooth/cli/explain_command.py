@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @click.option(
     "--connection",
     metavar="N",
-    help="Connection: its index in a capture, or part of its addresses (default: the one with most bytes).",
+    help="Connection: its index in a capture, or part of its addresses (default: the one with most bytes). "
+    "With --live it selects the live connection.",
 )
 @click.option("--live", "from_host", is_flag=True, help="Also sample a connection of this host that sends data.")
 @click.option("--seconds", type=int, metavar="N", show_default="10", help="How long --live samples: 6 to 600 seconds.")

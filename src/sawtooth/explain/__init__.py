@@ -1,5 +1,5 @@
-"""Explain: one answer from captures, ss, iperf3, ping and mtr: what limits a connection, where data is lost, what the
-path is like, what would help, and how certain each is."""
+"""Explain: one answer from captures, ss, iperf3, ping, mtr and this host: what limits a connection, where data is lost,
+what the path is like, what would help, and how certain each is."""
 
 from sawtooth.explain.explain import explain
 from sawtooth.explain.explanation import Explanation, Gain

@@ -61,7 +61,7 @@ def explain(
         direct, path = path, found.estimate
     why = "" if first.refused is None else first.refused.message
     kinds = _kinds(first)
-    doubts += _managed(kinds)
+    doubts += _not_simulated(kinds)
     quantities = {} if path is None else path.quantities
     lost = judged.lost(first, path, probed, kinds)
     explained = Explanation(
@@ -159,7 +159,7 @@ def _kinds(first: Transfer) -> dict[str, Choice]:
     return {name: Choice(None, why) for name in PARTS}
 
 
-def _managed(kinds: dict[str, Choice]) -> list[str]:
+def _not_simulated(kinds: dict[str, Choice]) -> list[str]:
     """What the simulated path lacks."""
     doubts = []
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer

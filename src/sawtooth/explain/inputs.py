@@ -168,7 +168,7 @@ def _hops(hops: tuple[mtr.Hop, ...], name: str) -> Probed:
 def with_control(observed: Observed, others: Sequence[Observed]) -> Observed:
     """The observation with the control of another input that names it: ss and iperf3 know what a capture can only
     infer."""
-    named = next((one for one in others if one.cc and one.source in ("ss", "iperf3")), None)
+    named = next((one for one in others if one.cc and one.source in ("ss", "iperf3", "watch")), None)
     if observed.source != "capture" or named is None:
         return observed
     return replace(observed, cc=named.cc, cc_how=named.cc_how)

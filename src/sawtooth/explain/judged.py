@@ -1,4 +1,5 @@
-"""What limited a transfer and what it lost, from the facts of a capture or the counters of ss and iperf3."""
+"""What limited a transfer and what it lost, from the facts of a capture or the counters of ss, iperf3 and
+this host."""
 
 from __future__ import annotations
 
@@ -13,8 +14,7 @@ from sawtooth.whatif import Choice, Estimate, Observed
 from sawtooth.whatif.kinds import MANAGED
 
 MOSTLY = 0.5
-"""A host's limit that applies for at least this share of the time is the transfer's, as in ``watch``; so is a cause of
-more than this share of the losses theirs."""
+"""A host's limit, or a cause of losses, counts from this share on."""
 FEW, MOST = 0.1, 0.9
 """Shares of the losses that the path lost at random: below the first a full queue caused them, above the second it
 caused none."""
@@ -108,7 +108,7 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds:
     place = next((one.lost_from for one in probed if one.lost_from), None)
     if transfer.capture is None:
         observed = transfer.observed
-        why = "ss and iperf3 count retransmissions, not where data was lost"
+        why = "counters say how much was sent again, not where data was lost"
         where = Choice(None, why) if place is None else Choice(place, "mtr shows it: from there on every hop loses")
         count = None if observed is None else observed.retransmits
         segments = None if observed is None else observed.segments
@@ -123,7 +123,8 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds:
     where = Choice(told, _SURE[facts["sure"]]) if told else Choice(None, "nothing in the capture shows it")
     if place is not None and facts["lost"]:
         where = Choice(f"{told}; {place}" if told else place, f"{where.why}; mtr names the hop")
-    return Lost(facts["lost"], facts["segments"], where, _by_kinds(_by_rules(judged, path), kinds))
+    shown = path if transfer.observed is None else transfer.observed.path
+    return Lost(facts["lost"], facts["segments"], where, _by_kinds(_by_rules(judged, shown), kinds))
 
 
 def _by_kinds(rule: Choice, kinds: dict[str, Choice]) -> Choice:

@@ -39,8 +39,9 @@ def live(
             if progress is not None:
                 progress(number / seconds)
     if not found and connection is not None:
-        message = f'"{connection}" is in the addresses of no connection'
-        raise InputError("unknown-name", message, field="--connection", fix="sawtooth watch lists the connections")
+        message = f'"{connection}" is in the addresses of no open connection'
+        fix = "give part of an address that sawtooth watch --once prints"
+        raise InputError("unknown-name", message, field="--connection", fix=fix)
     found = [one for one in found if one.mean_bps]
     if not found:
         raise SawtoothError("not-a-measurement", f"no connection sent data in {seconds} s", fix=_FIX)

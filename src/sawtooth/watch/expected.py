@@ -24,11 +24,11 @@ from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.whatif import Answer, Observed, estimate, replay
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.replay import FEWEST
+from sawtooth.whatif.replay import FEWEST_RANKED
 
 SHARE = 0.5
 """Largest part of one core that simulations use."""
-DRAWS = FEWEST
+DRAWS = FEWEST_RANKED
 """Number of paths to draw: the fewest that give a 90% interval from order statistics."""
 SHORTEST_S = 5.0
 """Least length of the window in seconds, before a path is estimated."""

@@ -60,6 +60,7 @@ class Estimate:
         """As JSON values."""
         described: dict[str, Any] = {name: value.describe() for name, value in self.quantities.items()}
         described["delayed_ack"] = {"value": self.delayed_ack, "how": self.delayed_ack_how}
+        described["queue_kinds"] = dict(self.queue_kinds)
         described["fitted_by_replay"] = self.by_replay
         described["cannot_tell"] = list(self.cannot_tell)
         return described

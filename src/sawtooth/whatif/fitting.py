@@ -113,7 +113,7 @@ def _seed(seed: int, at: int) -> int:
 
 
 def _box(estimate: Estimate) -> NDArray[np.float64]:
-    """The box in which paths are drawn: low ends and high ends."""
+    """The box to which the second round is limited: low ends and high ends."""
     import numpy as np
 
     of = {name: getattr(estimate, name) for name in _NAMES}
@@ -122,7 +122,7 @@ def _box(estimate: Estimate) -> NDArray[np.float64]:
 
 def _coordinate(name: str, value: float) -> float:
     """The coordinate in which an estimate with a bound is drawn uniformly."""
-    return value if name == "loss" else math.log(value)
+    return value if name == "loss" else math.log(max(value, 1e-9))
 
 
 def _about(
@@ -140,18 +140,20 @@ def _about(
     width = np.sqrt(2) * np.maximum(centres.std(axis=0), 1e-9)
     low, high = box
     centres = centres.clip(low, high)
-    found = np.zeros((0, len(_NAMES)))
+    found, parents = np.zeros((0, len(_NAMES))), np.zeros(0, dtype=int)
     while len(found) < count:
-        asked = centres[rng.choice(len(kept), count, p=weight)] + width * rng.normal(size=(count, len(_NAMES)))
+        chosen = rng.choice(len(kept), count, p=weight)
+        asked = centres[chosen] + width * rng.normal(size=(count, len(_NAMES)))
         asked[:, low == high] = low[low == high]
-        found = np.concatenate([found, asked[((asked >= low) & (asked <= high)).all(axis=1)]])
+        inside = ((asked >= low) & (asked <= high)).all(axis=1)
+        found, parents = np.concatenate([found, asked[inside]]), np.concatenate([parents, chosen[inside]])
     found = found[:count]
     density = np.exp(-0.5 * (((found[:, None] - centres[None]) / width) ** 2).sum(axis=2)) @ weight
     paths = []
     for at, row in enumerate(found.tolist()):
         told = zip(_NAMES.items(), row, strict=True)
         values: dict[str, Any] = {field: one if name == "loss" else math.exp(one) for (name, field), one in told}
-        paths.append(replace(kept[0], seed=seed + at, **values))
+        paths.append(replace(kept[parents[at]], seed=seed + at, **values))
     return paths, 1 / np.maximum(density, 1e-300)
 
 

@@ -59,7 +59,7 @@ def vector(signs: Mapping[str, float], path: Mapping[str, Mapping[str, Any]], cc
     return as_vector({**signs, **more})
 
 
-def beyond(path: Mapping[str, Mapping[str, Any]]) -> str | None:
+def unlike(path: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Why a path is unlike the simulated ones; None if its rate and round trip are in their range."""
     for name, called in (("rate", "rate"), ("rtt", "base RTT")):
         low, high = TRAINED[name]
@@ -83,7 +83,7 @@ class Part:
         best, share = named[0]
         if strange > allowed:
             why = f"the capture is unlike the simulated ones: {strange:.0%} of its signs are outside their range"
-            return Choice(None, why, tuple(named))
+            return Choice(None, why)
         if share < self.level:
             return Choice(
                 None, f"{called} could be {best} ({share:.0%}) or {named[1][0]} ({named[1][1]:.0%})", tuple(named)
@@ -137,7 +137,7 @@ def kinds(
     if found is None:
         return _unknown(TOO_FEW)
     path = {name: value.describe() for name, value in observed.path.quantities.items()}
-    if (why := beyond(path)) is not None:
+    if (why := unlike(path)) is not None:
         return _unknown(why)
     return shipped().judge(vector(found, path, observed.cc, observed.goodput_bps))
 

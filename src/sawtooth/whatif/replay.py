@@ -19,10 +19,10 @@ ROUGHLY = 0.3
 WIDEST = 10.0
 """An interval that spans more than this factor contains everything, and is no test."""
 _BY_MODEL = ("bbr", "bbr3")
-"""Controls that a loss does not slow down, unlike all others."""
+"""Controls that follow a model of the path instead of each loss."""
 PART = 0.05
 """Probability beyond either end of an interval."""
-FEWEST = round(1 / PART) - 1
+FEWEST_RANKED = round(1 / PART) - 1
 """Runs needed for an interval by rank; with fewer, its end is beyond all of them."""
 APART = 0.006
 """Standard deviation of the logarithm of a kernel's goodput from the simulator's on the same path: half of them are
@@ -56,6 +56,7 @@ class Answer:
             "high_bps": None if self.open or self.unknown else self.high_bps,
             "retransmitted": self.retransmitted,
             "draws_bps": list(self.draws),
+            "why": self.unknown or None,
         }
 
 
@@ -63,7 +64,7 @@ class Answer:
 class SelfTest:
     """The observed congestion control, replayed, compared with the observation.
 
-    ``verdict``: "agrees" (within 10% or the interval), "roughly" (within 30%), "fails", "fitted" (the loss was chosen
+    ``verdict``: "agrees" (within 10% or the interval), "roughly" (within 30%), "fails", "fitted" (the path was chosen
     to make it agree) or "none".
     """
 
@@ -125,8 +126,8 @@ def replay(
     """
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
     each = len(controls) + more + (RUNS if fitted else 0)
-    count = affordable(observed, estimate, draws, each)
-    runs = Runs(observed, estimate, count * each + (2 * AGAIN if fitted else 0), progress)
+    count = max(2, affordable(observed, estimate, draws, each))
+    runs = Runs(observed, estimate, count * each + (AGAIN if fitted else 0), progress)
     if fitted:
         paths = fit(observed, estimate, runs, draws=count, seed=seed)
         estimate = posterior(estimate, paths)
@@ -145,7 +146,7 @@ def replay(
 def _beyond_simulation(observed: Observed, cc: str) -> str:
     """Why what a control of the other family would get cannot be simulated; "" if it can. The observed one shows what
     the path leaves to its own family."""
-    if not observed.kinds or (cc in _BY_MODEL) == (observed.cc in _BY_MODEL):
+    if not observed.kinds or (observed.cc is not None and (cc in _BY_MODEL) == (observed.cc in _BY_MODEL)):
         return ""
     if observed.kinds["cross_traffic"].answer == "present":
         return f"others use the bottleneck, and what they leave to {cc} is not known"
@@ -180,7 +181,7 @@ def interval(values: Sequence[float], apart: float = 0.0) -> tuple[float, float]
     import numpy as np
 
     middle = float(np.median(values))
-    if len(values) >= FEWEST:
+    if len(values) >= FEWEST_RANKED:
         low, high = beyond(values, PART), beyond(values, 1 - PART)
     else:
         logs = np.log(np.maximum(values, 1e-9))
@@ -222,7 +223,7 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
         message = f"no path that the input allows lets {of.cc} get near what was observed: the nearest give {ratio:.0%}"
         return SelfTest("fails", ratio, f"{message}; do not rely on the estimate")
     if fitted:
-        aim = f"none: the loss was chosen so that {of.cc} gets the observed goodput"
+        aim = f"none: the path was fitted so that {of.cc} gets the observed goodput"
         return SelfTest("fitted", ratio, f"{aim}; it gets {ratio:.0%} of it")
     apart = f"{of.cc} on the estimated path gets {ratio:.0%} of the observed goodput"
     if abs(ratio - 1) <= AGREES:

@@ -47,7 +47,7 @@ class Drawn:
 
 class Replayed(NamedTuple):
     """The result of one run: payload in bit/s, the share of segments retransmitted, and the mean and largest of
-    smoothed round trips sampled as often as ``sawtooth watch`` does."""
+    smoothed round trips at ``Observed.rtt_samples`` moments."""
 
     goodput_bps: float
     retransmitted: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sawtooth import sanitize
-from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.estimate import TAIL_DROP, Estimate
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.replay import Answer, SelfTest
@@ -28,7 +28,7 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     ]
     told = [one for one in answers if not (one.open or one.unknown)]
     if not told:
-        return "\n".join([*lines, "", "expected goodput: unknown, because no control is answered"])
+        return "\n".join([*lines, "", "expected goodput: unknown; the lines above say why"])
     lines += ["", "expected goodput", *_indented(_table(observed, told))]
     return "\n".join(lines)
 
@@ -103,6 +103,8 @@ def quantity(name: str, value: Estimated) -> str:
 
 def _path(estimate: Estimate) -> list[tuple[str, str]]:
     rows = [(_SHOWN[name][0], quantity(name, value)) for name, value in estimate.quantities.items()]
+    if estimate.queue_kinds != ((TAIL_DROP, 1.0),):
+        rows.append(("queue kind", ", ".join(f"{kind} {part:.0%}" for kind, part in estimate.queue_kinds)))
     rows.append(("delayed ACK", f"{'yes' if estimate.delayed_ack else 'no'}: {estimate.delayed_ack_how}"))
     return rows
 
