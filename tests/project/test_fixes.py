@@ -176,6 +176,7 @@ ELSEWHERE = {
         watch/netlink:_untold
     """,
     "root, or its absence; a network, or namespaces": """
+        explain/live:live
         cli/clean_command:clean
         cli/probe_command:_measure
         cli/probe_command:_probes

@@ -112,7 +112,7 @@ struct Pair {
     on_way: BinaryHeap<Reverse<(Time, u64)>>,
     arrivals: BTreeMap<u64, Arrival>,
     sent: u64,
-    /// Which bytes have arrived at least once, and how many of them without a hole.
+    /// Which bytes have arrived at least once, and how many of them without a hole, discarded ones too.
     arrived: Arrived,
     in_order: u64,
     bursts: Vec<Burst>,
@@ -202,10 +202,13 @@ impl Pair {
         let clock = self.clock();
         let mut acks = Vec::new();
         act(&mut self.receiver, clock, &mut acks);
-        assert_eq!(self.receiver.delivered(), self.in_order, "{:?}", self.case);
+        // With timestamps, data that is older than what has filled a gap is discarded (PAWS), and comes again.
+        let delivered = self.receiver.delivered();
+        let taken = delivered == self.in_order || self.case.options.timestamps && delivered < self.in_order;
+        assert!(taken, "{delivered} of {} {:?}", self.in_order, self.case);
         let Channel { ack_loss, ack_repeats, .. } = self.case.channel;
         for ack in acks {
-            assert_eq!(ack.next, self.in_order, "{:?}", self.case);
+            assert_eq!(ack.next, delivered, "{:?}", self.case);
             for block in ack.sack.blocks() {
                 assert!(!block.is_empty(), "{:?} {ack:?}", self.case);
                 let held = self.arrived.end_of(block.start) >= block.end;
