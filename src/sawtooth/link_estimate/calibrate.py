@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 SETTLE_S = 5
 OFF_TICKS_MS = 1
-"""Probes are sent between the hosts' clock ticks: at a tick they would meet what every timeout sends at once, which real
-probes meet by chance only."""
+"""Probes are sent between the hosts' clock ticks: at a tick they would meet what every timeout sends at once, which
+real probes meet by chance only."""
 MOST = 2000
 """Most measurements of one corpus."""
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
