@@ -4,6 +4,7 @@ moment.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -30,6 +31,7 @@ def listening() -> Iterator[socket.socket]:
 def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
     """A sample, described, from a process that has become an ordinary user; or the error."""
     # Late imports may be in a place where only root can read.
+    importlib.import_module("sawtooth.testbed.apply")
     watcher = Watcher(Played())
     watcher.sample()
     watcher.sample().first()
