@@ -271,6 +271,7 @@ def test_a_live_connection_that_its_application_limits_is_not_estimated(monkeypa
     sampled(monkeypatch, seen(limit="application"))
     told = explain([], live=live())
     assert told.limited.by == "application"
+    assert told.control.answer == "cubic"
     assert told.path == {}
     assert told.gains == ()
 

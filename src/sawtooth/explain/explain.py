@@ -175,6 +175,8 @@ def _control(first: Transfer, observed: Observed | None) -> Choice:
         return Choice(observed.cc, observed.cc_how or "the input names it", _names(first))
     if observed is not None and observed.cc_how:
         return Choice(None, observed.cc_how, _names(first))
+    if first.connection is not None and first.connection.cc:
+        return Choice(first.connection.cc, "the kernel says so")
     if first.identified is not None and first.identified.unknown:
         return Choice(None, first.identified.unknown, _names(first))
     return Choice(None, "no input names or shows it")
