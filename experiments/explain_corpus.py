@@ -32,8 +32,6 @@ SIDES = ("sender", "receiver")
 FRAME_BITS = 1514 * 8
 MOST_PACKETS = 40_000
 COLUMNS = ("t_s", "direction", "seq", "length", "ack", "kind", "flags", "rtt_s")
-FEW = 2
-"""So few drops or losses are no truth to learn from: what they are from cannot be seen."""
 
 
 def drawn(number: int) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def counted(run: Run) -> dict[str, Any]:
 def shown(file: Path) -> dict[str, Any]:
     """What the capture of one end shows of the flow in question: that with the first port."""
     first = read_capture(file, 0)
-    at = int(np.argmin([_port(one) for one in first.facts["connections"]]))
+    at = int(np.argmin([port(one) for one in first.facts["connections"]]))
     capture = first if at == 0 else read_capture(file, at)
     seen: dict[str, Any] = {
         "facts": capture.facts["connections"][at],
@@ -143,7 +141,7 @@ def shown(file: Path) -> dict[str, Any]:
     return seen
 
 
-def _port(connection: dict[str, Any]) -> tuple[str, int]:
+def port(connection: dict[str, Any]) -> tuple[str, int]:
     address, _, port = str(connection["client"]).rpartition(":")
     return address, int(port)
 

@@ -1,4 +1,4 @@
-"""The trial of ``explain``: unseen paths of a real kernel, each with what an engineer has of it, and the truth.
+"""The trial of ``explain``: paths of a real kernel, each with what an engineer has of it, and the truth.
 
     python experiments/explain_trial.py measure DIRECTORY --paths 100 --first 300000
     python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …]
@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from explain_corpus import counted, drawn
+from explain_corpus import counted, drawn, port
+from train_explain import FEW
 
 from sawtooth import Run, Scenario
 from sawtooth.capture import read_capture
@@ -38,8 +39,6 @@ LOOKS = "sleep 2; while :; do ss -tin state established; echo; sleep 1; done"
 """Slow start is over after two seconds on most paths; ss counts from the start all the same."""
 CONTROLS = ("cubic", "reno", "bbr")
 OTHER_SEED = 1_000_000
-FEW = 3
-"""With so few drops a queue's size is not counted: it was hardly ever full."""
 
 
 def measure(task: tuple[int, str, str]) -> str:
@@ -58,7 +57,7 @@ def measure(task: tuple[int, str, str]) -> str:
     looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}]
     try:
         run = made(capture=part).run(Scenario(**fields, programs=looking))
-        (part / "ss.txt").write_bytes(_looks(run, fields))
+        (part / "ss.txt").write_bytes(_looks(run))
         case["truth"] |= counted(run)
         case["goodput_bps"] = {}
         for cc in CONTROLS:
@@ -73,7 +72,7 @@ def measure(task: tuple[int, str, str]) -> str:
     return ""
 
 
-def _looks(run: Run, fields: dict[str, Any]) -> bytes:
+def _looks(run: Run) -> bytes:
     programs = run.tables["programs"]
     return bytes(programs.loc[programs["host"] == "server", "stdout"].iloc[0])
 
@@ -89,17 +88,16 @@ INPUTS = {
     "capture at the receiver": "capture-receiver.pcap",
     "ss": "ss.txt",
 }
-WITHIN = {"rate": 0.03, "queue": 0.15}
 
 
-def explained(task: tuple[str, str, int]) -> dict[str, Any] | None:
+def explained(task: tuple[str, str, int]) -> dict[str, Any]:
     """What one input of a path says, beside the truth."""
     directory, file, draws = task
     home = Path(directory)
     case = json.loads((home / "path.json").read_text())
     capture = "capture-sender.pcap" if file.endswith(".txt") else file
     connections = read_capture(home / capture, 0).facts["connections"]
-    at = min(range(len(connections)), key=lambda one: _port(connections[one]))
+    at = min(range(len(connections)), key=lambda one: port(connections[one]))
     connection = connections[at]["client"] if file.endswith(".txt") else str(at)
     begun = time.process_time()
     try:
@@ -116,6 +114,8 @@ def judge(directories: list[Path], draws: int, workers: int) -> None:
             every = list(pool.map(explained, [(str(one), file, draws) for one in paths]))
         found = [one for one in every if "told" in one]
         print(f"\n**{called}**: {len(every)} paths, {len(every) - len(found)} without an answer")
+        if not found:
+            continue
         seconds = [one["cpu_s"] for one in found]
         print(f"CPU time of an answer: median {np.median(seconds):.1f} s, most {max(seconds):.1f} s\n")
         _quantities(found)
@@ -174,11 +174,6 @@ def _goodputs(found: list[dict[str, Any]]) -> None:
             f"| {kind} | {seen} | {new} | {len(rows)} | {np.median(errors):.1%} | {np.mean(inside):.0%} "
             f"| {np.median(widths):.0%} |"
         )
-
-
-def _port(connection: dict[str, Any]) -> tuple[str, int]:
-    address, _, port = str(connection["client"]).rpartition(":")
-    return address, int(port)
 
 
 def main() -> None:

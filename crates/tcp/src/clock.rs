@@ -75,7 +75,7 @@ impl Clock {
         })
     }
 
-    /// The wheel's level of a timer that is set now and fires at `due`: 0 for the nearest.
+    /// The level of Linux's timer wheel on which a timer is that is set now for `due`; 0 is the nearest.
     pub fn wheel_level(self, due: Time) -> u32 {
         let ticks = Clock { now: due, hz: self.hz }.jiffies64().saturating_sub(self.jiffies64());
         (ticks.checked_ilog2().unwrap_or(0) / 3).clamp(1, 8) - 1

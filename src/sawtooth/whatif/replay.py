@@ -25,8 +25,8 @@ PART = 0.05
 FEWEST_RANKED = round(1 / PART) - 1
 """Runs needed for an interval by rank; with fewer, its end is beyond all of them."""
 APART = 0.006
-"""Standard deviation of the logarithm of a kernel's goodput from the simulator's on the same path: half of them are
-within 0.4% (docs/validation.md)."""
+"""Standard deviation of the logarithm of a kernel's goodput from the simulator's on the same path: half of BBR's
+self-tests on unseen paths are within 0.4% (docs/validation.md, What if)."""
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,8 @@ impl Timers {
     }
 
     /// As [`Self::set`], with a timer on Linux's wheel (kernel/time/timer.c) that fires at `tick`. In one tick, timers
-    /// that were set from farther away come first, then the one that came into its bucket last. A timer that is set again
-    /// within its bucket keeps its place.
+    /// that were set from farther away come first, then the one that came into its bucket last. A timer that is set
+    /// again within its bucket keeps its place.
     #[inline]
     pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
         let slot = &mut self.slots[index as usize];
@@ -249,7 +249,7 @@ mod tests {
         timers.set(4, due);
         timers.tick(0, t(20_000_000), t(20_000_000), clock);
         (1..4).for_each(|index| timers.tick(index, due, due, clock));
-        // Set again within its bucket, it keeps its place, whatever is due meanwhile; from another bucket it comes first.
+        // Set again within its bucket, it keeps its place, whatever is due meanwhile; from another it comes first.
         timers.tick(1, t(30_000_000), due, clock);
         timers.tick(1, due, due, clock);
         timers.tick(0, due, due, clock);

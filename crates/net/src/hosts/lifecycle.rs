@@ -207,7 +207,7 @@ impl Hosts {
         self.forward(established, outside);
     }
 
-    /// An established end acknowledges a further answer to its SYN (`tcp_send_challenge_ack`), twice per second at most.
+    /// An established end acknowledges a further answer to its SYN (`tcp_send_challenge_ack`), at most twice a second.
     fn challenge<C: Calendar>(&mut self, answer: &Packet, outside: &mut Outside<C>) {
         let connection = &mut self.connections[answer.owner as usize];
         let clock = connection.sender_clock(outside.now);

@@ -1,5 +1,5 @@
-//! What a flow sends, and when: one kind with its own fields, so that no flow contradicts itself; and the JSON of a flow,
-//! which has the fields of all kinds side by side.
+//! What a flow sends, and when: one kind with its own fields, so that no flow contradicts itself; and the JSON of a
+//! flow, which has the fields of all kinds side by side.
 
 use crate::scenario::{Application, Arrivals, DURATION_MAX_NS, Datagrams, Flow, Paced, within};
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The traffic of a flow.
 #[derive(Clone, Debug)]
 pub enum Traffic {
-    /// Each of `count` connections carries what an application writes. With a range of lifetimes, a connection that ends
-    /// is replaced at once.
+    /// Each of `count` connections carries what an application writes. With a range of lifetimes, a connection that
+    /// ends is replaced at once.
     Written { writes: Writes, lifetime_ns: Option<[u64; 2]> },
     /// The same, but applications read the data at given times.
     Read { writes: Option<Paced>, reads: Paced },

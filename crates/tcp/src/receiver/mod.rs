@@ -280,8 +280,8 @@ impl Receiver {
         read
     }
 
-    /// Takes the timestamp of data at `seq`; true if it is older than one that has been taken (PAWS, RFC 7323 section 5).
-    /// That is also so for an original that arrives after a retransmission which had filled a gap.
+    /// Takes the timestamp of data at `seq`; true if it is older than one that has been taken (PAWS, RFC 7323 section
+    /// 5). That is also so for an original that arrives after a retransmission which had filled a gap.
     #[inline(always)]
     fn is_stale(&mut self, seq: u64, tsval: u32) -> bool {
         let older_ms = self.ts_recent.wrapping_sub(tsval).cast_signed();
