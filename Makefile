@@ -35,7 +35,7 @@ demo: setup  ## Set up, run the one-percent-loss study (shortened) and print whe
 QUICK := not (guest or browser or netns or wheel or npm or lab or slow)
 
 quick: setup  ## Run the tests that need only this machine's processors, in parallel; a minute or two
-	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
+	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing --lib --tests
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "$(QUICK)"
 
 # A test that fails in parallel runs once more alone. If it passes then, it is flaky, and the summary names it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -81,6 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         limit = item.get_closest_marker("timeout")
         allowed[item.path] = max(allowed.get(item.path, 0), limit.args[0] if limit else 0)
     items.sort(key=lambda item: -allowed[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end, so the collector need not look at them again and again."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -68,6 +68,7 @@ def imports() -> tuple[Import, ...]:
     return tuple(found)
 
 
+@cache
 def layers() -> list[tuple[str, list[str]]]:
     """The rows of the table in docs/design.md: a layer's name, and the paths in its second column."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
@@ -76,6 +77,7 @@ def layers() -> list[tuple[str, list[str]]]:
     return [(name, found) for name, where in rows if (found := re.findall(r"`([^`]+)`", where))]
 
 
+@cache
 def crates() -> dict[str, set[str]]:
     """The crates by their path, each with the crates that it depends on."""
     manifests = {str(path.parent.relative_to(ROOT)): path for path in ROOT.glob("crates/**/Cargo.toml")}
@@ -92,6 +94,7 @@ def unit(module: str) -> str:
     return str(path) if len(path.parts) == 3 else "/".join(path.parts[:3]) + "/"
 
 
+@cache
 def uses() -> dict[str, set[str]]:
     """What each unit of the table imports or depends on, by the paths of the table."""
     found: dict[str, set[str]] = {path: set() for _, paths in layers() for path in paths} | crates()

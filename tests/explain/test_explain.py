@@ -308,7 +308,7 @@ def test_what_others_leave_to_another_kind_of_control_is_not_told(tmp_path: Path
 def test_random_loss_under_codel_names_both(tmp_path: Path) -> None:
     path = {"rate": "20 Mbit/s", "rtt": "30 ms", "loss": "0.2%", "queue": {"kind": "fq_codel"}}
     Sim(capture=tmp_path).run(Scenario(duration="30 s", seed=4, path=path, flows=[{"cc": "bbr"}]))
-    told = explain([str(tmp_path / "capture-sender.pcap")], draws=8)
+    told = explain([str(tmp_path / "capture-sender.pcap")], draws=2)
     assert told.kinds["queue_kind"].answer == "CoDel or fq_codel"
     assert "CoDel" in (told.lost.kind.answer or told.lost.kind.why)
 

@@ -23,7 +23,7 @@ SITE = Site({name: f"<title>sawtooth lab</title> {name}".encode() for name in KI
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server(SITE) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield server
         server.shutdown()

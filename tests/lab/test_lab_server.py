@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fake_engine import quick
 from sawtooth import Scenario, Study, _core, run
 from sawtooth.compare import compare
 from sawtooth.compare.text import words
@@ -31,7 +32,6 @@ from sawtooth.lab.requests import FIELDS, JSON, TOML, read
 from sawtooth.lab.results import identity
 from sawtooth.lab.site import KINDS
 from sawtooth.report import write_report
-from sawtooth.study import run_study
 
 SITE = Site({name: f"<title>sawtooth lab</title> {name}".encode() for name in KINDS})
 SHORT: dict[str, Any] = {"duration": "1 s", "interval": "100 ms", "path": {"rate": "10 Mbit/s", "loss": "1%"}}
@@ -48,7 +48,7 @@ STUDY = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results in every state."""
     out = tmp_path_factory.mktemp("made") / "results"
-    write_report(run_study(Study.from_dict(STUDY), out=out, jobs=1, quiet=True))
+    write_report(quick(Study.from_dict(STUDY), engine="sim", out=out))
     for name, cc in (("one", "cubic"), ("other", "bbr")):
         run(Scenario.from_dict(SHORT | {"name": name, "flows": [{"cc": cc}]})).save(out / "runs" / name)
     whole = next(path for path in (out / "small").iterdir() if not path.is_symlink())
@@ -87,7 +87,9 @@ def results(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(results: Path) -> Iterator[Server]:
+def server(made: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Serves the test's own copy if it has one: only such tests change anything."""
+    results = request.getfixturevalue("results") if "results" in request.fixturenames else made
     with Server(SITE, results=results) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sawtooth
+from fake_engine import quick
 from sawtooth.errors import InputError
 from sawtooth.report import write_report
 from sawtooth.report.cards import cards
@@ -40,7 +41,7 @@ BOTH_WAYS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    made = sawtooth.run(Study.from_dict(BOTH_WAYS), out=tmp_path_factory.mktemp("results"), quiet=True)
+    made = quick(Study.from_dict(BOTH_WAYS), engine="sim", out=tmp_path_factory.mktemp("results"))
     write_report(made)
     return made
 
@@ -76,7 +77,7 @@ def test_the_share_of_a_flow_is_told_with_its_name(tmp_path: Path) -> None:
         "columns": {"queue": {"field": "path.queue"}},
         "report": {"x": "queue", "headline": SHARE, "plots": ["measures"], "measures": ["mean_mbps"]},
     }
-    result: Any = sawtooth.run(Study.from_dict(content), out=tmp_path, quiet=True)
+    result: Any = quick(Study.from_dict(content), engine="sim", out=tmp_path)
     (card,) = cards(result)
     assert card.lines[:2] == ("share of the first flow (near)", "from 20 ms queue to kind fq_codel")
 
@@ -103,7 +104,7 @@ def test_more_lines_than_are_distinguished_get_panels_of_their_own(tmp_path: Pat
         "columns": {"cc": {"field": "flows.bulk.cc"}, "rtt": {"field": "path.rtt"}, "queue": {"field": "path.queue"}},
         "report": {"x": "queue", "series": "cc", "plots": ["measures"], "measures": ["mean_mbps", "mean_srtt_ms"]},
     }
-    result: Any = sawtooth.run(Study.from_dict(content), out=tmp_path, quiet=True)
+    result: Any = quick(Study.from_dict(content), engine="sim", out=tmp_path)
     (drawn,) = figures(result)
     lines: Any = drawn.lines
     assert len(drawn.panels) == 3 * 2

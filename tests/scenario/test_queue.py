@@ -199,7 +199,7 @@ def test_a_table_is_written_and_read_back() -> None:
 
 def test_the_schema_refuses_a_kind_that_is_none() -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"path": {"queue": {"kind": "fq_cobalt"}}}, Scenario.json_schema())
+        jsonschema.Draft202012Validator(Scenario.json_schema()).validate({"path": {"queue": {"kind": "fq_cobalt"}}})
 
 
 def test_a_table_from_the_command_line_sets_a_queue_whole_or_one_field_of_it() -> None:
