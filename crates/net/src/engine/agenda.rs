@@ -83,7 +83,7 @@ impl Calendar for Agenda {
         self.timers.set(index, due);
     }
 
-    #[inline]
+    #[inline(always)]
     fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
         self.timers.tick(index, due, tick, clock);
     }

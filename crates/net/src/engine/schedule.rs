@@ -1,6 +1,6 @@
 //! The next event in a cell: a heap of links (one entry each, by their next arrival), and lazily re-armed timers.
 
-use crate::engine::wheel::{Place, Wheel};
+use crate::engine::wheel::{Entry, Wheel};
 use sawtooth_tcp::clock::Clock;
 use sawtooth_units::Time;
 
@@ -83,22 +83,36 @@ pub struct Timers {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     cell: u32,
-    /// Its place among those of the same time: the lowest first.
-    rank: u32,
-    /// The same for its timer on Linux's wheel, and when that one fires.
-    tick_rank: u32,
+    /// When its timer on Linux's wheel fires, and the place of that one among those of the same time.
     tick: Time,
+    tick_rank: u32,
     due: Time,
-    /// The time and rank of its earliest entry on the wheel.
-    queued: Time,
-    queued_rank: u32,
+    /// Its earliest entry on the wheel.
+    queued: Entry,
 }
 
 impl Slot {
     fn new(cell: u32) -> Self {
         let never = Time::NEVER;
-        let rank = UNRANKED;
-        Slot { cell, rank, tick_rank: rank, tick: never, due: never, queued: never, queued_rank: rank }
+        Slot { cell, tick: never, tick_rank: UNRANKED, due: never, queued: Entry::NEVER }
+    }
+
+    /// Its place among those of the same time: the lowest first.
+    fn rank(&self) -> u32 {
+        if self.due == self.tick { self.tick_rank } else { UNRANKED }
+    }
+
+    /// Puts it on its wheel, if it comes before its entry there.
+    #[inline(always)]
+    fn put(&mut self, index: u32, wheels: &mut [Wheel]) {
+        if self.due > self.queued.time() {
+            return;
+        }
+        let entry = Entry::new(self.due, self.rank(), index);
+        if entry < self.queued {
+            self.queued = entry;
+            wheels[self.cell as usize].push(entry);
+        }
     }
 }
 
@@ -125,37 +139,31 @@ impl Timers {
     }
 
     /// Sets timer `index` to `due`; `Time::NEVER` cancels it.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, index: u32, due: Time) {
-        self.put(index, due, UNRANKED);
+        let slot = &mut self.slots[index as usize];
+        slot.due = due;
+        slot.put(index, &mut self.wheels);
     }
 
     /// As [`Self::set`], with a timer on Linux's wheel (kernel/time/timer.c) that fires at `tick`. In one tick, timers
     /// that were set from farther away come first, then the one that came into its bucket last. A timer that is set
-    /// again within its bucket keeps its place.
-    #[inline]
+    /// again within its bucket keeps its place, also if it was cancelled meanwhile: Linux leaves it on the wheel
+    /// (`inet_csk_clear_xmit_timer`).
+    #[inline(always)]
     pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
-        let slot = &mut self.slots[index as usize];
-        if tick != slot.tick {
-            slot.tick = tick;
-            if tick < Time::NEVER {
-                self.ticks = self.ticks.wrapping_add(1);
-                let later = !self.ticks & ((1 << LATER_BITS) - 1);
-                slot.tick_rank = (LEVELS - clock.wheel_level(tick)) << LATER_BITS | later;
-            }
+        if tick != self.slots[index as usize].tick && tick < Time::NEVER {
+            self.move_tick(index, tick, clock);
         }
-        let rank = if due == tick && due < Time::NEVER { slot.tick_rank } else { UNRANKED };
-        self.put(index, due, rank);
+        self.set(index, due);
     }
 
-    #[inline]
-    fn put(&mut self, index: u32, due: Time, rank: u32) {
+    #[inline(never)]
+    fn move_tick(&mut self, index: u32, tick: Time, clock: Clock) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let later = !self.ticks & ((1 << LATER_BITS) - 1);
         let slot = &mut self.slots[index as usize];
-        (slot.due, slot.rank) = (due, rank);
-        if due < slot.queued || due == slot.queued && rank < slot.queued_rank {
-            (slot.queued, slot.queued_rank) = (due, rank);
-            self.wheels[slot.cell as usize].push(due, Place { rank, index });
-        }
+        (slot.tick, slot.tick_rank) = (tick, (LEVELS - clock.wheel_level(tick)) << LATER_BITS | later);
     }
 
     /// When the next timer of `cell` may be due.
@@ -165,17 +173,15 @@ impl Timers {
 
     /// Takes the next entry of `cell`; returns the timer's index if it is really due.
     pub fn pop(&mut self, cell: u32) -> Option<u32> {
-        let (time, Place { rank, index }) = self.wheels[cell as usize].pop()?;
+        let entry = self.wheels[cell as usize].pop()?;
+        let (time, index) = (entry.time(), entry.index());
         let slot = &mut self.slots[index as usize];
-        if (slot.queued, slot.queued_rank) != (time, rank) {
+        if slot.queued != entry {
             return None;
         }
-        (slot.queued, slot.queued_rank) = (Time::NEVER, UNRANKED);
-        let (due, due_rank) = (slot.due, slot.rank);
-        if due > time || due_rank > rank {
-            if due != Time::NEVER {
-                self.put(index, due, due_rank);
-            }
+        slot.queued = Entry::NEVER;
+        if slot.due > time || slot.rank() > entry.rank() {
+            slot.put(index, &mut self.wheels);
             return None;
         }
         slot.due = Time::NEVER;

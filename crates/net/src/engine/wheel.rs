@@ -4,7 +4,7 @@
 //! exact: a wheel slot is emptied into the heap before its time comes.
 
 use sawtooth_units::Time;
-use sawtooth_units::width::Fit;
+use sawtooth_units::width::{Fit, Low};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,21 +15,43 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// Enough for 200 days.
 const LEVELS: usize = 5;
 
-/// A timer, and its place among those of the same time: by rank, then by index.
+/// A timer's index, below its rank among those of the same time, below the time: the order is that of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    pub rank: u32,
-    pub index: u32,
+pub struct Entry(u128);
+
+impl Entry {
+    /// Before every other one of the same time, which is [`Time::NEVER`].
+    pub const NEVER: Entry = Entry((Time::NEVER.nanos() as u128) << 64);
+
+    #[inline]
+    pub fn new(time: Time, rank: u32, index: u32) -> Self {
+        Entry(u128::from(time.nanos()) << 64 | u128::from(rank) << 32 | u128::from(index))
+    }
+
+    #[inline]
+    pub fn time(self) -> Time {
+        Time::from_nanos((self.0 >> 64).low_u64())
+    }
+
+    #[inline]
+    pub fn rank(self) -> u32 {
+        (self.0 >> 32).low_u32()
+    }
+
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.0.low_u32()
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Wheel {
-    near: BinaryHeap<Reverse<(Time, Place)>>,
+    near: BinaryHeap<Reverse<Entry>>,
     /// Nanoseconds before which everything is in the heap.
     edge: u64,
     /// One level after the other. An entry's level is that of the highest digit (base `SLOTS`) in which it differs from
     /// the edge; its slot is that digit.
-    far: Vec<Vec<(Time, Place)>>,
+    far: Vec<Vec<Entry>>,
     /// Which slots are not empty.
     occupied: [[u64; SLOTS / 64]; LEVELS],
 }
@@ -44,29 +66,29 @@ impl Wheel {
     /// Many entries are expected from now on.
     pub fn enlarge(&mut self) {
         let near = std::mem::replace(self, Wheel::new(true)).near;
-        near.into_iter().for_each(|Reverse((time, place))| self.push(time, place));
+        near.into_iter().for_each(|Reverse(entry)| self.push(entry));
     }
 
-    #[inline]
-    pub fn push(&mut self, time: Time, place: Place) {
-        if time.nanos() < self.edge {
-            self.near.push(Reverse((time, place)));
+    #[inline(never)]
+    pub fn push(&mut self, entry: Entry) {
+        if entry.time().nanos() < self.edge {
+            self.near.push(Reverse(entry));
         } else {
-            self.put_far(time, place);
+            self.put_far(entry);
         }
         if self.near.is_empty() {
             self.bring_near();
         }
     }
 
-    /// The earliest time, ties by place; `Time::NEVER` if empty.
+    /// The earliest time; `Time::NEVER` if empty.
     #[inline]
     pub fn first(&self) -> Time {
-        self.near.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+        self.near.peek().map_or(Time::NEVER, |&Reverse(entry)| entry.time())
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, Place)> {
+    pub fn pop(&mut self) -> Option<Entry> {
         let Reverse(entry) = self.near.pop()?;
         if self.near.is_empty() {
             self.bring_near();
@@ -74,11 +96,12 @@ impl Wheel {
         Some(entry)
     }
 
-    fn put_far(&mut self, time: Time, place: Place) {
-        let differs = (time.nanos() ^ self.edge) >> GRAIN;
+    fn put_far(&mut self, entry: Entry) {
+        let nanos = entry.time().nanos();
+        let differs = (nanos ^ self.edge) >> GRAIN;
         let level = (differs.checked_ilog2().unwrap_or(0) / SLOT_BITS) as usize;
-        let slot = slot_at(time.nanos(), level);
-        self.far[level * SLOTS + slot].push((time, place));
+        let slot = slot_at(nanos, level);
+        self.far[level * SLOTS + slot].push(entry);
         self.occupied[level][slot / 64] |= 1 << (slot % 64);
     }
 
@@ -114,14 +137,14 @@ impl Wheel {
     }
 
     /// Empties a slot; the caller returns its buffer.
-    fn empty(&mut self, level: usize, slot: usize) -> Vec<(Time, Place)> {
+    fn empty(&mut self, level: usize, slot: usize) -> Vec<Entry> {
         self.occupied[level][slot / 64] &= !(1 << (slot % 64));
         std::mem::take(&mut self.far[level * SLOTS + slot])
     }
 
     fn spread(&mut self, level: usize, slot: usize) {
         let mut entries = self.empty(level, slot);
-        entries.drain(..).for_each(|(time, place)| self.put_far(time, place));
+        entries.drain(..).for_each(|entry| self.put_far(entry));
         self.far[level * SLOTS + slot] = entries;
     }
 }
@@ -141,14 +164,14 @@ mod tests {
             let mut rng = Rng::new(seed, Purpose::Lifetime, 0);
             let (mut wheel, mut heap, mut now) = (Wheel::new(true), BinaryHeap::new(), 0);
             for index in 0..20_000 {
-                let time = Time::from_nanos(now + rng.between(0, reach));
-                wheel.push(time, Place { rank: 7, index: index % 100 });
-                heap.push(Reverse((time, Place { rank: 7, index: index % 100 })));
-                assert_eq!(wheel.first(), heap.peek().expect("one was pushed").0.0);
+                let entry = Entry::new(Time::from_nanos(now + rng.between(0, reach)), 7, index % 100);
+                wheel.push(entry);
+                heap.push(Reverse(entry));
+                assert_eq!(wheel.first(), heap.peek().expect("one was pushed").0.time());
                 while rng.between(0, 9) < 5 {
                     let (entry, expected) = (wheel.pop(), heap.pop());
                     assert_eq!(entry, expected.map(|Reverse(entry)| entry));
-                    now = entry.map_or(now, |(time, _)| time.nanos());
+                    now = entry.map_or(now, |entry| entry.time().nanos());
                     if now > 1 << 51 {
                         return;
                     }
@@ -165,11 +188,11 @@ mod tests {
     fn an_entry_may_come_before_the_one_brought_near() {
         let mut wheel = Wheel::new(true);
         let t = Time::from_nanos;
-        wheel.push(t(3_000_000_000), Place { rank: 0, index: 0 });
+        wheel.push(Entry::new(t(3_000_000_000), 0, 0));
         assert_eq!(wheel.first(), t(3_000_000_000));
-        wheel.push(t(5), Place { rank: 0, index: 1 });
-        wheel.push(t(3_000_000_001), Place { rank: 0, index: 2 });
-        wheel.push(t(4_000_000), Place { rank: 0, index: 3 });
-        assert_eq!([(); 4].map(|()| wheel.pop().map(|(_, place)| place.index)), [Some(1), Some(3), Some(0), Some(2)]);
+        wheel.push(Entry::new(t(5), 0, 1));
+        wheel.push(Entry::new(t(3_000_000_001), 0, 2));
+        wheel.push(Entry::new(t(4_000_000), 0, 3));
+        assert_eq!([(); 4].map(|()| wheel.pop().map(Entry::index)), [Some(1), Some(3), Some(0), Some(2)]);
     }
 }

@@ -233,10 +233,11 @@ impl Connection {
     }
 
     /// When its sender next acts on its own, as of `now`.
-    pub fn due(&self, now: Time) -> Option<Time> {
+    pub fn due(&self, now: Time) -> Option<(Time, Time)> {
         let Phase::Established(sender) = &self.phase else { return None };
         let leaves =
             |place: usize| self.host_queue.get(place).or(self.host_queue.back()).map_or(now, |queued| queued.leaves);
-        Some(sender.timer().min(sender.next_room(leaves)))
+        let tick = sender.timer();
+        Some((tick.min(sender.next_room(leaves)), tick))
     }
 }

@@ -203,9 +203,8 @@ impl Hosts {
         bursts.clear();
         self.bursts = bursts;
         let connection = &mut self.connections[index as usize];
-        let Some(due) = connection.due(now) else { return };
-        let Some(sender) = connection.sender() else { return };
-        let (done, tick) = (sender.is_done(), sender.timer());
+        let Some((due, tick)) = connection.due(now) else { return };
+        let done = connection.sender().is_some_and(|sender| sender.is_done());
         outside.calendar.tick(self.timer(index, SENDER), due, tick, clock);
         if done {
             self.close(index, true, outside);
@@ -304,10 +303,8 @@ impl Hosts {
         let connection = &mut self.connections[packet.owner as usize];
         if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
             connection.leaves_host_queue(outside.now);
-            let Some(due) = connection.due(outside.now) else { return };
-            let clock = connection.sender_clock(outside.now);
-            let Some(tick) = connection.sender().map(|sender| sender.timer()) else { return };
-            outside.calendar.tick(self.timer(packet.owner, SENDER), due, tick, clock);
+            let Some((due, _)) = connection.due(outside.now) else { return };
+            outside.calendar.timer(self.timer(packet.owner, SENDER), due);
         }
     }
 }

@@ -285,11 +285,14 @@ impl Receiver {
     #[inline(always)]
     fn is_stale(&mut self, seq: u64, tsval: u32) -> bool {
         let older_ms = self.ts_recent.wrapping_sub(tsval).cast_signed();
+        if older_ms > 0 {
+            return older_ms > PAWS_WINDOW_MS;
+        }
         // Section 4.3: the echo belongs to the oldest segment not yet acknowledged.
-        if seq <= self.acked && older_ms <= 0 {
+        if seq <= self.acked {
             self.ts_recent = tsval;
         }
-        older_ms > PAWS_WINDOW_MS
+        false
     }
 
     /// Stale data is not taken, and answered at once (`tcp_send_dupack`).

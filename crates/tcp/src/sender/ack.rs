@@ -92,19 +92,28 @@ impl Sender {
     }
 
     /// Takes the timestamp; true for an ACK with an older one than has been taken (PAWS, RFC 7323 section 5), unless it
-    /// is a recent duplicate (`tcp_disordered_ack`).
+    /// is a recent duplicate.
     #[inline(always)]
     fn is_stale(&mut self, ack: &Ack, clock: Clock) -> bool {
         let older_ms = self.ts_recent.wrapping_sub(ack.tsval).cast_signed();
-        if ack.tsval == 0 || older_ms <= 0 {
-            if ack.tsval != 0 && ack.next >= self.flight.snd_una {
-                self.ts_recent = ack.tsval;
-            }
+        if ack.tsval == 0 {
             return false;
         }
-        let is_duplicate = ack.next == self.flight.snd_una && ack.window <= self.send_window && ack.window > 0;
+        if older_ms > 0 {
+            return older_ms > PAWS_WINDOW_MS && !self.is_disordered(ack, older_ms.unsigned_abs(), clock);
+        }
+        if ack.next >= self.flight.snd_una {
+            self.ts_recent = ack.tsval;
+        }
+        false
+    }
+
+    /// Whether an ACK with an old timestamp is a recent duplicate (`tcp_disordered_ack`).
+    #[cold]
+    fn is_disordered(&self, ack: &Ack, older_ms: u32, clock: Clock) -> bool {
         let replay_ms = self.rto * 1_200 / u64::from(clock.hz);
-        older_ms > PAWS_WINDOW_MS && !(is_duplicate && u64::from(older_ms.unsigned_abs()) <= replay_ms)
+        let is_duplicate = ack.next == self.flight.snd_una && ack.window <= self.send_window && ack.window > 0;
+        is_duplicate && u64::from(older_ms) <= replay_ms
     }
 
     fn take_ack(&mut self, ack: &Ack, clock: Clock) -> Recover {
