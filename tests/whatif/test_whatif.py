@@ -89,6 +89,14 @@ def test_ss_on_one_line_is_read_as_on_two() -> None:
     assert [look.cc for look in looks(SS)] == ["cubic", "cubic"]
 
 
+def test_the_busy_time_of_ss_begins_with_the_first_data() -> None:
+    observed = from_ss(SS)
+    path = middle(estimate(observed))
+    asked = scenario(observed, estimate(observed), path, "cubic")
+    assert observed.duration_s is not None
+    assert asked.duration.seconds == pytest.approx(observed.duration_s + path.rtt_s, abs=1e-3)
+
+
 def test_bbrs_own_filter_is_the_bottleneck_in_ss() -> None:
     seen = from_ss(BBR)
     found = estimate(seen)

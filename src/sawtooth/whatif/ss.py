@@ -141,6 +141,8 @@ def _observed(seen: list[Look]) -> Observed:
         what=f"ss, {last.ends or 'one socket'}, {len(seen)} look{'s' if len(seen) > 1 else ''}",
         goodput_bps=acked * 8 / duration if duration else None,
         duration_s=duration,
+        # The kernel is busy from the first data on.
+        since_data=True,
         cc=last.cc,
         cc_how="ss says so" if last.cc else "",
         mss=min(65400, max(48, int(last.number("mss") or 1448))),

@@ -1,16 +1,17 @@
 //! Why packets were lost: at a full queue, or by the path regardless of its queue.
 
 use super::gathered::overloaded;
-use super::numbers::{before, counts, quantile, sorted};
+use super::numbers::{after, before, counts, quantile, sorted};
 use super::poisson::at_least;
 use super::trace::Trace;
-use super::trips::nearest;
 use sawtooth_units::width::Approx;
 
 /// A queue counts as nearly full above this share of the largest delay.
 const NEAR_FULL: f64 = 0.8;
 /// Frames of waiting below which there was no relevant queue.
 pub const LEAST_FRAMES: f64 = 2.0;
+/// A wait farther away than this many frames, and than a round trip, says nothing about the queue.
+const FAR_FRAMES: f64 = 8.0;
 /// Units of the delays below which a full queue cannot be distinguished from an empty one.
 const FEWEST_GRAINS: f64 = 3.0;
 const SPARSE: f64 = 0.5;
@@ -52,9 +53,10 @@ impl Causes {
     /// Attributes losses at a nearly full queue to congestion, if they clearly outnumber the others.
     ///
     /// The loss share of packets that met a queue not nearly full is the path's own. The same share is expected near
-    /// the full queue; a Poisson test decides whether the excess there is chance. `used` is the share of the
+    /// the full queue; a Poisson test decides whether the excess there is chance. Where no wait is known within a round
+    /// trip of `trip_s`, as while all is sent again, neither losses nor segments count. `used` is the share of the
     /// bottleneck's rate that the transfer got: controls that lose only at a full queue get more than half.
-    pub fn of(trace: &Trace, frame_s: f64, used: f64) -> Self {
+    pub fn of(trace: &Trace, frame_s: f64, trip_s: f64, used: f64) -> Self {
         let (sent, lost) = (trace.sent(), trace.lost());
         let all = |known: bool, span: f64| Causes {
             known,
@@ -76,17 +78,21 @@ impl Causes {
             return all(true, span);
         }
         let near = NEAR_FULL * span - trace.grain_s;
-        let waited = |t: f64| trace.delay_s[nearest(&trace.delay_t_s, t)] - least;
+        let far = trip_s.max(FAR_FRAMES * frame_s);
+        let waited = |t: f64| beside(trace, t, far) - least;
         let at_loss: Vec<f64> = trace.lost.t_s.iter().map(|&t| waited(t)).collect();
         let top = |waits: &[f64], segments: &[u64]| {
             waits.iter().zip(segments).filter(|&(wait, _)| *wait >= near).map(|(_, count)| count).sum::<u64>()
         };
         let at_sent: Vec<f64> = trace.sent_t_s.iter().map(|&t| waited(t)).collect();
+        let low = |waits: &[f64], segments: &[u64]| {
+            waits.iter().zip(segments).filter(|&(wait, _)| *wait < near).map(|(_, count)| count).sum::<u64>()
+        };
         let (top_lost, top_sent) = (top(&at_loss, &trace.lost.segments), top(&at_sent, &trace.sent_segments));
-        let (low_lost, low_sent) = (lost - top_lost, (sent - top_sent).max(1));
+        let (low_lost, low_sent) = (low(&at_loss, &trace.lost.segments), low(&at_sent, &trace.sent_segments).max(1));
         // Runs, not segments: a burst is one event.
         let beside = sorted(at_loss.iter().copied().filter(|&wait| wait >= near).collect());
-        let apart = at_loss.len() - beside.len();
+        let apart = at_loss.iter().filter(|&&wait| wait < near).count();
         let expected = apart.max(1).approx() / low_sent.approx() * top_sent.approx();
         let full = top_lost >= 2 && !beside.is_empty() && at_least(beside.len() as u64, expected) < CHANCE;
         if !full {
@@ -169,4 +175,13 @@ impl Causes {
             && self.random_runs.approx() > BURSTY * self.bursts.approx()
             && self.random_sent.approx() > DENSER * self.burst_span.approx()
     }
+}
+
+/// The delay when something was sent at `t`: the longer one of what passed just before and just after. A full queue
+/// drops the end of a burst, and what follows a pause finds it empty. NaN if neither passed within `far`.
+fn beside(trace: &Trace, t: f64, far: f64) -> f64 {
+    let (times, delays) = (&trace.delay_t_s, &trace.delay_s);
+    let sides = [after(times, t).checked_sub(1), Some(before(times, t)).filter(|&at| at < times.len())];
+    let near = sides.into_iter().flatten().filter(|&at| (times[at] - t).abs() <= far);
+    near.map(|at| delays[at]).fold(f64::NAN, f64::max)
 }

@@ -104,11 +104,12 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
     let rate = rate::bottleneck(&trace, seen, least_s).above(seen.got_bps() * seen.until_acknowledged());
     let rtt = quantities::base_rtt(seen, &rate)?;
     let frame_s = seen.frame_bytes() * 8.0 / rate.value;
-    let mut causes = Causes::of(&trace, frame_s, seen.got_bps() / rate.value);
+    let trip_s = seen.rtt_mean_s.unwrap_or(least_s);
+    let mut causes = Causes::of(&trace, frame_s, trip_s, seen.got_bps() / rate.value);
     if gathers {
         causes = causes.by_load(&trace, frame_s, least_s);
     }
-    let causes = causes.by_time(&trace, seen.rtt_mean_s.unwrap_or(least_s));
+    let causes = causes.by_time(&trace, trip_s);
     let (delayed_ack, delayed_ack_how) = quantities::delayed_acks(&trace);
     let mut cannot_tell: Vec<String> =
         beyond_host(seen.receive_window, "receive window", "receiver").into_iter().collect();

@@ -183,6 +183,18 @@ fn lateness_is_the_delay_above_the_least_whatever_the_timestamps_unit() {
 }
 
 #[test]
+fn a_burst_after_a_pause_does_not_shorten_the_wait_before_it() {
+    let mut table = Table::default();
+    for at in 0..2000_i64 {
+        // Twenty at once, every 10 ms, at 0.2 ms a segment: the last one waits for 3.8 ms.
+        let sent = 10 * (at / 20);
+        table.data(sent as f64 / 1000.0 + (at % 20) as f64 * 2e-4 + 0.02, at, 0).stamped(7 + sent, 1);
+    }
+    let (late, _) = lateness(&table.split().0);
+    assert!(late[19] > 0.003 && late[20] < 0.001, "{:?}", &late[..22]);
+}
+
+#[test]
 fn the_acknowledgements_that_open_or_fill_a_hole_say_nothing_of_the_pace() {
     let mut table = Table::default();
     for at in 0..6 {
@@ -403,16 +415,47 @@ fn trains_are_never_taken_across_a_break() {
 fn a_queue_shorter_than_the_clocks_grain_leaves_the_losses_cause_open_only_on_a_busy_path() {
     let mut trace = bulk(5.0, &at_random(0.001), 1, true);
     trace.grain_s = 1e-3;
-    assert!(!Causes::of(&trace, FRAME_S, 0.9).known);
-    let sparse = Causes::of(&trace, FRAME_S, 0.2);
+    assert!(!Causes::of(&trace, FRAME_S, 0.05, 0.9).known);
+    let sparse = Causes::of(&trace, FRAME_S, 0.05, 0.2);
     assert_eq!((sparse.known, sparse.full, sparse.random), (true, false, trace.lost()));
+}
+
+/// Bursts of 20 frames every 20 ms, each sent within a moment; every tenth overflows the queue, and its last is lost.
+fn bursts_that_overflow() -> Trace {
+    let mut trace = bulk(20.0, &[], 1, false);
+    let sent = |at: usize| (at / 20) as f64 * 0.02 + (at % 20) as f64 * 1e-6;
+    trace.delay_t_s = (0..20_000).map(sent).collect();
+    trace.delay_s = (0..20_000).map(|at| 0.02 + (at % 20 + usize::from(at % 200 > 180)) as f64 * FRAME_S).collect();
+    (trace.sent_t_s, trace.sent_segments) = (trace.delay_t_s.clone(), vec![1; 20_000]);
+    let ends: Vec<f64> = (199..20_000).step_by(200).map(|at| sent(at) + 0.015).collect();
+    trace.lost = Lost { segments: vec![1; ends.len()], t_s: ends };
+    trace
+}
+
+#[test]
+fn a_loss_at_a_bursts_end_is_a_drop_of_the_queue_that_the_burst_filled() {
+    // The next burst, which finds the queue empty, is nearer in time than the one that filled it.
+    let causes = Causes::of(&bursts_that_overflow(), FRAME_S, 0.05, 0.9);
+    assert_eq!((causes.full, causes.random, causes.congestive), (true, 0, 100));
+}
+
+#[test]
+fn losses_while_no_wait_is_known_count_for_no_cause() {
+    let mut trace = bursts_that_overflow();
+    // A second in which all is sent again.
+    trace.sent_t_s.extend((0..500).map(|at| 20.5 + f64::from(at) * 0.002));
+    trace.sent_segments.extend([1; 500]);
+    trace.lost.t_s.extend((0..250).map(|at| 20.5 + f64::from(at) * 0.004));
+    trace.lost.segments.extend([1; 250]);
+    let causes = Causes::of(&trace, FRAME_S, 0.05, 0.9);
+    assert_eq!((causes.full, causes.random, causes.congestive), (true, 0, 100));
 }
 
 #[test]
 fn without_delays_the_losses_cause_stays_open() {
     let mut trace = bulk(100.0, &at_random(0.001), 1, true);
     (trace.delay_t_s, trace.delay_s) = (Vec::new(), Vec::new());
-    let causes = Causes::of(&trace, FRAME_S, 1.0);
+    let causes = Causes::of(&trace, FRAME_S, 0.05, 1.0);
     assert!(!causes.known);
     assert_eq!(quantities::random_loss(&causes).bound, Bound::AtMost);
     let found = path(&seen(), trace);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::numbers::{after, before, least};
+use super::numbers::{after, least};
 use super::sides::{Acks, Data};
 use sawtooth_units::width::{Approx, Whole};
 
@@ -94,7 +94,7 @@ pub fn echoes(data: &Data, acks: &Acks) -> Vec<f64> {
 /// How late each data segment passes relative to its timestamp, in s above the smallest, and the timestamps' unit.
 ///
 /// Empty without timestamps. The capture's own clock determines the unit. Within one unit a segment's time is unknown;
-/// the smallest value of the neighbors within two units comes close.
+/// the smallest value of the neighbors within two units comes close, of those sent at most a unit apart.
 pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
     let none = (Vec::new(), 0.0);
     let ([begin, .., end], [zero, .., last]) = (&data.t_s[..], &data.tsval[..]) else { return none };
@@ -118,7 +118,8 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
         .map(|at| {
             let from = at.saturating_sub(width / 2);
             let until = (at + width - width / 2).min(late.len());
-            late[from..until].iter().copied().fold(f64::INFINITY, f64::min)
+            let with = (from..until).filter(|&one| ticks(data.tsval[one]).abs_diff(ticks(data.tsval[at])) <= 1);
+            with.map(|one| late[one]).fold(f64::INFINITY, f64::min)
         })
         .collect();
     let zero_s = least(&smoothed).unwrap_or(0.0);
@@ -128,13 +129,4 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
 /// When the segments that end at `newest` were sent, in s; NaN if sent twice, or if none ends there.
 pub fn sent(first: &First, newest: i64) -> f64 {
     first.once_at(newest).map_or(f64::NAN, |at| first.t_s[at])
-}
-
-/// For each time the index of the nearest one in `among`, which is sorted and not empty.
-pub fn nearest(among: &[f64], wanted: f64) -> usize {
-    let right = before(among, wanted).clamp(1, (among.len() - 1).max(1));
-    if among.len() == 1 {
-        return 0;
-    }
-    if wanted - among[right - 1] <= among[right] - wanted { right - 1 } else { right }
 }
