@@ -1,5 +1,5 @@
-// Builds the scripts that pages embed: draw.js, draw.css and capture.js, with digests of their sources. `node build.mjs
-// DIRECTORY` writes them to another directory.
+// Builds the scripts that pages embed, and draw.css, with digests of their sources. `node build.mjs DIRECTORY` writes
+// them to another directory.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ const version = JSON.parse(readFileSync(join(here, "node_modules", "uplot", "pac
 
 await build({
   absWorkingDir: here,
-  entryPoints: { draw: "draw/index.ts", capture: "capture/page.ts" },
+  entryPoints: { draw: "draw/index.ts", capture: "capture/page.ts", scoreboard: "scoreboard/page.ts" },
   outdir: out,
   bundle: true,
   format: "iife",
@@ -27,9 +27,9 @@ await build({
 
 // Digests of the sources and of the output: a test compares both, even where npm is missing.
 const digest = (file) => createHash("sha256").update(readFileSync(file)).digest("hex");
-const sources = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json", ...["draw", "capture"].flatMap((part) => readdirSync(join(here, part)).map((name) => `${part}/${name}`))];
+const sources = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json", ...["draw", "capture", "scoreboard"].flatMap((part) => readdirSync(join(here, part)).map((name) => `${part}/${name}`))];
 const lines = [
   ...sources.sort().map((name) => `${digest(join(here, name))}  web/${name}\n`),
-  ...["capture.js", "draw.css", "draw.js"].map((name) => `${digest(join(out, name))}  ${name}\n`),
+  ...["capture.js", "draw.css", "draw.js", "scoreboard.js"].map((name) => `${digest(join(out, name))}  ${name}\n`),
 ];
 writeFileSync(join(out, "SHA256SUMS"), lines.join(""));

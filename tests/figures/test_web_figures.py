@@ -97,9 +97,10 @@ class TestBuilt:
     def test_it_was_built_from_the_sources_that_are_there(self) -> None:
         recorded = dict(reversed(one.split("  ")) for one in (BUILT / "SHA256SUMS").read_text().splitlines())
         fixed = ["build.mjs", "package-lock.json", "package.json", "tsconfig.json"]
-        sources = [*(WEB / name for name in fixed), *(WEB / "draw").iterdir(), *(WEB / "capture").iterdir()]
+        sources = [WEB / name for name in fixed]
+        sources += [path for part in ("draw", "capture", "scoreboard") for path in (WEB / part).iterdir()]
         here = {f"web/{path.relative_to(WEB)}": path for path in sources}
-        here |= {name: BUILT / name for name in ("capture.js", "draw.css", "draw.js")}
+        here |= {name: BUILT / name for name in ("capture.js", "draw.css", "draw.js", "scoreboard.js")}
         found = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in here.items()}
         assert found == recorded, "web/ is not what the committed files were built from: make web"
 
@@ -115,7 +116,7 @@ class TestBuilt:
         out = tmp_path / "built"
         out.mkdir()
         subprocess.run(["node", "build.mjs", str(out)], cwd=web, check=True)
-        for name in ("capture.js", "draw.js", "draw.css", "SHA256SUMS"):
+        for name in ("capture.js", "draw.js", "draw.css", "scoreboard.js", "SHA256SUMS"):
             assert (out / name).read_bytes() == (BUILT / name).read_bytes()
 
     def test_it_is_small_and_has_the_licence_of_what_it_holds(self) -> None:

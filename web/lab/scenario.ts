@@ -30,6 +30,8 @@ export interface Host {
   ecn?: boolean | number;
   ecn_fallback?: boolean;
   receive_buffer?: string;
+  processing?: string;
+  hz?: number;
 }
 
 export interface Flow {
@@ -68,7 +70,7 @@ function table(given: unknown, field: string | undefined): Record<string, unknow
 const FIELDS: Record<string, readonly string[]> = {
   "": ["name", "topology", "duration", "interval", "seed", "path", "host", "flows"],
   path: ["rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"],
-  host: ["ecn", "ecn_fallback", "receive_buffer"],
+  host: ["ecn", "ecn_fallback", "receive_buffer", "processing", "hz"],
   flows: ["name", "cc", "count", "start", "duration", "bytes"],
 };
 

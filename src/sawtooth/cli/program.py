@@ -32,6 +32,7 @@ from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.cli.query_command import query
 from sawtooth.cli.replicate_command import replicate
 from sawtooth.cli.results_commands import results
+from sawtooth.cli.scoreboard_command import scoreboard
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.watch_command import watch
 from sawtooth.cli.whatif_command import whatif
@@ -55,6 +56,7 @@ for _command in (
     query,
     replicate,
     results,
+    scoreboard,
     watch,
     whatif,
     exec_,
@@ -63,7 +65,7 @@ for _command in (
 
 SECTIONS = {
     "Questions": ("predict", "run", "find", "explain", "whatif", "compare", "check"),
-    "Experiments": ("exec", "studies", "replicate", "packetdrill", "show", "cc", "lab"),
+    "Experiments": ("exec", "studies", "scoreboard", "replicate", "packetdrill", "show", "cc", "lab"),
     "Captures and live connections": ("capture", "watch", "probe", "congestion"),
     "Results": ("results", "report", "query"),
     "Setup": ("doctor", "kernel", "clean", "completion", "schema"),

@@ -1,0 +1,48 @@
+"""Lab links: addresses of the laboratory's page that ask it for a scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from sawtooth.scenario import Scenario
+
+FIELDS = {
+    "": ("name", "topology", "duration", "interval", "seed", "path", "host", "flows"),
+    "path": ("rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"),
+    "host": ("ecn", "ecn_fallback", "receive_buffer", "processing", "hz"),
+    "flows": ("name", "cc", "count", "start", "duration", "bytes"),
+}
+"""What the page has, as in web/lab/scenario.ts."""
+_WITHOUT_EFFECT = ("name", "topology", "traffic", "interval")
+"""What the page need not be told."""
+
+
+def lab_link(tables: Mapping[str, Any]) -> str | None:
+    """The part of the address after the page's name. ``tables``: of a whole scenario, as ``Scenario.to_dict`` has them.
+    None if one of its fields is not the default and the page lacks it."""
+    default = Scenario.from_dict({"flows": [{}]}).to_dict()
+    if tables["topology"] != default["topology"] or not isinstance(tables["path"].get("loss", ""), str):
+        return None
+    told: dict[str, Any] = {}
+    for name, value in tables.items():
+        if name in ("path", "host"):
+            told[name] = _told(name, value, default[name])
+        elif name == "flows":
+            told[name] = [_told(name, flow, default[name][0]) for flow in value]
+    told |= _told("", {name: one for name, one in tables.items() if name not in (*told, *_WITHOUT_EFFECT)}, default)
+    if any(None in part.values() for part in (told, told["path"], told["host"], *told["flows"])):
+        return None
+    if not all(isinstance(flow.get("cc", ""), str) for flow in told["flows"]):
+        return None
+    # Only characters that the page itself writes into links.
+    return "#" + quote(json.dumps(told, separators=(",", ":")), safe=":,/").replace("~", "%7E")
+
+
+def _told(table: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that differ from the default; None for one that the page lacks."""
+    return {
+        name: value if name in FIELDS[table] else None for name, value in given.items() if value != default.get(name)
+    }
