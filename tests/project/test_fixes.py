@@ -257,6 +257,7 @@ ELSEWHERE = {
         replication/cells:filled
         replication/judged:_measured
         replication/replication:_check_columns
+        scoreboard/networks:_networks
         study/axis:in_unit
         study/cases:axes_of
         study/study:_check_axis

@@ -66,6 +66,7 @@ def _content(board: Board, lab: bool) -> dict[str, Any]:
         "engine": board.result.engine,
         "rule": RULE,
         "tables": tables,
+        "warnings": board.result.warnings,
         "lab": lab,
         "content": Markup(embedded(_cells(board, lab))),
         "script": Markup(script("scoreboard")),
