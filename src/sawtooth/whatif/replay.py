@@ -101,6 +101,10 @@ class Replays:
         told = predicted(cc, found)
         if why := _beyond_simulation(self.runs.observed, cc):
             return replace(told, unknown=why)
+        if _cause_open(self.runs.observed, cc):
+            spared = predicted(cc, self.runs.of([replace(path, loss=0.0) for path in paths], cc, change))
+            low, high = min(told.low_bps, spared.low_bps), max(told.high_bps, spared.high_bps)
+            told = replace(told, low_bps=low, high_bps=high)
         rate = self.estimate.rate
         if rate.bound != "at least" or not follows([path.rate_bps for path in paths], told.draws):
             return told
@@ -125,7 +129,7 @@ def replay(
     threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
-    each = len(controls) + more + (RUNS if fitted else 0)
+    each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more + (RUNS if fitted else 0)
     count = max(2, affordable(observed, estimate, draws, each))
     runs = Runs(observed, estimate, count * each + (AGAIN if fitted else 0), progress)
     if fitted:
@@ -153,6 +157,13 @@ def _beyond_simulation(observed: Observed, cc: str) -> str:
     if observed.kinds["queue_kind"].answer == "policer":
         return f"a policer limits the path, and what it leaves to {cc} is not known"
     return ""
+
+
+def _cause_open(observed: Observed, cc: str) -> bool:
+    """Whether the path may spare ``cc`` all random loss: BBR lost data, and totals do not show whether at random or to
+    a policer, a managed queue or others, which drop what is sent too fast."""
+    by_bbr = observed.cc in _BY_MODEL and cc not in _BY_MODEL
+    return by_bbr and observed.path is None and not observed.given and bool(observed.retransmits)
 
 
 def follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:

@@ -124,10 +124,11 @@ def _observed(seen: list[Look]) -> Observed:
     if not acked or rtt is None:
         message = "this socket has sent no data: only the sending end's socket tells about the path"
         raise InputError("not-a-measurement", message, fix="run ss -tin on the host that sends, during the transfer")
-    # An idle socket counts no busy time; without busy time the transfer's age is unknown.
-    duration = busy / 1000 if busy else None
     rtts = [value for one in seen if (value := one.number("rtt")) is not None]
     minima = [value for one in seen if (value := one.number("minrtt")) is not None]
+    # An idle socket counts no busy time; without busy time the transfer's age is unknown. What is acknowledged was
+    # delivered half a round trip ago.
+    duration = max(busy - min(minima or rtts) / 2, busy / 2) / 1000 if busy else None
     standing_bps, standing = _standing(seen)
     delivery = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps]
     names = {"rwnd_limited": "receive window", "sndbuf_limited": "send buffer"}
