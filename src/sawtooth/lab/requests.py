@@ -16,7 +16,7 @@ JSON, TOML = "application/json", "application/toml"
 FIELDS = {
     "": ("name", "topology", "duration", "interval", "seed", "path", "host", "flows"),
     "path": ("rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"),
-    "host": ("ecn", "ecn_fallback", "receive_buffer"),
+    "host": ("ecn", "ecn_fallback", "receive_buffer", "processing", "hz"),
     "flows": ("name", "cc", "count", "start", "duration", "bytes"),
 }
 """Allowed fields, as in web/lab/scenario.ts."""
