@@ -150,6 +150,13 @@ def test_the_page_begins_with_a_list_of_its_parts(page):
     assert page.index('aria-label="On this page"') < page.index("<figure")
 
 
+def test_how_often_a_page_expands_its_study_does_not_grow_with_its_points(result, monkeypatch):
+    expanded, points = [], Study.points
+    monkeypatch.setattr(Study, "points", lambda *given, **named: expanded.append(1) or points(*given, **named))
+    write_report(StudyResult.load(result.directory))
+    assert len(expanded) < 5 < len(result.records)
+
+
 def test_the_page_is_small(page):
     assert len(page) < 300_000
 

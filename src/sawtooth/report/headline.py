@@ -11,7 +11,7 @@ from sawtooth.figures.panels import value_text
 from sawtooth.report.number_text import number, short, signed
 from sawtooth.report.points import said
 from sawtooth.stats import change_percent
-from sawtooth.study.directions import flows_of, mean_of, opposite
+from sawtooth.study.directions import flows_of, mean_of
 from sawtooth.study.result import StudyResult
 from sawtooth.study.study import SHARE, THROUGHPUT
 
@@ -116,7 +116,7 @@ def sentence(result: StudyResult, found: list[Compared]) -> str:
 def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) -> str:
     """The cost in throughput, in words. Flows in opposite directions are listed separately, because no link carries
     their sum."""
-    ways = opposite(result)
+    ways = result.opposite
     if not ways:
         ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))
         return f"goodput {ends} Mbit/s"

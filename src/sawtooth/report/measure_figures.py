@@ -13,7 +13,6 @@ from sawtooth.report.headline import THROUGHPUT
 from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
-from sawtooth.study.directions import opposite
 from sawtooth.study.measures import TITLES
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -214,7 +213,7 @@ def _by_way(result: StudyResult) -> dict[str, DataFrame]:
         return {}
     keys = list(result.places[0].key)
     found = {}
-    for names in opposite(result):
+    for names in result.opposite:
         own = result.shares[(result.shares["seed"] != ALL) & result.shares["flow"].isin(names)]
         sums = own.groupby([*keys, "seed"], sort=False)["mean_mbps"].sum().groupby(level=keys, sort=False)
         found["_".join(names)] = sums.agg(["mean", "min", "max"]).reset_index()

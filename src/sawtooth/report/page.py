@@ -28,7 +28,7 @@ from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
-from sawtooth.study.directions import mean_of, opposite
+from sawtooth.study.directions import mean_of
 from sawtooth.study.interval_text import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.mean_counts import COUNTS
 from sawtooth.study.measures import RPM, measured
@@ -100,7 +100,7 @@ def _content(result: StudyResult, made: list[PanelFigure | LineFigure]) -> tuple
         "engine": result.engine,
         "path": path.parts(result),
         "answer": "" if result.study.is_of_probes else headline.sentence(result, headline.compared(result, cards.who)),
-        "ways": opposite(result),
+        "ways": result.opposite,
         "cards": cards.cards(result),
         "figures": [
             {
@@ -193,7 +193,7 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
         rows.append(
             {
                 **row,
-                "ways": [mean_of(result, row, names) for names in opposite(result)],
+                "ways": [mean_of(result, row, names) for names in result.opposite],
                 "interval": shown_interval,
                 "seeds": ends(seeds),
                 "misprint": misprint,

@@ -30,7 +30,7 @@ from sawtooth.stats import (
 )
 from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.stats.interval import SAME
-from sawtooth.study import measures, shares, start_times, store
+from sawtooth.study import directions, measures, shares, start_times, store
 from sawtooth.study import published as published_figures
 from sawtooth.study.axis import text
 from sawtooth.study.goodput_ceiling import most_mbps
@@ -200,6 +200,21 @@ class StudyResult(Drawn):
         from sawtooth.study.probe_windows import measured
 
         return measured(self.study, self.directory, self.places)
+
+    @cached_property
+    def opposite(self) -> list[list[str]]:
+        """The names of the flows in each direction; empty if all go the same way."""
+        return directions.opposite(self)
+
+    @cached_property
+    def flows(self) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+        """The rows of ``shares`` for all seeds together, by point."""
+        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        if not self.shares.empty:
+            for found_row in self.shares[self.shares["seed"] == ALL].to_dict("records"):
+                row = {str(name): value for name, value in found_row.items()}
+                found.setdefault(tuple(row[key] for key in self.places[0].key), []).append(row)
+        return found
 
     @property
     def by_seed(self) -> list[list[float]]:

@@ -11,7 +11,7 @@ from sawtooth.programs import finished
 from sawtooth.scenario.expressions.amount import RATE
 from sawtooth.stats import ceiling
 from sawtooth.study import application, estimates, mean_counts
-from sawtooth.study.directions import mean_of, opposite
+from sawtooth.study.directions import mean_of
 from sawtooth.study.interval_text import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import UTILIZATION, measured
 from sawtooth.study.shares import ALL
@@ -32,7 +32,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
     keys = list(result.places[0].key)
     compared = result.published is not None
     several = any(len(set(seeds)) > 1 for seeds in result.by_seed)
-    ways = opposite(result)
+    ways = result.opposite
     header = [*keys, "mean", "95% interval", *["min … max"] * several, "std", "median", "change"]
     if ways:
         header = [*keys, *(f"mean of {' + '.join(names)}" for names in ways)]
@@ -120,7 +120,7 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
         apart = _apart(result, seeds if several else None)
         sums = [_number(row["mean_mbps"]), *apart(ALL), _number(row["std_mbps"])]
-        whole = ["all", *(["-"] * len(sums) if opposite(result) else sums), "", jain]
+        whole = ["all", *(["-"] * len(sums) if result.opposite else sums), "", jain]
         whole += counted
     else:
         header = ["goodput", "95% interval", *spread, "std", "median", *counts_of]
@@ -138,7 +138,7 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     of = intervals(result.records)
-    if opposite(result):
+    if result.opposite:
         of = ""
     elif flows and (of or interval(row) == THE_SAME):
         # The table of flows has no column for this interval.
