@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sawtooth.api import doctor, find, load, predict, query, report, run, schema, watch
+    from sawtooth.api import doctor, find, load, predict, query, report, run, schema, watch, worst
     from sawtooth.capture import Capture, read_capture
     from sawtooth.errors import SawtoothError
     from sawtooth.run import Run
@@ -47,6 +47,7 @@ __all__ = [
     "run",
     "schema",
     "watch",
+    "worst",
 ]
 
 _HOME = {
@@ -65,6 +66,7 @@ _HOME = {
     "run": "sawtooth.api",
     "schema": "sawtooth.api",
     "watch": "sawtooth.api",
+    "worst": "sawtooth.api",
 }
 
 

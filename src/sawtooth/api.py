@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sawtooth.doctor import Check
     from sawtooth.run import Run
-    from sawtooth.search import Answers, Found, Frontier
+    from sawtooth.search import Answers, Found, Frontier, Worst
     from sawtooth.study import Runs, Study, StudyResult
 
 SCHEMAS = ("scenario", "study")
@@ -196,6 +196,53 @@ def find(
         jobs=jobs,
         executor=executor,
         overrides=overrides,
+        quiet=quiet,
+    )
+
+
+def worst(
+    what: Scenario | str | PathLike[str],
+    measure: str,
+    *,
+    vary: str | Sequence[str],
+    scale: str | None = None,
+    runs: int | None = None,
+    engine: str = "sim",
+    check: str | None = None,
+    jobs: int | None = None,
+    executor: Any = None,
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+) -> Worst:
+    """Finds the network within ranges on which an expression of measures is smallest, and the simplest that shows it.
+
+    - ``measure``: "goodput / goodput(cc='reno')", in the language of ``find``'s goals.
+    - ``vary``: fields and their ranges, like "path.loss=0%..5%".
+    - ``scale``: "log" or "linear".
+    - ``runs``: budget of the search (default: 600). Confirming and simplifying take some more.
+    - ``check``: another engine, which is run at the simplest network.
+    - ``executor``: a ``sawtooth.dask.Cluster`` whose workers do the runs.
+
+    Raises SawtoothError.
+    """
+    from sawtooth.search import worst as search
+
+    if not isinstance(what, Scenario):
+        loaded = load(what)
+        if not isinstance(loaded, Scenario):
+            fix = "give a scenario: a file without a table [scenario]"
+            raise InputError("unsupported", "the worst case of a study is not searched", file=what, fix=fix)
+        what = loaded
+    return search(
+        what.set(overrides or {}),
+        measure,
+        vary=vary,
+        scale=scale,
+        most=runs,
+        engine=engine,
+        check=check,
+        jobs=jobs,
+        executor=executor,
         quiet=quiet,
     )
 

@@ -12,6 +12,7 @@ from sawtooth.cli.common_options import Command
 from sawtooth.cli.single_option import Once
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.errors import InputError
 
 UNCLEAR = 4
 """Exit status if an interval is wider than requested, or the runs are inconclusive."""
@@ -26,6 +27,13 @@ UNCLEAR = 4
     help="Unknown field and its range: path.loss=0%..5%. With two or three, the last is the answer.",
 )
 @click.option("--want", cls=Once, metavar="COMPARISON", help='Condition that must hold: "goodput >= 90% of path.rate".')
+@click.option(
+    "--worst",
+    "measure",
+    cls=Once,
+    metavar="MEASURE",
+    help="Instead of --want: find the network on which this is smallest: \"goodput(cc='bbr') / goodput(cc='reno')\".",
+)
 @click.option(
     "--scale",
     cls=Once,
@@ -47,7 +55,7 @@ UNCLEAR = 4
 @click.option(
     "--runs",
     type=click.IntRange(1, 1_000_000),
-    help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three).",
+    help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three, 600 for --worst).",
 )
 @click.option(
     "--set",
@@ -82,6 +90,7 @@ def find(
     file: str,
     vary: tuple[str, ...],
     want: str | None,
+    measure: str | None,
     scale: str | None,
     within: str | None,
     minimize: str | None,
@@ -100,6 +109,9 @@ def find(
     has a 95% confidence interval. The search chooses values and seeds until the interval is as narrow as --within says.
     If it stays wider, the exit status is 4.
 
+    --worst searches all fields of --vary together for the network on which a measure is smallest, and sets as many of
+    them back as it can.
+
     With several unknowns the answer is a frontier: what the last must be for values of the others, each with its
     confidence interval. --minimize finds where on it a cost is least.
 
@@ -108,12 +120,44 @@ def find(
       sawtooth find office.toml --vary path.loss=0.001%..5% --want "mean_mbps(cc='bbr') > mean_mbps(cc='cubic')"
       sawtooth find call.toml --vary flows.1.count=1..64 --want "call_mos >= 3.6"
       sawtooth find office.toml --vary path.queue=0.1bdp..4bdp --vary path.loss=0.0001%..1% --want "goodput > 8 Mbit/s"
+      sawtooth find mine.toml --worst "goodput / goodput(cc='reno')" --vary path.loss=0%..5% --vary path.rtt=1ms..200ms
     """
     from sawtooth.api import find as asked
+    from sawtooth.api import worst
     from sawtooth.scenario.overrides import parse_assignment
-    from sawtooth.search import save, words
+    from sawtooth.search import save, save_worst, words, worst_words
 
     overrides = dict(parse_assignment(setting) for setting in settings)
+    if measure is not None:
+        other = next(
+            (name for name, one in (("--want", want), ("--within", within), ("--minimize", minimize)) if one), ""
+        )
+        if other:
+            fix = f"remove {other}, or --worst"
+            raise InputError("bad-usage", f"{other} is of another question than --worst", field=other, fix=fix)
+        if not vary:
+            raise InputError("missing-field", "is missing", field="vary", fix='add --vary "path.loss=0%..5%"')
+        with workers(cluster, jobs) as executor:
+            case = worst(
+                file,
+                measure,
+                vary=vary,
+                scale=scale,
+                runs=runs,
+                engine=engine,
+                check=check,
+                jobs=jobs,
+                executor=executor,
+                overrides=overrides,
+                quiet=is_quiet(),
+            )
+        if out is not None:
+            save_worst(case, Path(out))
+        if as_json:
+            say(json.dumps(case.describe(), indent=2, ensure_ascii=False))
+        else:
+            say_folded(worst_words(case, width()))
+        return
     with workers(cluster, jobs) as executor:
         found = asked(
             file,

@@ -7,5 +7,19 @@ from sawtooth.search.frontier import Frontier
 from sawtooth.search.output import save
 from sawtooth.search.result import Found
 from sawtooth.search.text import words
+from sawtooth.search.worst import Worst, worst
+from sawtooth.search.worst_output import save_worst, worst_words
 
-__all__ = ["Answers", "Check", "Found", "Frontier", "find", "save", "words"]
+__all__ = [
+    "Answers",
+    "Check",
+    "Found",
+    "Frontier",
+    "Worst",
+    "find",
+    "save",
+    "save_worst",
+    "words",
+    "worst",
+    "worst_words",
+]

@@ -27,6 +27,7 @@ from sawtooth.study.goodput_ceiling import unattainable
 from sawtooth.study.measures import ALIASES, MEASURES, Measured, columns, measured
 
 if TYPE_CHECKING:
+    from sawtooth.search.ranges import Ranges
     from sawtooth.search.space import Space
     from sawtooth.search.unknown import Unknown
 
@@ -136,7 +137,7 @@ class Measuring:
     number per unknown."""
 
     scenario: Scenario
-    unknown: Unknown | Space
+    unknown: Unknown | Space | Ranges
     want: Comparison
     engine: Engine
     jobs: int | None = None
@@ -204,15 +205,7 @@ class Measuring:
     def margins(self, tasks: Sequence[tuple[Any, int]]) -> list[float]:
         """How clearly the goal holds, for values and seeds. Raises SawtoothError as the engine does, and ``too-short``
         if a run has nothing to measure by."""
-        needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
-        for value, seed in tasks:
-            for one in self.asked.values():
-                if not one.place:
-                    scenario = self._scenario(value, one.changes)
-                    key = scenario.digest(), seed
-                    if (one.name, one.flow) not in self._known.get(key, {}):
-                        needed.setdefault(key, (scenario, set()))[1].add((one.name, one.flow))
-        self._run(needed)
+        self.measure(tasks)
         found = []
         for value, seed in tasks:
             left, right = self.want.sides(functools.partial(self.amount, value, seed))
@@ -224,6 +217,18 @@ class Measuring:
                 raise InputError("too-short", message, field="want", fix=fix)
             found.append(margin or (_INCLUSIVE if self.want.sign.endswith("=") else -_INCLUSIVE))
         return found
+
+    def measure(self, tasks: Sequence[tuple[Any, int]]) -> None:
+        """Makes the runs for values and seeds. Raises SawtoothError as the engine does."""
+        needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
+        for value, seed in tasks:
+            for one in self.asked.values():
+                if not one.place:
+                    scenario = self._scenario(value, one.changes)
+                    key = scenario.digest(), seed
+                    if (one.name, one.flow) not in self._known.get(key, {}):
+                        needed.setdefault(key, (scenario, set()))[1].add((one.name, one.flow))
+        self._run(needed)
 
     def luck(self, value: Any, seed: int) -> Luck:
         """The excess losses of all runs of a margin."""

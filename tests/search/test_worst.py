@@ -1,0 +1,158 @@
+"""Worst: the network on which a measure is smallest is found, and simplified to the fields that matter."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sawtooth
+from sawtooth.cli.program import status_of
+from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+from sawtooth.search import save_worst, worst, worst_words
+
+VARY = ("path.rate=5..200Mbit/s", "path.rtt=1..200ms", "path.loss=0%..5%", "path.queue=0.1..4bdp")
+OFFICE = {"name": "office", "duration": "20 s", "path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "1 bdp"}}
+
+
+@dataclass(frozen=True)
+class Brittle:
+    """Gets the rate, with noise; a twentieth of it where the loss is above 2% and the RTT above 50 ms."""
+
+    name: str = "brittle"
+    breaks: bool = True
+    reno: float = 0.9
+
+    def check(self, scenario):
+        pass
+
+    def run(self, scenario, *, progress=None, stop=None):
+        path, rng = scenario.path, np.random.default_rng(scenario.seed)
+        part = 0.05 if self.breaks and path.loss.probability > 0.02 and path.rtt.ns > 50e6 else 0.9
+        if scenario.flows[0].cc == "reno":
+            part = self.reno
+        ends = np.arange(20) + 1.0
+        goodput = path.rate.bps * part * (1 + 0.02 * rng.standard_normal(20))
+        counted = dict.fromkeys(("segments_out", "retransmits", "timeouts", "tail_probes"), 1)
+        tables = {"intervals": pd.DataFrame({"t_s": ends, "flow": 0, "goodput_bps": goodput, **counted})}
+        return Run(scenario, self.name, tables, {})
+
+
+def searched(measure: str = "goodput / path.rate", **options):
+    given = {"vary": VARY, "engine": Brittle(), "jobs": 1, "most": 120} | options
+    return worst(Scenario.from_dict(OFFICE), measure, **given)
+
+
+def test_only_the_fields_that_matter_stay_changed() -> None:
+    found = searched()
+    assert found.enough
+    assert set(found.simplest.values) == {"path.rtt", "path.loss"}
+    assert found.simplest.values["path.loss"] > 2
+    assert found.simplest.values["path.rtt"] > 50
+    assert found.own.measured.mean == pytest.approx(0.9, abs=0.02)
+    assert found.simplest.measured.mean == pytest.approx(0.05, abs=0.01)
+    assert found.simplest.measured.mean < found.limit
+    assert found.scenario["path"]["rate"] == "50 Mbit/s"
+    # Rounded as far as it still breaks.
+    assert all(value == float(f"{value:.1g}") for value in found.simplest.values.values())
+
+
+def test_a_measure_may_compare_two_controls() -> None:
+    found = searched("goodput / goodput(cc='reno')", most=240)
+    assert set(found.simplest.values) == {"path.rtt", "path.loss"}
+    assert found.own.measured.mean == pytest.approx(1, abs=0.01)
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    first, second = searched(), searched()
+    assert first.describe() | {"seconds": 0} == second.describe() | {"seconds": 0}
+    assert first.table.equals(second.table)
+
+
+def test_the_search_makes_no_more_runs_than_allowed() -> None:
+    found = searched(most=100)
+    assert len(found.table) <= 100
+    with pytest.raises(SawtoothError) as caught:
+        searched(most=10)
+    assert (caught.value.code, caught.value.field) == ("out-of-range", "runs")
+    assert "--runs 64" in (caught.value.fix or "")
+
+
+def test_without_anything_worse_it_says_so() -> None:
+    found = searched("0.5 * path.rate / path.rate + 0 * goodput / path.rate")
+    assert not found.enough
+    assert found.simplest == found.own
+    assert "nothing in these ranges is worse" in worst_words(found)
+
+
+def test_another_engine_is_asked_at_the_simplest_network() -> None:
+    found = searched(check=Brittle("sound", breaks=False))
+    assert found.checked is not None
+    assert found.checked.mean == pytest.approx(0.9, abs=0.02)
+    assert "on sound" in worst_words(found)
+    assert found.describe()["check"]["engine"] == "sound"
+
+
+def test_where_a_measure_is_unknown_it_is_not_the_worst() -> None:
+    found = searched("goodput / goodput(cc='reno')", engine=Brittle(reno=0.0), most=240)
+    assert not found.enough
+    assert found.own.measured.mean == math.inf
+
+
+def test_the_answer_is_a_scenario_that_runs(tmp_path: Path) -> None:
+    found = searched()
+    save_worst(found, tmp_path / "out")
+    again = Scenario.load(tmp_path / "out" / "worst.toml")
+    assert again.to_dict() == found.scenario
+    assert json.loads((tmp_path / "out" / "worst.json").read_text())["simplest"]["set"] == {
+        one.field: one.setting(found.simplest.values[one.field])
+        for one in found.ranges.unknowns
+        if one.field in found.simplest.values
+    }
+    assert len((tmp_path / "out" / "worst.csv").read_text().splitlines()) == 1 + len(found.table)
+
+
+@pytest.mark.usefixtures("patience")
+def test_the_command_finds_that_loss_is_what_hurts_reno(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "office.toml"
+    file.write_text('duration = "3 s"\npath = { rate = "5 Mbit/s", rtt = "20 ms" }\nflows = [{ cc = "reno" }]\n')
+    ranges = ["--vary", "path.loss=0%..10%", "--vary", "path.queue=1..4bdp"]
+    arguments = ["find", str(file), "--worst", "goodput / path.rate", *ranges, "--runs", "68", "--jobs", "1", "--quiet"]
+    assert status_of([*arguments, "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert "answer: path.loss = " in told
+    assert "\n[path]\n" in told
+    assert sawtooth.load(tmp_path / "out" / "worst.toml").to_dict()["path"]["queue"] == "1 bdp"
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "field"),
+    [
+        (["--want", "goodput > 1 Mbit/s"], "bad-usage", "--want"),
+        (["--within", "5%", "--vary", "path.loss=0%..1%"], "bad-usage", "--within"),
+        ([], "missing-field", "vary"),
+        (["--vary", "path.loss=0%..1%", "--vary", "path.loss=0%..2%"], "duplicate-name", "vary"),
+        (["--vary", "path.lost=0%..1%"], "unknown-field", "path.lost"),
+    ],
+)
+def test_a_wrong_call_is_one_error_with_its_code(more, code, field, tmp_path, capsys) -> None:
+    file = tmp_path / "office.toml"
+    file.write_text('duration = "3 s"\n')
+    assert status_of(["find", str(file), "--worst", "goodput / path.rate", *more]) == 2
+    told = capsys.readouterr().err
+    assert f"error[{code}]" in told
+    assert field in told
+
+
+def test_a_study_has_no_worst_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text('name = "study"\nscenario = { duration = "3 s" }\n')
+    assert status_of(["find", str(file), "--worst", "goodput", "--vary", "path.loss=0%..1%"]) == 2
+    assert "error[unsupported]" in capsys.readouterr().err
