@@ -1,9 +1,9 @@
 """Worst: the network within given ranges on which a measure is smallest, and the simplest one that shows it.
 
 The search is differential evolution (Storn and Price 1997, as in SciPy) over the positions of the unknowns on their
-scales. It compares values of one seed. The best of what it tried are then run with other seeds, since the smallest of
-many noisy values is partly luck. Last, each field goes back to its value in the file, one at a time, while the measure
-stays low; what remains matters, and is rounded.
+scales. It compares values of one seed. The best of what it tried then run with other seeds, since the smallest of many
+noisy values is smaller than its mean. Last, each field goes back to its value in the file, one at a time, while the
+measure stays low. The fields that remain are rounded.
 """
 
 from __future__ import annotations
