@@ -51,7 +51,7 @@ def _content(board: Board, lab: bool) -> dict[str, Any]:
     for marks in (False, True):
         if standings := board.standings(marks):
             chosen = columns(standings)
-            head = ["control", "broken runs", *(one.title for one in chosen)]
+            head = ["control", "broken", *(one.heading for one in chosen)]
             rows = [
                 [shown(one.control.name), f"{one.broken} of {one.runs}"]
                 + [number(one.pooled.get(measure.name), measure) for measure in chosen]
