@@ -91,6 +91,8 @@ function line({ at: place, network, values }: Row, content: Content, which: numb
     link.title = `${lab ? "open seed 1 in the lab" : "the run of seed 1"}; by seed: ${seeds.map((one) => one.toFixed(digits)).join(", ")}`;
     const cell = made("td", "", { className: mean === best && means.length > 1 ? "best" : "" });
     cell.append(link);
+    const [part, whole] = more ? [mean, best] : [best, mean];
+    if (whole > 0) cell.style.setProperty("--part", `${Math.max(0, (100 * part) / whole).toFixed(1)}%`);
     if (broken > 0) cell.append(made("span", ` broken ${broken} of ${of}`, { className: "broken" }));
     return cell;
   });
