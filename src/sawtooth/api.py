@@ -201,7 +201,7 @@ def find(
 
 
 def worst(
-    what: Scenario | str | PathLike[str],
+    what: Scenario | Study | str | PathLike[str],
     measure: str,
     *,
     vary: str | Sequence[str],
@@ -226,15 +226,15 @@ def worst(
     Raises SawtoothError.
     """
     from sawtooth.search import worst as search
+    from sawtooth.study import Study
 
-    if not isinstance(what, Scenario):
-        loaded = load(what)
-        if not isinstance(loaded, Scenario):
-            fix = "give a scenario: a file without a table [scenario]"
-            raise InputError("unsupported", "the worst case of a study is not searched", file=what, fix=fix)
-        what = loaded
+    given = what if isinstance(what, (Scenario, Study)) else load(what)
+    if not isinstance(given, Scenario):
+        fix = "give a scenario: a file without a table [scenario]"
+        file = None if isinstance(what, Study) else what
+        raise InputError("unsupported", "the worst case of a study is not searched", file=file, fix=fix)
     return search(
-        what.set(overrides or {}),
+        given.set(overrides or {}),
         measure,
         vary=vary,
         scale=scale,

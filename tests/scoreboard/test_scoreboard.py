@@ -17,7 +17,7 @@ from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.scoreboard import Board, Control, Networks, words, write_page
-from sawtooth.scoreboard.lab_link import FIELDS, lab_link
+from sawtooth.scoreboard.lab_link import lab_link
 from sawtooth.scoreboard.measures import MEASURES
 from sawtooth.study import StudyResult, run_study
 
@@ -70,6 +70,13 @@ traffic = ["alone"]
 [[networks]]
 lines = ["thin"]
 conditions = ["policed"]
+traffic = ["alone"]
+"""
+
+LATE = """
+[[networks]]
+lines = ["thin"]
+conditions = ["plain"]
 traffic = ["alone"]
 """
 
@@ -151,6 +158,9 @@ class TestNetworks:
             ('conditions = ["marks"]', 'conditions = ["plain"]', "duplicate-name", "networks.1"),
             ('"path.rtt" = "20 ms"', '"path.rrt" = "20 ms"', "unknown-field", "path.rrt"),
             ('possible = "2 Mbit/s"', 'possible = "2"', "missing-unit", "conditions.policed.possible"),
+            ('"reno", "cubic"', '"reno", "cubik"', "unknown-name", "controls.1"),
+            ('"reno", "cubic"', '"reno", "reno"', "duplicate-name", "controls.1"),
+            ('"reno", "cubic"', '"reno", "mine.c"', "file-not-found", "controls.1"),
         ],
     )
     def test_a_mistake_in_the_file_names_its_field(self, file: Path, old: str, new: str, code: str, field: str) -> None:
@@ -166,6 +176,24 @@ class TestNetworks:
         assert (caught.value.code, caught.value.field) == (code, field)
         assert caught.value.fix
         assert str(file) in str(caught.value)
+
+    @pytest.mark.parametrize("ecn", ['"host.ecn" = 1', "host = { ecn = 1 }", '"host.ecn" = true'])
+    def test_a_network_has_marks_if_its_hosts_ask_for_ecn_however_that_is_written(self, file: Path, ecn: str) -> None:
+        file.write_text(TOML.replace('"host.ecn" = 1', ecn))
+        assert [one.name for one in Networks.load(file).networks if one.marks] == ["thin/marks/alone"]
+        file.write_text(TOML.replace('"host.ecn" = 1', '"host.ecn" = 2'))
+        assert not any(one.marks for one in Networks.load(file).networks)
+
+    def test_files_that_the_file_names_are_found_beside_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir("/")
+        (file.parent / "own.csv").write_text("t_s,rate_bps\n0,4000000\n10,2000000\n")
+        (file.parent / "deaf.c").write_text(DEAF)
+        text = TOML.replace('"path.rate" = "4 Mbit/s"', '"path.trace" = "own.csv"').replace('"dctcp"', '"deaf.c"')
+        file.write_text(text.replace('possible = "2 Mbit/s"', ""))
+        networks = Networks.load(file)
+        assert [one.name for one in networks.controls([])] == ["reno", "cubic", "deaf"]
+        assert all(one.possible_mbps for one in networks.networks)
+        assert networks.study(networks.networks, networks.controls([])).points()
 
 
 @pytest.mark.usefixtures("patience")
@@ -245,10 +273,10 @@ class TestPage:
         assert (page.parent / unquote(run[1])).is_file()
         sorting = page.with_name("sorting.html")
         frame = (
-            f'<iframe src="{page.name}"></iframe><script>onload = () => setTimeout(() => {{'
+            f'<iframe src="{page.name}"></iframe><script>onload = () => {{'
             "const inside = frames[0].document; inside.querySelectorAll('#cells th button')[0].click();"
             "const rows = [...inside.querySelectorAll('#rows tr')].map((row) => parseFloat(row.cells[1].textContent));"
-            "document.body.dataset.values = rows.join(); }, 500)</script>"
+            "document.body.dataset.values = rows.join(); }</script>"
         )
         sorting.write_text(frame)
         document, console = dumped(chromium, sorting, "--allow-file-access-from-files")
@@ -258,6 +286,19 @@ class TestPage:
         assert len(values) == 4
         assert values == sorted(values, reverse=True)
 
+    def test_a_seed_without_a_value_does_not_keep_the_table_from_the_page(self, board: Board, chromium: str) -> None:
+        page = write_page(board)
+        text = page.read_text()
+        content = re.search(r'<script type="application/json" id="content">(.*?)</script>', text, re.DOTALL)
+        assert content is not None
+        told = json.loads(content[1])
+        told["values"][0][0][0] = [50.0, None, [50.0, None]]
+        page.with_name("unknown.html").write_text(text.replace(content[1], json.dumps(told)))
+        document, console = dumped(chromium, page.with_name("unknown.html"))
+        assert console == ""
+        assert "by seed: 50.0, –" in document
+        assert "4 of 6 networks have this measure and match." in document
+
     def test_the_table_on_disk_has_every_cell(self, board: Board) -> None:
         page = write_page(board)
         lines = page.with_name("scoreboard.csv").read_text().splitlines()
@@ -265,13 +306,6 @@ class TestPage:
 
 
 class TestLabLinks:
-    def test_the_fields_are_those_of_the_page(self) -> None:
-        text = (ROOT / "web" / "lab" / "scenario.ts").read_text()
-        for table, names in FIELDS.items():
-            written = re.search(rf"^  {table or chr(34) * 2}: \[(.*?)\],$", text, re.MULTILINE)
-            assert written is not None, table
-            assert tuple(re.findall(r'"([a-z_]+)"', written[1])) == names
-
     def test_a_link_holds_the_whole_question(self) -> None:
         network = next(one for one in Networks.load().networks if one.name == "cable/l4s/beside-cubic")
         tables = network.scenario(Control.of("bbr3")).to_dict()
@@ -285,6 +319,13 @@ class TestLabLinks:
     def test_what_the_page_lacks_has_no_link(self, name: str) -> None:
         network = next(one for one in Networks.load().networks if one.name == name)
         assert lab_link(network.scenario(Control.of("reno")).to_dict()) is None
+
+
+@pytest.mark.usefixtures("patience")
+def test_a_flow_that_starts_late_has_not_stalled(file: Path) -> None:
+    late = TOML.replace('flows = [{ name = "own" }]', 'flows = [{ name = "own", start = "3500 ms" }]', 1)
+    file.write_text(late.split("[[networks]]", maxsplit=1)[0] + LATE)
+    assert ran(file, file.parent / "out").broken == []
 
 
 @pytest.mark.usefixtures("patience")

@@ -17,6 +17,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.search import save_worst, worst, worst_words
+from sawtooth.study import Study
 
 VARY = ("path.rate=5..200Mbit/s", "path.rtt=1..200ms", "path.loss=0%..5%", "path.queue=0.1..4bdp")
 OFFICE = {"name": "office", "duration": "20 s", "path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "1 bdp"}}
@@ -104,6 +105,23 @@ def test_where_a_measure_is_unknown_it_is_not_the_worst() -> None:
     found = searched("goodput / goodput(cc='reno')", engine=Brittle(reno=0.0), most=240)
     assert not found.enough
     assert found.own.measured.mean == math.inf
+    assert json.loads(json.dumps(found.describe(), allow_nan=False))["own"]["mean"] is None
+
+
+class Idle(Brittle):
+    """Reno gets nothing without loss."""
+
+    def run(self, scenario, *, progress=None, stop=None):
+        ran = super().run(scenario)
+        if scenario.flows[0].cc == "reno" and scenario.path.loss.probability == 0:
+            ran.tables["intervals"]["goodput_bps"] = 0.0
+        return ran
+
+
+def test_a_measure_that_is_unknown_in_the_file_can_be_known_in_the_answer() -> None:
+    found = searched("goodput / goodput(cc='reno')", engine=Idle(), most=240)
+    assert found.own.measured.mean == math.inf
+    assert found.simplest.measured.mean == pytest.approx(0.05 / 0.9, abs=0.02)
 
 
 def test_the_answer_is_a_scenario_that_runs(tmp_path: Path) -> None:
@@ -154,5 +172,7 @@ def test_a_wrong_call_is_one_error_with_its_code(more, code, field, tmp_path, ca
 def test_a_study_has_no_worst_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "study.toml"
     file.write_text('name = "study"\nscenario = { duration = "3 s" }\n')
+    with pytest.raises(SawtoothError, match="worst case of a study"):
+        sawtooth.worst(Study.load(file), "goodput", vary="path.loss=0%..1%")
     assert status_of(["find", str(file), "--worst", "goodput", "--vary", "path.loss=0%..1%"]) == 2
     assert "error[unsupported]" in capsys.readouterr().err

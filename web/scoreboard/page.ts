@@ -1,7 +1,7 @@
 // The page of a scoreboard: one table of networks and controls for the chosen measure, sorted and filtered.
 
-/** The mean over seeds, half of its interval (null: none), and the value of each seed. */
-type Value = [mean: number, half: number | null, seeds: number[]];
+/** The mean over seeds, half of its interval (null: none), and the value of each seed (null: unknown). */
+type Value = [mean: number, half: number | null, seeds: (number | null)[]];
 interface Network {
   name: string;
   title: string;
@@ -88,11 +88,12 @@ function line({ at: place, network, values }: Row, content: Content, which: numb
     const lab = network.lab !== "" && cc !== "";
     const text = half === null ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${half.toFixed(digits)}`;
     const link = made("a", text, { href: lab ? network.lab.replaceAll(CONTROL, cc) : `${directory}/run.json`, target: "_blank", rel: "noopener" });
-    link.title = `${lab ? "open seed 1 in the lab" : "the run of seed 1"}; by seed: ${seeds.map((one) => one.toFixed(digits)).join(", ")}`;
+    const each = seeds.map((one) => one?.toFixed(digits) ?? "–").join(", ");
+    link.title = `${lab ? "open seed 1 in the lab" : "the run of the first seed"}; by seed: ${each}`;
     const cell = made("td", "", { className: mean === best && means.length > 1 ? "best" : "" });
     cell.append(link);
-    const [part, whole] = more ? [mean, best] : [best, mean];
-    if (whole > 0) cell.style.setProperty("--part", `${Math.max(0, (100 * part) / whole).toFixed(1)}%`);
+    const part = mean === best ? 1 : more ? mean / best : best / mean;
+    if (best >= 0) cell.style.setProperty("--part", `${Math.max(0, 100 * part).toFixed(1)}%`);
     if (broken > 0) cell.append(made("span", ` broken ${broken} of ${of}`, { className: "broken" }));
     return cell;
   });

@@ -55,7 +55,8 @@ UNCLEAR = 4
 @click.option(
     "--runs",
     type=click.IntRange(1, 1_000_000),
-    help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three, 600 for --worst).",
+    help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three). With --worst, the budget of "
+    "the search (600).",
 )
 @click.option(
     "--set",
@@ -81,7 +82,11 @@ UNCLEAR = 4
 @click.option("--jobs", type=click.IntRange(1), help="Parallel runs (default: one per core).")
 @cluster_options
 @click.option(
-    "--out", type=str, metavar="DIR", help="Also write an HTML page, the table and the figure into this directory."
+    "--out",
+    type=str,
+    metavar="DIR",
+    help="Also write an HTML page, the table and the figure into this directory; with --worst, the scenario and all "
+    "candidates.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -134,7 +139,7 @@ def find(
         )
         if other:
             fix = f"remove {other}, or --worst"
-            raise InputError("bad-usage", f"{other} is of another question than --worst", field=other, fix=fix)
+            raise InputError("bad-usage", f"{other} does not go with --worst", field=other, fix=fix)
         if not vary:
             raise InputError("missing-field", "is missing", field="vary", fix='add --vary "path.loss=0%..5%"')
         with workers(cluster, jobs) as executor:

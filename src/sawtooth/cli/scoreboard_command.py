@@ -15,7 +15,7 @@ from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
 
-@click.command(cls=Command, short_help="Compare congestion controls on 200 networks.")
+@click.command(cls=Command, short_help="Compare congestion controls on networks of every kind.")
 @click.argument("file", required=False)
 @click.option(
     "--cc",

@@ -25,9 +25,9 @@ BROKEN = 0.1
 
 @dataclass(frozen=True)
 class Cell:
-    """A control on a network. ``runs``: by seed. ``broken``: runs that stalled or got less than a tenth of the best
-    control's goodput. ``of_best``: its mean goodput as a part of the best control's. ``point``: the directory of the
-    first seed's run."""
+    """A control on a network. ``runs``: by seed. ``broken``: runs that stalled or got less than a tenth
+    of the best control's goodput. ``of_best``: its mean goodput as a part of the best control's.
+    ``point``: the directory of the first seed's run."""
 
     network: Network
     control: Control
@@ -35,6 +35,11 @@ class Cell:
     broken: int
     of_best: float
     point: str
+
+    @property
+    def own_mbps(self) -> float:
+        """The mean over seeds."""
+        return mean_mbps(self.runs)
 
     def interval(self, measure: Measure) -> Interval | None:
         """None: it does not apply, or no run has a value."""
@@ -80,7 +85,7 @@ class Board:
                 for control in controls
                 if runs(control, network)
             }
-            means = {one: math.fsum(run.own_mbps for run in seeds.values()) / len(seeds) for one, seeds in ran.items()}
+            means = {one: mean_mbps(seeds) for one, seeds in ran.items()}
             best = max(means.values(), default=0.0)
             for control, seeds in ran.items():
                 broken = sum(run.stalled or run.own_mbps < BROKEN * best for run in seeds.values())
@@ -114,8 +119,7 @@ class Board:
         for cell in self.cells:
             key = dict(zip(KEYS, (*cell.network.name.split("/"), cell.control.name), strict=True))
             row: dict[str, Any] = {**key, "runs": len(cell.runs), "broken": cell.broken}
-            row["own_mbps"] = math.fsum(ran.own_mbps for ran in cell.runs.values()) / len(cell.runs)
-            row["of_best"] = cell.of_best
+            row |= {"own_mbps": cell.own_mbps, "of_best": cell.of_best}
             for measure in MEASURES:
                 over = cell.interval(measure)
                 bounds = (math.nan,) * 3 if over is None else (over.mean, over.low, over.high)
@@ -142,6 +146,11 @@ class Board:
             ],
             "rows": json.loads(self.table().to_json(orient="records")),
         }
+
+
+def mean_mbps(runs: Mapping[int, Ran]) -> float:
+    """Of the flows under test together."""
+    return math.fsum(ran.own_mbps for ran in runs.values()) / len(runs)
 
 
 def _told(over: Interval) -> dict[str, float | None]:
@@ -186,9 +195,10 @@ def _ran(result: StudyResult) -> dict[tuple[Any, ...], dict[int, tuple[_Row, lis
 
 
 def _longest(mbps: Any, t_s: Any) -> float:
-    """The longest time without a delivery, in whole intervals."""
+    """The longest time without a delivery after the first one, in whole intervals. Without any, the whole time."""
     step = float(t_s[1] - t_s[0]) if len(t_s) > 1 else 0.0
-    return max((sum(1 for _ in part) * step for nothing, part in groupby(mbps == 0) if nothing), default=0.0)
+    first = int((mbps > 0).argmax())
+    return max((sum(1 for _ in part) * step for nothing, part in groupby(mbps[first:] == 0) if nothing), default=0.0)
 
 
 def _by_flow(network: Network, row: Mapping[str, Any], flows: Sequence[_Row]) -> dict[str, float]:

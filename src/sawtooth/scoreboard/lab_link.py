@@ -7,22 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from sawtooth.lab.requests import FIELDS
 from sawtooth.scenario import Scenario
 
-FIELDS = {
-    "": ("name", "topology", "duration", "interval", "seed", "path", "host", "flows"),
-    "path": ("rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"),
-    "host": ("ecn", "ecn_fallback", "receive_buffer", "processing", "hz"),
-    "flows": ("name", "cc", "count", "start", "duration", "bytes"),
-}
-"""What the page has, as in web/lab/scenario.ts."""
 _WITHOUT_EFFECT = ("name", "topology", "traffic", "interval")
-"""What the page need not be told."""
+"""Fields without effect on the result, which links leave out."""
 
 
 def lab_link(tables: Mapping[str, Any]) -> str | None:
-    """The part of the address after the page's name. ``tables``: of a whole scenario, as ``Scenario.to_dict`` has them.
-    None if one of its fields is not the default and the page lacks it."""
+    """The part of the address after the page's name. ``tables``: of a whole scenario, as
+    ``Scenario.to_dict`` has them. None if a field that differs from its default is unknown to the page."""
     default = Scenario.from_dict({"flows": [{}]}).to_dict()
     if tables["topology"] != default["topology"] or not isinstance(tables["path"].get("loss", ""), str):
         return None

@@ -16,9 +16,9 @@ STALL_S = 3.0
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a control on a network. ``row``: of the study's table. ``mbps``: goodput by flow. ``alone_mbps``: what
-    the rivals get without the control. ``jain``: over all connections. ``idle_s``: the longest time in which nothing
-    was delivered."""
+    """One run of a control on a network. ``row``: of the study's table. ``mbps``: goodput by flow.
+    ``alone_mbps``: what the rivals get without the control. ``jain``: over all connections. ``idle_s``: the
+    longest time in which nothing was delivered."""
 
     network: Network
     row: Mapping[str, float]

@@ -20,6 +20,7 @@ from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario import CONTROLS, Rate, Scenario
 from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.sources import anchored
 from sawtooth.stats import ceiling
 from sawtooth.study import Study
 from sawtooth.study.files import read_tables
@@ -107,8 +108,8 @@ class Control:
 
 @dataclass(frozen=True)
 class Network:
-    """``settings``: dotted fields of its scenario, flows excepted. ``possible_bps``: what flows can get, if the file
-    says so."""
+    """``settings``: dotted fields of its scenario, flows excepted. ``possible_bps``: what flows can get,
+    if the file says so. ``marks``: senders ask for ECN, so that controls that depend on marks can run."""
 
     line: str
     condition: str
@@ -118,6 +119,7 @@ class Network:
     flows: tuple[dict[str, Any], ...]
     base: Scenario
     possible_bps: float | None
+    marks: bool
 
     @property
     def name(self) -> str:
@@ -135,12 +137,8 @@ class Network:
     @property
     def is_bulk(self) -> bool:
         """Whether the flows under test always have data to send."""
-        return not any("source" in flow or "bytes" in flow for flow in self.flows if "cc" not in flow)
-
-    @property
-    def marks(self) -> bool:
-        """Whether senders use ECN, so that controls that depend on marks can run."""
-        return bool(self.settings.get("host.ecn"))
+        ends = ("source", "bytes", "duration")
+        return not any(name in flow for flow in self.flows if "cc" not in flow for name in ends)
 
     def set(self, control: Control | None) -> dict[str, Any]:
         """The scenario's settings with this control; with None, without the flows under test."""
@@ -153,8 +151,8 @@ class Network:
 
     @cached_property
     def possible_mbps(self) -> float | None:
-        """The goodput that the flows under test can get together: their part, by connections, of what headers leave of
-        the rate."""
+        """The goodput that the flows under test can get together: their part, by connections, of what
+        headers leave of the rate."""
         compiled = self.base.set(self.set(Control("cubic", "cubic"))).compile()
         most = ceiling(compiled)
         if most is None:
@@ -182,7 +180,7 @@ class Networks:
         except ValidationError as error:
             raise first_problem(error, _File, str(file)) from None
         try:
-            return cls(file.stem, about, file, tuple(_networks(about)))
+            return cls(file.stem, about, file, tuple(_networks(about, file.parent)))
         except SawtoothError as error:
             raise error.at(file=str(file)) from None
 
@@ -211,13 +209,29 @@ class Networks:
         Raises InputError as ``Control.of``, ``duplicate-name``.
         """
         asked = [Control.of(text) for text in dict.fromkeys(given)]
-        named = [one for one in asked if not one.is_file] or [Control.of(name) for name in self.about.controls]
+        named = [one for one in asked if not one.is_file] or self._own()
         found = [*named, *(one for one in asked if one.is_file)]
         for at, one in enumerate(found):
-            if one.name in [other.name for other in found[:at]] or one.name == NOBODY:
-                fix = f"copy the file under another name, like {one.name}_2.c"
+            fix = f"copy the file under another name, like {one.name}_2.c"
+            if one.name == NOBODY:
+                raise InputError("duplicate-name", f"the name {NOBODY} is taken", field="--cc", fix=fix)
+            if one.name in [other.name for other in found[:at]]:
                 raise InputError("duplicate-name", f"two controls are named {one.name}", field="--cc", fix=fix)
         return tuple(found)
+
+    def _own(self) -> list[Control]:
+        """The controls that the file names."""
+        found = []
+        for at, name in enumerate(self.about.controls):
+            field = f"controls.{at}"
+            if name in self.about.controls[:at]:
+                message, fix = f"{name} is there twice", "remove one"
+                raise InputError("duplicate-name", message, file=str(self.origin), field=field, fix=fix)
+            try:
+                found.append(Control.of(str(self.origin.parent / name) if name.endswith(".c") else name))
+            except InputError as error:
+                raise InputError(error.code, error.message, file=str(self.origin), field=field, fix=error.fix) from None
+        return found
 
     def study(self, networks: Sequence[Network], controls: Sequence[Control]) -> Study:
         """Every control on every network, and every network with rivals without a control. Controls that depend on
@@ -233,7 +247,7 @@ class Networks:
         ]
         if all(case["key"]["cc"] == NOBODY for case in cases):
             message = "none of these controls runs on any of these networks: they need networks that mark packets"
-            raise InputError("unsupported", message, field="--only", fix="remove --only, or add --cc cubic")
+            raise InputError("unsupported", message, field="--cc", fix="add --cc cubic")
         report = {"x": "cc", "series": "condition", "plots": ["mean"]}
         content: dict[str, Any] = {"name": self.name, "title": self.about.title, "report": report}
         content |= {"scenario": self.about.scenario, "cases": cases, "repeat": {"seeds": self.about.seeds}}
@@ -244,8 +258,9 @@ def runs(control: Control, network: Network) -> bool:
     return network.marks or not control.needs_marks
 
 
-def _networks(about: _File) -> Iterator[Network]:
-    base = Scenario.from_dict(about.scenario)
+def _networks(about: _File, directory: Path) -> Iterator[Network]:
+    """``directory``: where relative paths start."""
+    base = Scenario.from_dict(anchored(dict(about.scenario), directory))
     for name, one in about.traffic.items():
         for at, flow in enumerate(one.flows):
             if not isinstance(flow.get("name"), str):
@@ -263,7 +278,7 @@ def _networks(about: _File) -> Iterator[Network]:
                     message = f"there is no [{table}.{plain(name)}]"
                     raise InputError("unknown-name", message, field=f"networks.{at}.{table}", fix=fix)
         for line, condition, traffic in itertools.product(group.lines, group.conditions, group.traffic):
-            network = _network(about, base, line, condition, traffic)
+            network = _network(about, base, directory, line, condition, traffic)
             if network.name in seen:
                 fix = "remove it from one of the tables [[networks]]"
                 raise InputError("duplicate-name", f"{network.name} is there twice", field=f"networks.{at}", fix=fix)
@@ -271,13 +286,21 @@ def _networks(about: _File) -> Iterator[Network]:
             yield network
 
 
-def _network(about: _File, base: Scenario, line: str, condition: str, traffic: str) -> Network:
+def _network(about: _File, base: Scenario, directory: Path, line: str, condition: str, traffic: str) -> Network:
     parts, flows = (about.lines[line], about.conditions[condition]), about.traffic[traffic]
-    settings = {field: value for part in parts for field, value in part.set.items()}
+    settings = {field: _anchored(field, value, directory) for part in parts for field, value in part.set.items()}
     told = "; ".join(one.title for one in (*parts, flows) if one.title)
     possible = next((part.possible for part in reversed(parts) if part.possible is not None), None)
     try:
         bps = None if possible is None else float(Rate.parse(possible).bps)
     except InputError as error:
         raise error.at(field=f"conditions.{condition}.possible") from None
-    return Network(line, condition, traffic, told, settings, tuple(flows.flows), base, bps)
+    placed = anchored({"flows": flows.flows}, directory)["flows"]
+    marks = bool(base.set(settings).host.ecn == 1)
+    return Network(line, condition, traffic, told, settings, tuple(placed), base, bps, marks)
+
+
+def _anchored(field: str, value: Any, directory: Path) -> Any:
+    """A dotted field's value, with the whole path of a file that it names."""
+    table, _, name = field.partition(".")
+    return anchored({table: {name: value}}, directory)[table][name] if name else value

@@ -1,4 +1,4 @@
-"""scoreboard.html: each control over all networks, and every network in a table that sorts, with links into the lab."""
+"""scoreboard.html: each control over all networks, and a table of every network, with links into the lab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sawtooth.scoreboard.board import Board, Cell
 from sawtooth.scoreboard.lab_link import lab_link
 from sawtooth.scoreboard.measures import MEASURES, Measure
 from sawtooth.scoreboard.networks import Control, Network
-from sawtooth.scoreboard.text import RULE, columns, number, title
+from sawtooth.scoreboard.text import RULE, lines, title
 
 FILE = "scoreboard.html"
 _LAB = "lab"
@@ -50,13 +50,7 @@ def _content(board: Board, lab: bool) -> dict[str, Any]:
     tables = []
     for marks in (False, True):
         if standings := board.standings(marks):
-            chosen = columns(standings)
-            head = ["control", "broken", *(one.heading for one in chosen)]
-            rows = [
-                [shown(one.control.name), f"{one.broken} of {one.runs}"]
-                + [number(one.pooled.get(measure.name), measure) for measure in chosen]
-                for one in standings
-            ]
+            head, *rows = lines(standings)
             tables.append((title(board, marks), head, rows))
     study = board.result.study
     return {

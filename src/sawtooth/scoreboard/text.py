@@ -22,14 +22,14 @@ RULE = (
 
 def words(board: Board, width: int | None = None) -> str:
     parts = [
-        f"{title(board, marks)}:\n" + "\n".join(aligned(_lines(found), (0,), width))
+        f"{title(board, marks)}:\n" + "\n".join(aligned(lines(found), (0,), width))
         for marks in (False, True)
         if (found := board.standings(marks))
     ]
     if board.broken:
-        lines = [["control", "network", "broken", "goodput", "of the best"], *map(_broken, board.broken[:MOST])]
+        worst = [["control", "network", "broken", "goodput", "of the best"], *map(_broken, board.broken[:MOST])]
         told = f"where they break ({min(MOST, len(board.broken))} of {len(board.broken)}):"
-        parts.append(f"{told}\n" + "\n".join(aligned(lines, (0, 1), width)))
+        parts.append(f"{told}\n" + "\n".join(aligned(worst, (0, 1), width)))
     return "\n\n".join([*parts, RULE])
 
 
@@ -53,7 +53,8 @@ def number(over: Interval | None, measure: Measure) -> str:
     return mean if math.isnan(half) or half == 0 else f"{mean} ± {half:.{measure.digits}f}"
 
 
-def _lines(standings: Sequence[Standing]) -> list[list[str]]:
+def lines(standings: Sequence[Standing]) -> list[list[str]]:
+    """A table's heading and rows."""
     chosen = columns(standings)
     head = ["control", "broken", *(one.heading for one in chosen)]
     rows = [
@@ -65,6 +66,5 @@ def _lines(standings: Sequence[Standing]) -> list[list[str]]:
 
 
 def _broken(cell: Cell) -> list[str]:
-    mbps = math.fsum(ran.own_mbps for ran in cell.runs.values()) / len(cell.runs)
     count = f"{cell.broken} of {len(cell.runs)}"
-    return [shown(cell.control.name), cell.network.name, count, f"{mbps:.3g} Mbit/s", f"{cell.of_best:.1%}"]
+    return [shown(cell.control.name), cell.network.name, count, f"{cell.own_mbps:.3g} Mbit/s", f"{cell.of_best:.1%}"]

@@ -21,8 +21,8 @@ class Check:
 
 
 def known(value: float) -> float | None:
-    """A number for JSON, which has no NaN."""
-    return None if math.isnan(value) else value
+    """A number for JSON, which has neither NaN nor infinity."""
+    return value if math.isfinite(value) else None
 
 
 def rounded(value: float) -> float:

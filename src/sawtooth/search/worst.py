@@ -94,7 +94,7 @@ class Worst:
             "own": self._told(self.own),
             "found": self._told(self.worst),
             "simplest": self._told(self.simplest),
-            "limit": self.limit,
+            "limit": known(self.limit),
             "scenario": self.scenario,
             "check": None if self.checked is None else {"engine": self.checking, **_bounds(self.checked)},
             "runs": self.runs,
@@ -188,8 +188,9 @@ class _Search:
         [own] = self.confirmed([{}])
         best = sorted(self.tried, key=self.tried.__getitem__)[:BEST]
         found = min(self.confirmed([dict(values) for values in best]), key=lambda one: one.measured.mean)
-        limit = (own.measured.mean + found.measured.mean) / 2
-        simplest = self.rounded(self.simplified(found, limit), limit) if found.measured.mean < limit else own
+        low = found.measured.mean
+        limit = (own.measured.mean + low) / 2 if math.isfinite(own.measured.mean) else low
+        simplest = self.rounded(self.simplified(found, limit), limit) if low < own.measured.mean else own
         key = tuple(simplest.values.items())
         return Worst(
             name=self.measuring.scenario.name,

@@ -79,27 +79,25 @@ impl Causes {
         }
         let near = NEAR_FULL * span - trace.grain_s;
         let far = trip_s.max(FAR_FRAMES * frame_s);
-        let waited = |t: f64| beside(trace, t, far) - least;
+        let waited = |t: f64| delay_at(trace, t, far) - least;
         let at_loss: Vec<f64> = trace.lost.t_s.iter().map(|&t| waited(t)).collect();
-        let top = |waits: &[f64], segments: &[u64]| {
-            waits.iter().zip(segments).filter(|&(wait, _)| *wait >= near).map(|(_, count)| count).sum::<u64>()
-        };
         let at_sent: Vec<f64> = trace.sent_t_s.iter().map(|&t| waited(t)).collect();
-        let low = |waits: &[f64], segments: &[u64]| {
-            waits.iter().zip(segments).filter(|&(wait, _)| *wait < near).map(|(_, count)| count).sum::<u64>()
+        let count = |waits: &[f64], segments: &[u64], holds: fn(&f64, &f64) -> bool| {
+            waits.iter().zip(segments).filter(|(wait, _)| holds(wait, &near)).map(|(_, count)| count).sum::<u64>()
         };
-        let (top_lost, top_sent) = (top(&at_loss, &trace.lost.segments), top(&at_sent, &trace.sent_segments));
-        let (low_lost, low_sent) = (low(&at_loss, &trace.lost.segments), low(&at_sent, &trace.sent_segments).max(1));
+        let [top_lost, low_lost] = [f64::ge, f64::lt].map(|holds| count(&at_loss, &trace.lost.segments, holds));
+        let [top_sent, low_sent] = [f64::ge, f64::lt].map(|holds| count(&at_sent, &trace.sent_segments, holds));
+        let low_sent = low_sent.max(1);
         // Runs, not segments: a burst is one event.
-        let beside = sorted(at_loss.iter().copied().filter(|&wait| wait >= near).collect());
+        let full_waits = sorted(at_loss.iter().copied().filter(|&wait| wait >= near).collect());
         let apart = at_loss.iter().filter(|&&wait| wait < near).count();
         let expected = apart.max(1).approx() / low_sent.approx() * top_sent.approx();
-        let full = top_lost >= 2 && !beside.is_empty() && at_least(beside.len() as u64, expected) < CHANCE;
+        let full = top_lost >= 2 && !full_waits.is_empty() && at_least(full_waits.len() as u64, expected) < CHANCE;
         if !full {
             return all(true, span);
         }
         // A full queue is never longer; neighbors that waited less were not directly next to the loss.
-        let (low, high) = (quantile(&beside, 0.5), quantile(&beside, 1.0));
+        let (low, high) = (quantile(&full_waits, 0.5), quantile(&full_waits, 1.0));
         Causes {
             known: true,
             full: true,
@@ -179,7 +177,7 @@ impl Causes {
 
 /// The delay when something was sent at `t`: the longer one of what passed just before and just after. A full queue
 /// drops the end of a burst, and what follows a pause finds it empty. NaN if neither passed within `far`.
-fn beside(trace: &Trace, t: f64, far: f64) -> f64 {
+fn delay_at(trace: &Trace, t: f64, far: f64) -> f64 {
     let (times, delays) = (&trace.delay_t_s, &trace.delay_s);
     let sides = [after(times, t).checked_sub(1), Some(before(times, t)).filter(|&at| at < times.len())];
     let near = sides.into_iter().flatten().filter(|&at| (times[at] - t).abs() <= far);

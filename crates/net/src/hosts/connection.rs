@@ -232,7 +232,7 @@ impl Connection {
         }
     }
 
-    /// When its sender next acts on its own, as of `now`.
+    /// When its sender next acts on its own, as of `now`, and when its timer fires.
     pub fn due(&self, now: Time) -> Option<(Time, Time)> {
         let Phase::Established(sender) = &self.phase else { return None };
         let leaves =
