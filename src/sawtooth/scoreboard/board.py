@@ -149,7 +149,7 @@ class Board:
 
 
 def mean_mbps(runs: Mapping[int, Ran]) -> float:
-    """Of the flows under test together."""
+    """The goodput of the flows under test together, as a mean over seeds."""
     return math.fsum(ran.own_mbps for ran in runs.values()) / len(runs)
 
 
