@@ -215,7 +215,7 @@ def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() 
             {"from": "b", "to": "c", "rate": "1 Gbit/s", "delay": "0.22 ms"},
         ],
         "flows": [{"from": "a", "to": "c"}],
-        "duration": "10 s",
+        "duration": "20 s",
     }
     single, super_packets = run(**tables), run(**tables, host={"offload": True})
     assert mean_mbps(single) == pytest.approx(232, rel=0.08)

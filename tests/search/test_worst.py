@@ -61,7 +61,7 @@ def test_only_the_fields_that_matter_stay_changed() -> None:
     assert found.simplest.measured.mean == pytest.approx(0.05, abs=0.01)
     assert found.simplest.measured.mean < found.limit
     assert found.scenario["path"]["rate"] == "50 Mbit/s"
-    # Rounded as far as it still breaks.
+    # Rounded as far as the measure stays low.
     assert all(value == float(f"{value:.1g}") for value in found.simplest.values.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -132,7 +133,8 @@ def find(
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.search import save, save_worst, words, worst_words
 
-    overrides = dict(parse_assignment(setting) for setting in settings)
+    options: dict[str, Any] = {"scale": scale, "runs": runs, "engine": engine, "check": check, "jobs": jobs}
+    options |= {"overrides": dict(parse_assignment(setting) for setting in settings), "quiet": is_quiet()}
     if measure is not None:
         other = next(
             (name for name, one in (("--want", want), ("--within", within), ("--minimize", minimize)) if one), ""
@@ -143,19 +145,7 @@ def find(
         if not vary:
             raise InputError("missing-field", "is missing", field="vary", fix='add --vary "path.loss=0%..5%"')
         with workers(cluster, jobs) as executor:
-            case = worst(
-                file,
-                measure,
-                vary=vary,
-                scale=scale,
-                runs=runs,
-                engine=engine,
-                check=check,
-                jobs=jobs,
-                executor=executor,
-                overrides=overrides,
-                quiet=is_quiet(),
-            )
+            case = worst(file, measure, vary=vary, executor=executor, **options)
         if out is not None:
             save_worst(case, Path(out))
         if as_json:
@@ -165,19 +155,7 @@ def find(
         return
     with workers(cluster, jobs) as executor:
         found = asked(
-            file,
-            vary=vary or None,
-            want=want,
-            scale=scale,
-            within=within,
-            minimize=minimize,
-            runs=runs,
-            engine=engine,
-            check=check,
-            jobs=jobs,
-            executor=executor,
-            overrides=overrides,
-            quiet=is_quiet(),
+            file, vary=vary or None, want=want, within=within, minimize=minimize, executor=executor, **options
         )
     if out is not None:
         save(found, Path(out))

@@ -301,6 +301,6 @@ def _network(about: _File, base: Scenario, directory: Path, line: str, condition
 
 
 def _anchored(field: str, value: Any, directory: Path) -> Any:
-    """A dotted field's value, with the whole path of a file that it names."""
+    """The value of a dotted field; a file that it names gets its whole path."""
     table, _, name = field.partition(".")
     return anchored({table: {name: value}}, directory)[table][name] if name else value
