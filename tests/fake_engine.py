@@ -122,7 +122,7 @@ class Full(Fake):
 
 
 class _NoSpace:
-    def to_parquet(self, *_args, **_options):
+    def items(self):
         raise OSError(28, "No space left on device")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fake_engine import Fake
 from sawtooth.errors import SawtoothError
+from sawtooth.io import table_store
 from sawtooth.run import Run, is_saved, versions
 from sawtooth.scenario import Scenario
 
@@ -64,7 +65,7 @@ def test_a_full_disk_leaves_no_directory(run, tmp_path, monkeypatch):
     def full(*_args, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    monkeypatch.setattr(table_store, "save", full)
     with pytest.raises(SawtoothError) as caught:
         run.save(tmp_path / "run")
     assert caught.value.code == "disk-full"

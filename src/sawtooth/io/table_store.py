@@ -126,10 +126,8 @@ def opened(file: IO[bytes]) -> Any:
 
 def load(path: Path) -> DataFrame | Stored:
     """A saved table, in memory if it is small. For another kind of file raises what pandas and pyarrow raise."""
-    import pyarrow.parquet as pq
-
     stored = Stored(path.open("rb"))
-    return stored if pq.read_metadata(path).num_rows > GROUP else stored.read()
+    return stored if len(stored) > GROUP else stored.read()
 
 
 def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | None = None) -> Iterator[DataFrame]:
@@ -140,11 +138,21 @@ def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | 
 
 def save(tables: Mapping[str, DataFrame], name: str, path: Path) -> None:
     """Writes a table as Parquet, with the same bytes whether it was in memory or in a file. Raises OSError."""
+    import pyarrow.parquet as pq
+
     stored = tables.stored(name) if isinstance(tables, Tables) else None
     if stored is None:
-        tables[name].to_parquet(path, engine="pyarrow", compression="zstd", index=False, row_group_size=GROUP)
+        pq.write_table(_arrow(tables[name]), path, compression="zstd", row_group_size=GROUP)
     else:
         stored.copy(path)
+
+
+def _arrow(columns: Mapping[str, Any] | DataFrame) -> Any:
+    """A pyarrow table; NaN becomes null, as in pandas. What pandas notes for itself is left out: for a small table it
+    costs more than the values."""
+    import pyarrow as pa
+
+    return pa.table({str(name): pa.array(values, from_pandas=True) for name, values in columns.items()})
 
 
 class Growing:
@@ -201,14 +209,10 @@ class _Growing:
 
     def _store(self, rows: int) -> None:
         """Moves the first ``rows`` waiting rows to the file."""
-        import pandas as pd
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         columns = self._joined()
-        table = pa.Table.from_pandas(
-            pd.DataFrame({name: values[:rows] for name, values in columns.items()}, copy=False), preserve_index=False
-        )
+        table = _arrow({name: values[:rows] for name, values in columns.items()})
         if self._file is None:
             with writing(Path(tempfile.gettempdir())):
                 self._file = tempfile.TemporaryFile(prefix="sawtooth-")  # noqa: SIM115 - it outlives this call

@@ -41,8 +41,9 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
     for name, columns in FlowLimits.tables():
         for part in groups(tables, name, columns) if name in tables else ():
             # A limit that the engine does not count is unknown and limits nothing.
-            known = part.reindex(columns=columns).to_numpy(float)
-            found.add(name, np.ascontiguousarray(known.T).reshape(-1))
+            unknown = np.full(len(part), np.nan)
+            known = [part[column].to_numpy(float) if column in part else unknown for column in columns]
+            found.add(name, np.concatenate(known))
     told: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
     return told
 

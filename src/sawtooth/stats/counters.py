@@ -38,7 +38,7 @@ def counters(run: Run) -> dict[str, float]:
     if sum(count for _, count in rtts):
         found["mean_srtt_ms"] = sum(total for total, _ in rtts) / sum(count for _, count in rtts) * 1e3
     if lasts:
-        last = pd.concat(lasts).groupby(["flow", "connection"], sort=True).max()
+        last = lasts[0] if len(lasts) == 1 else pd.concat(lasts).groupby(["flow", "connection"], sort=True).max()
         share = last["rwnd_limited_s"] / last["t_s"]
         found["rwnd_limited_percent"] = float(share.mean() * 100)
     return found

@@ -24,7 +24,8 @@ def after_warmup(run: Run, table: DataFrame) -> DataFrame:
     """Rows of intervals that began at or after the scenario's warm-up; ``t_s`` is the end of an interval."""
     from_s = run.scenario.warmup.seconds + run.scenario.interval.seconds
     # The last interval of a run may be shorter; its row always stays, because it ends later than the warm-up.
-    return table[table["t_s"] >= from_s - _HALF_A_NANOSECOND]
+    kept = (table["t_s"] >= from_s - _HALF_A_NANOSECOND).to_numpy()
+    return table if kept.all() else table[kept]
 
 
 def whole_intervals(run: Run, table: DataFrame) -> DataFrame:
