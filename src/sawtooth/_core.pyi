@@ -181,13 +181,21 @@ def refused_transfer(
     ``application``: share of the time in which the sender's application had nothing to send.
     """
 
-def packetdrill(text: str, hz: int) -> tuple[str, int | None, str, int, int, list[str]]:
-    """Play a script in packetdrill's language to the simulated TCP sender of a kernel with ``hz`` ticks per second.
+def packetdrill(
+    text: str, hz: int, tolerance_us: int | None = None
+) -> tuple[str, int | None, str, int, int, list[str]]:
+    """Play a script in packetdrill's language to the simulated TCP of a kernel with ``hz`` ticks per second.
+
+    ``tolerance_us``: how far a time may be off, in microseconds, if the script does not say it (None: as in
+    packetdrill, 4 ms or an eighth of the time since the last event).
 
     Returns the verdict (``passed``, ``failed`` or ``not applicable``), the line of the first difference (None without
     one), the reason, the number of outbound packets that were as expected, the number of assertions that were true, and
     remarks.
     """
+
+def packetdrill_outside_data_path(text: str) -> str | None:
+    """Why a script in packetdrill's language is not about TCP's data path; None: it is."""
 
 def replay(
     control: str,

@@ -10,7 +10,15 @@ import pytest
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Kernel
-from sawtooth.packetdrill import FAILED, NOT_APPLICABLE, PASSED, find_scripts, played_on_kernel, played_on_sim
+from sawtooth.packetdrill import (
+    FAILED,
+    NOT_APPLICABLE,
+    PASSED,
+    Played,
+    find_scripts,
+    played_on_kernel,
+    played_on_sim,
+)
 from sawtooth.packetdrill.guest import find_program
 
 # A connection that the peer opens with an RTT of 50 ms; the first window then leaves.
@@ -66,15 +74,49 @@ def test_the_command_lists_what_did_not_pass_and_ends_with_1(scripts: Path, caps
     said = capsys.readouterr().out
     assert "sent/fails" in said
     assert "sent/passes" not in said
-    assert "sim: 1 of 2 applicable scripts passed, 1 failed; 1 are not applicable" in said
+    folded = " ".join(said.split())
+    assert "sim: 1 of 2 applicable scripts passed, 1 failed; 1 are not applicable." in folded
+    assert "Of 2 data-path scripts 1 passed" in folded
+    assert "sent sim 1 1 0" in folded
     assert status_of(["packetdrill", str(scripts / "sent" / "passes.pkt"), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["script"], row["engine"], row["verdict"]) == ("passes", "sim", "passed")
+    assert (row["script"], row["engine"], row["verdict"], row["data_path"]) == ("passes", "sim", "passed", True)
 
 
-def test_an_engine_that_plays_no_scripts_is_refused(scripts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of(["packetdrill", str(scripts), "--engine", "model"]) == 2
+@pytest.mark.parametrize("given", ["model", "sim,model", "sim,"])
+def test_an_engine_that_plays_no_scripts_is_refused(
+    scripts: Path, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    assert status_of(["packetdrill", str(scripts), "--engine", given]) == 2
     assert "error[bad-usage]: --engine" in capsys.readouterr().err
+
+
+def test_engines_may_be_listed_with_commas(
+    scripts: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = [Played(one.name, "kernel", PASSED) for one in find_scripts([scripts])]
+    monkeypatch.setattr("sawtooth.cli.packetdrill_command._on_kernel", lambda *_: played)
+    assert status_of(["packetdrill", str(scripts), "--engine", "sim,kernel"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "sim: 1 of 2 applicable" in said
+    assert "kernel: 3 of 3 applicable" in said
+
+
+def test_a_tolerance_of_0_holds_for_scripts_that_state_none(tmp_path: Path) -> None:
+    late = f"{PASSES}+.05 < . 1:1(0) ack 10001 win 1000\n+.002 > . 10001:30001(20000) ack 1\n"
+    (tmp_path / "late.pkt").write_text(late)
+    (tmp_path / "states.pkt").write_text(f"--tolerance_usecs=4000\n{late}")
+    scripts = find_scripts([tmp_path])
+    assert [played_on_sim(one).verdict for one in scripts] == [PASSED, PASSED]
+    assert [played_on_sim(one, tolerance_us=0).verdict for one in scripts] == [FAILED, PASSED]
+
+
+def test_a_script_about_calls_is_outside_the_data_path(tmp_path: Path) -> None:
+    (tmp_path / "calls.pkt").write_text(PASSES + "+0 splice(4, NULL, 6, NULL, 99, 0) = 99\n")
+    (tmp_path / "data.pkt").write_text(PASSES)
+    calls, data = find_scripts([tmp_path])
+    assert calls.outside_data_path() == "line 11: system call splice"
+    assert data.outside_data_path() is None
 
 
 def test_without_packetdrill_the_kernel_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,6 +136,7 @@ differs.pkt) echo "differs.pkt:7: error handling packet: live packet field tcp_s
 asserts.pkt) printf 'asserts.pkt:9: error in Python code\\nTraceback\\nAssertionError: 36\\n' ;;
 needs.pkt) printf 'sh: cannot create /sys/x\\nneeds.pkt: error executing init command: non-zero status 2\\n' ;;
 lacks.pkt) echo "lacks.pkt:3: runtime error in setsockopt call: $got (Protocol not available)" ;;
+stated.pkt | unstated.pkt) echo "$*" | grep -o -- '--tolerance.*' ;;
 refuses.pkt) echo "refuses.pkt:4: error in socket call: Expected -1 (Operation not supported) but got 3" ;;
 esac >&2
 exit 1
@@ -119,3 +162,14 @@ def test_on_the_kernel_each_script_has_a_namespace_and_a_verdict(kernel: Kernel,
         "AssertionError: 36",
         "error handling packet: live packet field tcp_seq: expected: 1 vs actual: 2",
     ]
+
+
+def test_on_the_kernel_the_given_tolerance_is_for_scripts_that_state_none(kernel: Kernel, tmp_path: Path) -> None:
+    (tmp_path / "stated.pkt").write_text("--tolerance_usecs=9000\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    (tmp_path / "unstated.pkt").write_text("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    program = tmp_path / "packetdrill"
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    stated, unstated = played_on_kernel(find_scripts([tmp_path]), program=program, tolerance_us=0)
+    assert "tolerance" not in stated.reason
+    assert unstated.reason.startswith("--tolerance_usecs=1 --tolerance_percent=0 ")

@@ -44,7 +44,7 @@ pub fn capture(file: &[u8]) {
 
 /// Reads the bytes as a packetdrill script: it must run, or give the reason why it cannot.
 pub fn packetdrill(text: &[u8]) {
-    sawtooth_packetdrill::run(&String::from_utf8_lossy(text), 250);
+    sawtooth_packetdrill::run(&String::from_utf8_lossy(text), 250, None);
 }
 
 /// Makes data segments from the bytes and replays them with every congestion control: each must give a window for each

@@ -1,42 +1,46 @@
-//! The host under test: the simulated sender in virtual time. Its interface counts in bytes, as scripts do.
+//! The host under test: both halves of the simulated endpoint, in virtual time. Its interface counts in bytes, as
+//! scripts do. FIN and its acknowledgement are this file's, since the simulated sender ends without one.
 
-use crate::script::{Packet, TcpOption};
+use crate::script::{Mark, Packet, TcpOption};
 use crate::settings::Settings;
+use crate::wire::{Sent, Stamps};
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Block, Burst};
+use sawtooth_tcp::packet::{Ack, Block, Burst, CWR, Ecn, PUSH};
+use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_tcp::sender::{Sender, Start};
 use sawtooth_units::Time;
 use std::collections::VecDeque;
 
-/// The kernel's ticks per second, if not given.
-pub const HZ: u32 = 1_000;
 /// Virtual time of a script's start in microseconds: large enough that no clock reads 0.
 const ORIGIN_US: i64 = 10_000_000;
 /// The MSS that this host announces, in bytes: for Ethernet frames.
 const LOCAL_MSS: u64 = 1_460;
+/// The timestamp option in every segment, in bytes.
+const TIMESTAMP_OPTION: u64 = 12;
 /// RFC 9293 section 3.7.1, in bytes.
 const DEFAULT_MSS: u64 = 536;
 /// Largest window scale in a SYN that is used (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u32 = 14;
-/// `TCP_INIT_CWND`.
-const INITIAL_WINDOW: u32 = 10;
-
-/// A data packet that was sent, in bytes. With offload it may contain several segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// Microseconds since the script's start.
-    pub at_us: i64,
-    pub start: u64,
-    pub length: u64,
-}
+/// No IP packet holds more bytes.
+const LARGEST_PAYLOAD: u64 = 65_535;
+/// The largest value of the window field.
+const LARGEST_FIELD: u64 = 65_535;
 
 /// The options that both ends agreed on in the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
+    /// Payload bytes of a full segment.
     pub mss: u64,
+    /// The scales of the peer's windows and of this host's.
     pub window_scale: u32,
+    pub own_scale: u32,
+    scales: bool,
     pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    /// The timestamp in the peer's SYN.
+    pub ts_recent: u32,
 }
 
 impl Agreement {
@@ -44,50 +48,132 @@ impl Agreement {
     ///
     /// # Errors
     ///
-    /// An option that the simulated sender does not support.
+    /// An option that the simulated endpoint does not have.
     pub fn with(peer: &Packet, settings: &Settings) -> Result<Self, String> {
-        let mut agreement = Agreement { mss: DEFAULT_MSS, window_scale: 0, sack: false };
+        let mut agreement = Agreement { mss: DEFAULT_MSS, ..Agreement::default() };
         for option in &peer.options {
             match option {
                 TcpOption::Mss(mss) => agreement.mss = (*mss).clamp(1, LOCAL_MSS),
-                TcpOption::WindowScale(shift) => agreement.window_scale = (*shift).min(MAX_WINDOW_SCALE),
+                TcpOption::WindowScale(shift) => {
+                    agreement.scales = true;
+                    agreement.window_scale = (*shift).min(MAX_WINDOW_SCALE);
+                    agreement.own_scale = settings.host_options(LOCAL_MSS).window_scale();
+                }
                 TcpOption::SackPermitted => agreement.sack = settings.sack,
-                TcpOption::Timestamps if settings.timestamps => return Err("timestamps".to_owned()),
+                TcpOption::Timestamps(value, _) => {
+                    agreement.timestamps = settings.timestamps;
+                    agreement.ts_recent = *value;
+                }
                 TcpOption::Other(name) => return Err(format!("TCP option {name}")),
-                TcpOption::Timestamps | TcpOption::Sack(_) | TcpOption::Nothing => {}
+                TcpOption::Sack(_) | TcpOption::Nothing => {}
             }
+        }
+        // A client asks with ECE and CWR, and a server agrees with ECE (RFC 3168 section 6.1.1).
+        agreement.ecn = match peer.has('.') {
+            false => peer.has('E') && peer.has('W') && settings.ecn > 0,
+            true => peer.has('E') && !peer.has('W') && settings.ecn == 1,
+        };
+        if agreement.timestamps {
+            agreement.mss = agreement.mss.saturating_sub(TIMESTAMP_OPTION).max(1);
+        } else {
+            agreement.ts_recent = 0;
         }
         Ok(agreement)
     }
+
+    fn local_options(&self, settings: &Settings) -> HostOptions {
+        let mss = LOCAL_MSS - if self.timestamps { TIMESTAMP_OPTION } else { 0 };
+        HostOptions { sack: self.sack, timestamps: self.timestamps, ..settings.host_options(mss) }
+    }
+
+    /// The receiver, which exists as soon as the peer's SYN has arrived.
+    pub fn receiver(&self, settings: &Settings, now_us: i64) -> Receiver {
+        let echo = if self.ecn { Echo::Classic } else { Echo::Nothing };
+        let mut receiver =
+            Receiver::new(self.local_options(settings), self.sack, echo, Clock { now: time(now_us), hz: settings.hz });
+        receiver.wait_for_reads();
+        receiver
+    }
+}
+
+/// This host's SYN, or its answer to the peer's.
+pub fn syn(settings: &Settings, answers: Option<&Agreement>, now_us: i64) -> Sent {
+    let clock = Clock { now: time(now_us), hz: settings.hz };
+    let options = settings.host_options(LOCAL_MSS);
+    let agreed = |wish: bool, agreed: fn(&Agreement) -> bool| answers.map_or(wish, agreed);
+    let mut list = vec![TcpOption::Mss(LOCAL_MSS)];
+    if agreed(settings.sack, |one| one.sack) {
+        list.push(TcpOption::SackPermitted);
+    }
+    if agreed(settings.timestamps, |one| one.timestamps) {
+        let echo = answers.map_or(0, |one| one.ts_recent);
+        list.push(TcpOption::Timestamps(clock.timestamp(), echo));
+    }
+    if answers.is_none_or(|one| one.scales) {
+        list.push(TcpOption::WindowScale(options.window_scale()));
+    }
+    Sent {
+        at_us: now_us,
+        syn: true,
+        ece: answers.map_or(settings.ecn == 1, |one| one.ecn),
+        cwr: answers.is_none() && settings.ecn == 1,
+        ack: answers.map(|_| 1),
+        window: options.first_window(LOCAL_MSS as u32),
+        options: list,
+        ..Sent::default()
+    }
+}
+
+/// What happened before the connection was established.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// The peer's window in bytes.
+    pub window: u64,
+    pub handshake_us: i64,
+    pub now_us: i64,
 }
 
 pub struct Host {
     sender: Sender,
+    receiver: Receiver,
     hz: u32,
     agreement: Agreement,
+    /// Whether packets leave as super-packets.
+    offload: bool,
+    /// Size of the segments of which a longer inbound packet consists (`--mss`).
+    unit: Option<u32>,
     pub now_us: i64,
     pub sent: VecDeque<Sent>,
     /// Bytes that the application has written.
     written: u64,
+    /// It has closed; and its FIN was sent.
+    closed: bool,
+    fin_sent: bool,
+    reset: bool,
+    /// Everything up to the peer's FIN has arrived.
+    ended: bool,
+    /// The newest timestamp of the peer in a packet without data, and in any.
+    ts_recent: u32,
+    ts_newest: u32,
+    /// When data last arrived, and since when data is unacknowledged or unsent; the sum of such times before.
+    received_us: i64,
+    busy_since_us: Option<i64>,
+    busy_us: i64,
 }
 
 impl Host {
-    /// A connection opened at `now_us` by a handshake that took `handshake_us`; `window` is the peer's receive window
-    /// in bytes.
-    pub fn open(settings: &Settings, agreement: Agreement, window: u64, handshake_us: i64, now_us: i64) -> Self {
+    /// An established connection.
+    pub fn open(settings: &Settings, agreement: Agreement, mut receiver: Receiver, opened: Opened) -> Self {
+        let Opened { window, handshake_us, now_us } = opened;
         let hz = settings.hz;
-        let options = HostOptions {
-            hz,
-            mss: agreement.mss as u32,
-            initial_window: INITIAL_WINDOW,
-            sack: agreement.sack,
-            timestamps: false,
-            ..HostOptions::default()
-        };
+        let options = HostOptions { mss: agreement.mss as u32, ..agreement.local_options(settings) };
         // A real handshake always takes some time.
+        let handshake_us = handshake_us.max(1) as u64;
         let start = Start {
-            handshake_us: handshake_us.max(1) as u64,
+            handshake_us,
             send_window: window,
+            ts_recent: agreement.ts_recent,
+            ecn: agreement.ecn,
             stays_open: true,
             ..Start::default()
         };
@@ -95,7 +181,32 @@ impl Host {
         let mut sender = Sender::new(settings.algorithm, options, agreement.sack, 0, start, clock);
         // On a real host, the queue discipline paces the packets; here only the sender's own pacer can do it.
         sender.window.pacing |= settings.paced;
-        Host { sender, hz, agreement, now_us, sent: VecDeque::new(), written: 0 }
+        sender.window.min_tso_segs = settings.min_tso_segs;
+        sender.keeps_window_when_idle = !settings.slow_start_after_idle;
+        sender.no_delay = settings.no_delay;
+        let (buffer, is_fixed) = settings.send_buffer();
+        sender.set_send_buffer(buffer, is_fixed);
+        receiver.note_handshake(handshake_us, clock);
+        Host {
+            sender,
+            receiver,
+            hz,
+            agreement,
+            offload: settings.offload,
+            unit: settings.peer_mss,
+            now_us,
+            sent: VecDeque::new(),
+            written: 0,
+            closed: false,
+            fin_sent: false,
+            reset: false,
+            ended: false,
+            ts_recent: agreement.ts_recent,
+            ts_newest: agreement.ts_recent,
+            received_us: now_us,
+            busy_since_us: None,
+            busy_us: 0,
+        }
     }
 
     /// The application writes.
@@ -109,28 +220,148 @@ impl Host {
         self.sender.no_delay = true;
     }
 
-    /// The peer's acknowledgement arrives.
+    /// The application sets `SO_SNDBUF`.
+    pub fn fix_send_buffer(&mut self, bytes: u64) {
+        self.sender.set_send_buffer(bytes, true);
+    }
+
+    /// Bytes that arrived in order and are unread.
+    pub fn unread(&self) -> u64 {
+        self.receiver.expects() - self.receiver.delivered()
+    }
+
+    /// The application reads.
+    pub fn read(&mut self, bytes: u64) {
+        let clock = self.clock();
+        let mut acks = Vec::new();
+        self.receiver.read(bytes, Time::NEVER, clock, &mut |ack| acks.push(*ack));
+        self.acknowledge(&acks);
+    }
+
+    /// The application closes: what is unsent follows, then a FIN. With unread data the connection is reset.
+    pub fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        if self.unread() > 0 {
+            let sent = Sent { reset: true, ..self.plain(1 + self.sender.flight.snd_nxt) };
+            self.sent.push_back(sent);
+            (self.reset, self.fin_sent) = (true, true);
+            return;
+        }
+        self.step(Sender::close);
+        self.send_fin();
+    }
+
+    /// A FIN follows everything that was written.
+    fn send_fin(&mut self) {
+        if self.closed && !self.fin_sent && self.sender.flight.snd_nxt == self.written {
+            self.fin_sent = true;
+            let told = self.answer();
+            let sent = Sent { fin: true, ..self.acknowledging(&told, 1 + self.written) };
+            self.sent.push_back(sent);
+        }
+    }
+
+    /// Whether it was reset by this host.
+    pub fn is_reset(&self) -> bool {
+        self.reset
+    }
+
+    /// Whether a FIN was sent.
+    pub fn is_ending(&self) -> bool {
+        self.fin_sent
+    }
+
+    /// The peer's packet arrives.
     ///
     /// # Errors
     ///
-    /// A statement about byte 0.
-    pub fn acknowledge(&mut self, packet: &Packet) -> Result<(), String> {
+    /// What the simulated endpoint does not have.
+    pub fn take(&mut self, packet: &Packet, stamps: &Stamps) -> Result<(), String> {
+        if packet.length > LARGEST_PAYLOAD {
+            return Err("a packet of more than 64 KiB".to_owned());
+        }
+        let next = packet.ack.unwrap_or(1);
+        let most = 1 + self.sender.flight.snd_nxt + u64::from(self.fin_sent);
+        if next > most {
+            // It acknowledges what was never sent.
+            return Ok(());
+        }
+        let (tsval, tsecr) = match packet.timestamps().filter(|_| self.agreement.timestamps) {
+            Some((value, echo)) => (value, stamps.echo(echo)),
+            None => (self.ts_newest, 0),
+        };
         let ack = Ack {
-            next: Self::byte(packet.ack.unwrap_or(1), "acknowledgement")?,
+            next: Self::byte(next, "acknowledgement")?.min(self.sender.flight.snd_nxt),
             window: packet.window.unwrap_or(0) << self.agreement.window_scale,
+            tsval,
+            tsecr,
+            ece: packet.has('E'),
             ..Self::sack_of(packet)?
         };
-        self.step(|sender, clock, out| sender.on_ack(&ack, clock, out));
+        let first = Self::byte(packet.start, "data")?;
+        // The receiver takes the timestamps of data, as long as it waits for the oldest that is not yet acknowledged.
+        let is_next = packet.length == 0 && first <= self.receiver.expects() && self.receiver.tick() == Time::NEVER;
+        if is_next && tsval.wrapping_sub(self.ts_recent).cast_signed() > 0 {
+            self.ts_recent = tsval;
+        }
+        self.ts_newest = self.ts_newest.max(tsval);
+        let acks = self.receive(packet, first, [tsval, tsecr])?;
+        let carries = self.sent.len();
+        // Data with an acknowledgement that says nothing new is no duplicate acknowledgement.
+        let is_bare = packet.length == 0 && !packet.has('F');
+        if is_bare || ack.next > self.sender.flight.snd_una || ack.sack.count > 0 || ack.ece {
+            self.step(|sender, clock, out| sender.on_ack(&ack, clock, out));
+        }
+        self.send_fin();
+        if self.sent.len() == carries {
+            self.acknowledge(&acks);
+        }
         Ok(())
+    }
+
+    /// Takes the packet's data and FIN; returns the acknowledgements to send, unless new data carries them.
+    fn receive(&mut self, packet: &Packet, first: u64, [tsval, tsecr]: [u32; 2]) -> Result<Vec<Ack>, String> {
+        let (clock, mut acks) = (self.clock(), Vec::new());
+        let mut emit = |ack: &Ack| acks.push(*ack);
+        // A FIN ends what blocks would tell, such as that its data had arrived before (`tcp_fin`).
+        let repeats = packet.has('F') && first + packet.length == self.receiver.expects();
+        if packet.length > 0 && !repeats {
+            let ecn = match packet.mark {
+                Some(Mark::Is(ecn)) => ecn,
+                Some(Mark::Ect) => Ecn::Ect0,
+                None => Ecn::NotEct,
+            };
+            let flags = ecn as u8 | if packet.has('P') { PUSH } else { 0 } | if packet.has('W') { CWR } else { 0 };
+            let length = packet.length as u32;
+            let data = Data { seq: first, length, flags, tsval, tsecr };
+            match self.unit.filter(|&unit| length > unit) {
+                Some(unit) => self.receiver.on_merged(data, unit, clock, &mut emit),
+                None => self.receiver.on_data(data, clock, &mut emit),
+            };
+            self.received_us = self.now_us;
+        } else if !repeats && first < self.receiver.expects() {
+            // A probe of the window, or a keep-alive: it is answered.
+            self.receiver.on_window_probe(clock, &mut emit);
+        }
+        if packet.has('F') && !self.ended {
+            if first + packet.length != self.receiver.expects() {
+                return Err("a FIN out of order".to_owned());
+            }
+            self.ended = true;
+            // Data and FIN have one acknowledgement.
+            if acks.is_empty() {
+                self.receiver.take_end(self.closed, clock, &mut |ack| acks.push(*ack));
+            }
+        }
+        Ok(acks)
     }
 
     fn sack_of(packet: &Packet) -> Result<Ack, String> {
         let mut ack = Ack::default();
-        let blocks = packet.options.iter().find_map(|option| match option {
-            TcpOption::Sack(blocks) => Some(blocks.as_slice()),
-            _ => None,
-        });
-        let blocks = blocks.unwrap_or_default();
+        let blocks = packet.sack();
         for (slot, &(start, end)) in ack.sack.blocks.iter_mut().zip(blocks) {
             *slot = Block { start: Self::byte(start, "SACK")?, end: Self::byte(end, "SACK")? };
             ack.sack.count += 1;
@@ -152,16 +383,21 @@ impl Host {
     pub fn run(&mut self, until_us: i64, sending: bool) {
         while !sending || self.sent.is_empty() {
             let (timer, pacing) = (self.sender.timer(), self.sender.next_room(|_| Time::NEVER));
-            let next = timer.min(pacing);
+            let (receiving, next) = (self.receiver.timer(), timer.min(pacing).min(self.receiver.timer()));
             if next > time(until_us) {
                 break;
             }
             self.now_us = self.now_us.max(next.nanos().div_ceil(1_000) as i64 - ORIGIN_US);
-            if timer <= pacing {
+            if receiving <= timer.min(pacing) {
+                let (clock, mut acks) = (self.clock(), Vec::new());
+                self.receiver.on_timer(clock, &mut |ack| acks.push(*ack));
+                self.acknowledge(&acks);
+            } else if timer <= pacing {
                 self.step(|sender, clock, out| sender.on_timer(clock, out));
             } else {
                 self.step(|sender, clock, out| sender.on_room(clock, out));
             }
+            self.send_fin();
         }
         if !sending || self.sent.is_empty() {
             self.now_us = self.now_us.max(until_us);
@@ -178,25 +414,106 @@ impl Host {
             self.sender.on_room(clock, &mut out);
             self.sender.host_queue = 0;
         }
-        // A window probe has no data; scripts are not compared with it.
-        self.sent.extend(out.iter().filter(|burst| !burst.is_window_probe()).map(|burst| Sent {
+        for burst in out {
+            self.send(&burst);
+        }
+        let is_busy = self.sender.flight.snd_una < self.written;
+        match self.busy_since_us {
+            None if is_busy => self.busy_since_us = Some(self.now_us),
+            Some(since_us) if !is_busy => {
+                self.busy_us += self.now_us - since_us;
+                self.busy_since_us = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends data, or a probe of the window; without offload in segments.
+    fn send(&mut self, burst: &Burst) {
+        let mss = if self.offload { u64::from(burst.bytes).max(1) } else { self.agreement.mss };
+        let mut start = burst.start;
+        loop {
+            let length = mss.min(burst.end() - start);
+            let told = self.answer();
+            let is_last = start + length == burst.end();
+            // A FIN that waits for the last data leaves with it.
+            let fin = self.closed && !self.fin_sent && is_last && burst.bytes > 0 && burst.end() == self.written;
+            self.fin_sent |= fin;
+            let first = if burst.is_window_probe() { start } else { 1 + start };
+            let sent = Sent {
+                length,
+                fin,
+                ecn: burst.ecn,
+                cwr: burst.cwr && start == burst.start,
+                ..self.acknowledging(&told, first)
+            };
+            self.sent.push_back(sent);
+            start += length;
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// What a packet with data says to the peer.
+    fn answer(&mut self) -> Ack {
+        let (clock, mut told) = (self.clock(), Ack::default());
+        self.receiver.answer(clock, &mut |ack| told = *ack);
+        told
+    }
+
+    fn acknowledge(&mut self, acks: &[Ack]) {
+        for ack in acks {
+            let sent = self.acknowledging(ack, self.next_sequence());
+            self.sent.push_back(sent);
+        }
+    }
+
+    fn next_sequence(&self) -> u64 {
+        1 + self.sender.flight.snd_nxt + u64::from(self.fin_sent)
+    }
+
+    /// A packet without data that says what `told` says.
+    fn acknowledging(&self, told: &Ack, start: u64) -> Sent {
+        let mut options = Vec::new();
+        if self.agreement.timestamps {
+            let newer = self.ts_recent.wrapping_sub(told.tsecr).cast_signed() > 0;
+            let echo = if newer { self.ts_recent } else { told.tsecr };
+            options.push(TcpOption::Timestamps(self.clock().timestamp(), echo));
+        }
+        if told.sack.count > 0 {
+            let blocks = told.sack.blocks().iter().map(|block| (1 + block.start, 1 + block.end)).collect();
+            options.push(TcpOption::Sack(blocks));
+        }
+        Sent {
             at_us: self.now_us,
-            start: 1 + burst.start,
-            length: u64::from(burst.bytes),
-        }));
+            start,
+            ack: Some(1 + told.next + u64::from(self.ended)),
+            window: (told.window >> self.agreement.own_scale).min(LARGEST_FIELD),
+            ece: told.ece,
+            options,
+            ..Sent::default()
+        }
+    }
+
+    /// A packet that only acknowledges, at sequence number `start`.
+    fn plain(&mut self, start: u64) -> Sent {
+        let told = self.answer();
+        self.acknowledging(&told, start)
+    }
+
+    /// The client's answer to the SYN-ACK.
+    pub fn confirm(&mut self) {
+        let sent = self.plain(1);
+        self.sent.push_back(sent);
     }
 
     fn clock(&self) -> Clock {
         Clock { now: time(self.now_us), hz: self.hz }
     }
 
-    /// Whether byte `start` was already acknowledged.
-    pub fn acknowledged(&self, start: u64) -> bool {
-        start < 1 + self.sender.flight.snd_una
-    }
-
     /// A field of `struct tcp_info`, or a constant for `tcpi_ca_state`, by name.
-    pub fn read(&self, name: &str) -> Option<i64> {
+    pub fn read_info(&self, name: &str) -> Option<i64> {
         let (flight, window) = (&self.sender.flight, &self.sender.window);
         let stats = &self.sender.stats;
         let clock = self.clock();
@@ -207,11 +524,16 @@ impl Host {
             "TCP_CA_CWR" => 2,
             "TCP_CA_Recovery" => 3,
             "TCP_CA_Loss" => 4,
+            "tcpi_advmss" => LOCAL_MSS as i64,
+            "tcpi_busy_time" => self.busy_us + self.busy_since_us.map_or(0, |since_us| self.now_us - since_us),
             "tcpi_ca_state" => flight.ca_state as i64,
             "tcpi_delivered" => flight.delivered as i64,
+            "tcpi_delivered_ce" => flight.delivered_ce as i64,
+            "tcpi_last_data_recv" => (self.now_us - self.received_us) / 1_000,
             "tcpi_lost" => i64::from(flight.lost_out),
             "tcpi_min_rtt" => i64::from(flight.min_rtt_us),
             "tcpi_notsent_bytes" => self.written as i64 - flight.snd_nxt as i64,
+            "tcpi_rcv_mss" => self.receiver.full_segment() as i64,
             "tcpi_reordering" => i64::from(self.sender.reordering()),
             "tcpi_retrans" => i64::from(flight.retrans_out),
             "tcpi_rto" => self.sender.rto_us(clock) as i64,

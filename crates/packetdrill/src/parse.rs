@@ -1,7 +1,8 @@
 //! Parses the part of packetdrill's language that scripts for a TCP sender use.
 
 use crate::cursor::{Cursor, Unreadable};
-use crate::script::{Action, Call, Event, Packet, Script, TcpOption, When};
+use crate::script::{Action, Call, Event, Mark, Packet, Script, TcpOption, When};
+use sawtooth_tcp::packet::Ecn;
 
 /// One day in microseconds, so that sums of a script's times cannot overflow.
 const LONGEST_US: i64 = 86_400_000_000;
@@ -90,8 +91,8 @@ fn packet(at: &mut Cursor) -> Result<Packet, Unreadable> {
     let mut packet = Packet::default();
     at.skip_blanks();
     if at.accept("[") {
-        packet.marked = true;
-        at.until("]")?;
+        let line = at.line;
+        packet.mark = mark(at.until("]")?, line)?;
         at.skip_blanks();
     }
     packet.flags = at.take_while(|c| c.is_ascii_uppercase() || c == '.' || c == '-').to_owned();
@@ -115,13 +116,31 @@ fn packet(at: &mut Cursor) -> Result<Packet, Unreadable> {
             packet.window = Some(at.number()?);
         } else if at.accept("<") {
             let line = at.line;
-            packet.options = options(at.until(">")?, line)?;
+            let text = at.until(">")?;
+            packet.any_options = text.trim() == "...";
+            packet.options = if packet.any_options { Vec::new() } else { options(text, line)? };
+        } else if at.accept("urg ") {
+            at.skip_blanks();
+            at.number()?;
+            packet.options.push(TcpOption::Other("urgent data".to_owned()));
         } else if matches!(at.peek(), None | Some('\n' | '\r')) || at.rest().starts_with("//") {
             return Ok(packet);
         } else {
             return Err(at.unreadable(format!("after a packet: {}", at.clone().line_end().trim())));
         }
     }
+}
+
+/// What is between the brackets before a packet's flags: the ECN field, or others of the IP header.
+fn mark(text: &str, line: usize) -> Result<Option<Mark>, Unreadable> {
+    Ok(Some(match text.trim() {
+        "noecn" => Mark::Is(Ecn::NotEct),
+        "ect0" => Mark::Is(Ecn::Ect0),
+        "ect1" => Mark::Is(Ecn::Ect1),
+        "ce" => Mark::Is(Ecn::Ce),
+        "ect01" => Mark::Ect,
+        other => return Err(Unreadable { line, what: format!("a field of the IP header: {other}") }),
+    }))
 }
 
 fn options(text: &str, line: usize) -> Result<Vec<TcpOption>, Unreadable> {
@@ -132,11 +151,19 @@ fn tcp_option(text: &str, line: usize) -> Result<TcpOption, Unreadable> {
     let (name, value) = text.split_once(' ').unwrap_or((text, ""));
     let mut at = Cursor::within(value.trim(), line);
     Ok(match name {
-        "nop" | "eol" | "..." | "" => TcpOption::Nothing,
+        "nop" | "eol" | "" => TcpOption::Nothing,
         "mss" => TcpOption::Mss(at.number()?),
         "sackOK" => TcpOption::SackPermitted,
         "wscale" => TcpOption::WindowScale(at.number()? as u32),
-        "TS" => TcpOption::Timestamps,
+        "TS" => {
+            at.expect("val ")?;
+            at.skip_blanks();
+            let value = at.number()? as u32;
+            at.skip_blanks();
+            at.expect("ecr ")?;
+            at.skip_blanks();
+            TcpOption::Timestamps(value, at.number()? as u32)
+        }
         "sack" => {
             let mut blocks = Vec::new();
             while at.peek().is_some() {
@@ -213,13 +240,13 @@ mod tests {
         assert_eq!(packet.options[0], TcpOption::Sack(vec![(2001, 3001), (5001, 6001)]));
         let event = only("+0 > S. 0:0(0) ack 1 <mss 900,sackOK,TS val 7 ecr 0,nop,wscale 8>");
         let Action::Outbound(packet) = event.action else { panic!("{event:?}") };
-        assert!(packet.has('S') && packet.has('.') && !packet.uses_ecn());
+        assert!(packet.has('S') && packet.has('.') && packet.mark.is_none());
         assert_eq!(
             packet.options,
             [
                 TcpOption::Mss(900),
                 TcpOption::SackPermitted,
-                TcpOption::Timestamps,
+                TcpOption::Timestamps(7, 0),
                 TcpOption::Nothing,
                 TcpOption::WindowScale(8)
             ]

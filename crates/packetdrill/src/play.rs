@@ -1,4 +1,4 @@
-//! Runs a script with the simulated sender and gives a verdict.
+//! Runs a script with the simulated endpoint and gives a verdict.
 //!
 //! As in packetdrill (gtests/net/packetdrill/run.c and run_packet.c):
 //!
@@ -7,15 +7,14 @@
 //!   an eighth of the time since the last event.
 //! - Several consecutive packets count as one expected packet, if all but the last have the same size.
 //! - Packets that the script does not mention are ignored only at its end.
-//!
-//! Differences: PSH is not compared (the simulated sender does not know where writes end), nor are IP headers,
-//! checksums and the outbound window. The handshake and everything after `close` are not simulated.
 
 use crate::expression::{self, Checked};
-use crate::host::{Agreement, Host, Sent};
-use crate::script::{Action, Call, Event, Packet, Script, TcpOption, When};
+use crate::host::{self, Agreement, Host, Opened};
+use crate::script::{Action, Call, Event, Packet, Script, When};
 use crate::settings::Settings;
 use crate::verdict::{Outcome, Verdict};
+use crate::wire::{self, Sent, Stamps, seconds};
+use sawtooth_tcp::receiver::Receiver;
 use std::collections::BTreeMap;
 
 /// packetdrill's tolerance in microseconds.
@@ -25,23 +24,31 @@ const TOLERANCE_PART: i64 = 8;
 /// Microseconds after its time during which a missing packet is still awaited, to report when it came.
 const LATE_US: i64 = 2_000_000;
 /// Calls that have no effect on the simulation.
-const NEUTRAL_CALLS: [&str; 6] = ["socket", "bind", "listen", "accept", "connect", "fcntl"];
+const NEUTRAL_CALLS: [&str; 4] = ["bind", "listen", "accept", "fcntl"];
 /// Socket options that have no effect on the simulation.
-const NEUTRAL_OPTIONS: [&str; 2] = ["SO_REUSEADDR", "IP_TOS"];
+const NEUTRAL_OPTIONS: [&str; 5] = ["SO_REUSEADDR", "SO_ERROR", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"];
+/// A second connection of a script is a new one after this many.
+const MOST_CONNECTIONS: usize = 16;
 
 /// Why a run stopped before the script's end.
 enum Stop {
     Differs { expected: String, got: String },
     Beyond(String),
-    Closed,
 }
 
 enum Stage {
     Closed,
-    /// The time in microseconds at which a SYN was answered or sent; `Some` if the peer's SYN has arrived.
-    Opening {
+    /// `connect` sent a SYN.
+    Calling {
         since_us: i64,
-        agreement: Option<Agreement>,
+        sent: Option<Sent>,
+    },
+    /// The peer's SYN has arrived and was answered.
+    Answering {
+        since_us: i64,
+        agreement: Agreement,
+        receiver: Box<Receiver>,
+        sent: Option<Sent>,
     },
     Open(Box<Host>),
 }
@@ -49,37 +56,61 @@ enum Stage {
 struct Player {
     settings: Settings,
     stage: Stage,
+    stamps: Stamps,
     now_us: i64,
     last_us: i64,
-    tolerance_us: i64,
+    tolerance: Tolerance,
+    connections: usize,
     variables: BTreeMap<String, i64>,
     outcome: Outcome,
 }
 
-/// Runs `script` as on a kernel with `hz` ticks per second.
-pub fn play(script: &Script, hz: u32) -> Outcome {
+/// How far a time may be off: an amount, and a part of the time since the last event (0: none).
+#[derive(Clone, Copy, Debug)]
+struct Tolerance {
+    us: i64,
+    part: i64,
+}
+
+impl Tolerance {
+    fn of(self, elapsed_us: i64) -> i64 {
+        self.us.max(elapsed_us.checked_div(self.part).unwrap_or(0))
+    }
+}
+
+/// Runs `script` as on a kernel with `hz` ticks per second. `tolerance_us` is for scripts that state none.
+pub fn play(script: &Script, hz: u32, tolerance_us: Option<i64>) -> Outcome {
+    let tolerance = match tolerance_us {
+        Some(us) => Tolerance { us, part: 0 },
+        None => Tolerance { us: TOLERANCE_US, part: TOLERANCE_PART },
+    };
     let mut player = Player {
         settings: Settings::new(hz),
         stage: Stage::Closed,
+        stamps: Stamps::default(),
         now_us: 0,
         last_us: 0,
-        tolerance_us: TOLERANCE_US,
+        tolerance,
+        connections: 0,
         variables: BTreeMap::new(),
         outcome: Outcome::default(),
     };
     for (name, value) in &script.options {
-        match (name.as_str(), value.parse()) {
-            ("tolerance_usecs", Ok(us)) => player.tolerance_us = us,
+        // A comment may follow.
+        let value = value.split("//").next().unwrap_or_default().trim();
+        match (name.split_whitespace().next().unwrap_or_default(), value.parse::<u32>()) {
+            ("tolerance_usecs", Ok(us)) => {
+                player.tolerance = Tolerance { us: i64::from(us), part: TOLERANCE_PART };
+            }
+            ("mss", Ok(mss)) if mss > 0 => player.settings.peer_mss = Some(mss),
+            ("tcp_ts_tick_usecs", Ok(us)) => player.stamps.tick_us = (us > 0).then_some(i64::from(us)),
+            ("send_omit_free", _) => {}
             _ => return Outcome::not_applicable(format!("option --{name}")),
         }
     }
     for event in &script.events {
         match player.happen(event) {
             Ok(()) => {}
-            Err(Stop::Closed) => {
-                player.outcome.note("played up to close()");
-                break;
-            }
             Err(Stop::Beyond(reason)) => {
                 player.outcome.verdict = Verdict::NotApplicable(format!("line {}: {reason}", event.line));
                 return player.outcome;
@@ -98,17 +129,11 @@ impl Player {
         if !self.settings.not_followed.is_empty() {
             self.outcome.note(format!("without {}", self.settings.not_followed.join(", ")));
         }
-        if let (Verdict::Failed { line, expected, got }, Some(setting)) =
-            (&self.outcome.verdict, self.settings.lacking())
-        {
-            let reason = format!("needs {setting}; without, line {line}: {expected} expected, {got}");
-            self.outcome.verdict = Verdict::NotApplicable(reason);
-        }
         if self.settings.paced {
             self.outcome.note("paced by the sender itself, not by fq");
         }
         if self.outcome.verdict == Verdict::Passed && self.outcome.packets + self.outcome.assertions == 0 {
-            self.outcome.verdict = Verdict::NotApplicable("checks nothing that the sender does".to_owned());
+            self.outcome.verdict = Verdict::NotApplicable("checks nothing that the endpoint does".to_owned());
         }
         self.outcome
     }
@@ -120,8 +145,7 @@ impl Player {
             When::Relative { start_us, end_us } => (self.now_us + start_us, self.now_us + end_us),
         };
         if let Action::Outbound(packet) = &event.action {
-            let tolerance_us = self.tolerance_us.max((start_us - self.last_us) / TOLERANCE_PART);
-            self.outbound(packet, start_us, end_us, tolerance_us, event.when == When::Any)?;
+            self.outbound(packet, start_us, end_us, event.when == When::Any)?;
         } else {
             self.wait(start_us);
             match &event.action {
@@ -144,32 +168,45 @@ impl Player {
     }
 
     fn inbound(&mut self, packet: &Packet) -> Result<(), Stop> {
-        if packet.uses_ecn() {
-            return Err(Stop::Beyond("ECN".to_owned()));
+        if packet.has('R') {
+            return Err(Stop::Beyond("a RST".to_owned()));
         }
-        if packet.has('F') || packet.has('R') || packet.length > 0 {
-            return Err(Stop::Beyond("a receiver's side: the peer sends data, FIN or RST".to_owned()));
+        if packet.has('S') && packet.length > 0 {
+            return Err(Stop::Beyond("data in a SYN".to_owned()));
         }
         let window = packet.window.unwrap_or(0);
-        match &mut self.stage {
+        let now_us = self.now_us;
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Closed) {
             Stage::Closed if packet.has('S') && !packet.has('.') => {
                 let agreement = self.agree(packet)?;
-                self.stage = Stage::Opening { since_us: self.now_us, agreement: Some(agreement) };
+                let receiver = Box::new(agreement.receiver(&self.settings, now_us));
+                let sent = Some(host::syn(&self.settings, Some(&agreement), now_us));
+                Stage::Answering { since_us: now_us, agreement, receiver, sent }
             }
-            Stage::Opening { since_us, agreement: None } if packet.has('S') => {
-                let handshake_us = self.now_us - *since_us;
+            Stage::Calling { since_us, .. } if packet.has('S') && packet.has('.') => {
                 let agreement = self.agree(packet)?;
-                self.open(agreement, window, handshake_us);
+                let receiver = agreement.receiver(&self.settings, now_us);
+                let opened = Opened { window, handshake_us: now_us - since_us, now_us };
+                let mut host = Host::open(&self.settings, agreement, receiver, opened);
+                host.confirm();
+                Stage::Open(Box::new(host))
             }
-            Stage::Opening { since_us, agreement: Some(agreement) } if !packet.has('S') => {
-                let (agreement, handshake_us) = (*agreement, self.now_us - *since_us);
-                self.open(agreement, window << agreement.window_scale, handshake_us);
+            Stage::Answering { since_us, agreement, receiver, .. } if packet.has('.') && !packet.has('S') => {
+                let window = window << agreement.window_scale;
+                let opened = Opened { window, handshake_us: now_us - since_us, now_us };
+                let mut host = Host::open(&self.settings, agreement, *receiver, opened);
+                host.take(packet, &self.stamps).map_err(Stop::Beyond)?;
+                Stage::Open(Box::new(host))
             }
-            Stage::Open(host) if packet.has('.') && !packet.has('S') => {
-                host.acknowledge(packet).map_err(Stop::Beyond)?;
+            Stage::Open(mut host) if !packet.has('S') => {
+                // A segment without ACK is not taken.
+                if packet.has('.') {
+                    host.take(packet, &self.stamps).map_err(Stop::Beyond)?;
+                }
+                Stage::Open(host)
             }
             _ => return Err(Stop::Beyond("an unusual handshake".to_owned())),
-        }
+        };
         Ok(())
     }
 
@@ -177,113 +214,155 @@ impl Player {
         Agreement::with(packet, &self.settings).map_err(Stop::Beyond)
     }
 
-    fn open(&mut self, agreement: Agreement, window: u64, handshake_us: i64) {
-        let host = Host::open(&self.settings, agreement, window, handshake_us, self.now_us);
-        self.stage = Stage::Open(Box::new(host));
-    }
-
-    fn outbound(
-        &mut self,
-        packet: &Packet,
-        start_us: i64,
-        end_us: i64,
-        tolerance_us: i64,
-        any: bool,
-    ) -> Result<(), Stop> {
-        if packet.uses_ecn() {
-            return Err(Stop::Beyond("ECN".to_owned()));
-        }
-        let host = match &mut self.stage {
-            Stage::Open(host) => host,
-            stage => {
-                if packet.has('S') && !packet.has('.') {
-                    *stage = Stage::Opening { since_us: self.now_us.max(start_us), agreement: None };
+    fn outbound(&mut self, packet: &Packet, start_us: i64, end_us: i64, any: bool) -> Result<(), Stop> {
+        let tolerance_us = self.tolerance.of(start_us - self.last_us);
+        let got = match &mut self.stage {
+            Stage::Open(host) => {
+                let got = gather(host, packet, start_us, end_us + tolerance_us);
+                self.now_us = host.now_us;
+                got
+            }
+            Stage::Closed => return Err(Stop::Beyond("a packet without a connection".to_owned())),
+            Stage::Calling { sent, .. } | Stage::Answering { sent, .. } => {
+                self.now_us = self.now_us.max(start_us);
+                match sent.take() {
+                    Some(sent) => vec![sent],
+                    None => return Err(Stop::Beyond("an unusual handshake".to_owned())),
                 }
-                if packet.has('S') && packet.length == 0 {
-                    self.now_us = self.now_us.max(start_us);
-                    return Ok(());
-                }
-                return Err(Stop::Beyond("an unusual handshake".to_owned()));
             }
         };
-        if packet.has('F') || packet.has('R') || packet.has('S') {
-            return Err(Stop::Beyond("the end of a connection: FIN or RST".to_owned()));
-        }
-        if packet.ack != Some(1) {
-            return Err(Stop::Beyond("a receiver's side: acknowledgements of the peer's data".to_owned()));
-        }
-        if packet.length == 0 && packet.start == 1 && self.outcome.packets == 0 && host.sent.is_empty() {
-            // The last packet of the handshake.
-            return Ok(());
-        }
-        if packet.length == 0 {
-            let probe = host.acknowledged(packet.start);
-            let what = if probe { "zero-window probes" } else { "a receiver's side: a pure acknowledgement" };
-            return Err(Stop::Beyond(what.to_owned()));
-        }
-        if packet.options.iter().any(|option| matches!(option, TcpOption::Timestamps)) {
-            return Err(Stop::Beyond("timestamps".to_owned()));
-        }
-        let expected = Sent { at_us: start_us, start: packet.start, length: packet.length };
-        let got = gather(host, &expected, end_us + tolerance_us);
-        self.now_us = host.now_us;
         let late = |got: &Sent| got.at_us < start_us - tolerance_us || got.at_us > end_us + tolerance_us;
-        let ok = got.len() == 1 && (got[0].start, got[0].length) == (expected.start, expected.length);
+        let stamp_us = self.tolerance.of(start_us);
+        let ok = got.len() == 1 && got[0].is(packet, &mut self.stamps, stamp_us);
         if !ok || (!any && late(&got[0])) {
+            if let Stage::Open(host) = &self.stage
+                && let Some(reason) = lacks(packet, host)
+            {
+                return Err(Stop::Beyond(reason));
+            }
             let range = if end_us > start_us { format!(" to {}", seconds(end_us)) } else { String::new() };
+            let expected = format!("{} at {}", wire::describe(packet), seconds(start_us));
             return Err(Stop::Differs {
-                expected: format!("{}{range} ± {}", describe(&expected), seconds(tolerance_us)),
+                expected: format!("{expected}{range} ± {}", seconds(tolerance_us)),
                 got: if got.is_empty() {
                     "nothing within 2 s".to_owned()
                 } else {
-                    got.iter().map(describe).collect::<Vec<_>>().join(", ")
+                    got.iter().map(|sent| sent.describe(packet)).collect::<Vec<_>>().join(", ")
                 },
             });
         }
-        self.outcome.packets += 1;
+        // The handshake is no achievement.
+        self.outcome.packets += usize::from(!packet.has('S') && packet.end() + packet.ack.unwrap_or(1) > 2);
         Ok(())
     }
 
     fn call(&mut self, call: &Call) -> Result<(), Stop> {
-        let flagless = call.arguments.len() < 4 || call.arguments[3] == "0";
+        let result = call.result.split_whitespace().next().unwrap_or_default();
+        let result = result.parse::<i64>().unwrap_or(0);
+        if result < 0 && !call.result.contains("EINPROGRESS") {
+            return Err(Stop::Beyond(format!("an error of {}", call.name)));
+        }
+        let result = result.max(0) as u64;
         match call.name.as_str() {
             name if NEUTRAL_CALLS.contains(&name) => Ok(()),
-            "setsockopt" => {
-                let option = call.arguments.get(2).map_or("", String::as_str);
-                if option == "SO_SNDBUF" {
-                    self.outcome.note("the send buffer sizes itself, whatever SO_SNDBUF says");
-                } else if option == "TCP_NODELAY"
-                    && let Stage::Open(host) = &mut self.stage
-                {
-                    host.set_no_delay();
-                } else if !NEUTRAL_OPTIONS.contains(&option) && option != "IP_MTU_DISCOVER" {
-                    return Err(Stop::Beyond(format!("setsockopt {option}")));
+            "socket" => {
+                if !call.arguments.iter().any(|one| one.contains("SOCK_STREAM")) {
+                    return Err(Stop::Beyond("a socket other than TCP's".to_owned()));
+                }
+                self.connections += 1;
+                if self.connections > MOST_CONNECTIONS {
+                    return Err(Stop::Beyond("many connections".to_owned()));
+                }
+                self.stage = Stage::Closed;
+                Ok(())
+            }
+            "connect" => {
+                self.stage =
+                    Stage::Calling { since_us: self.now_us, sent: Some(host::syn(&self.settings, None, self.now_us)) };
+                Ok(())
+            }
+            "setsockopt" | "getsockopt" => self.option(call),
+            "write" | "send" if flags(call, 3) == "0" => self.write(call, 2, result),
+            "read" | "recv" if flags(call, 3) == "0" => {
+                let host = self.host("reading before the handshake is done")?;
+                if let Some(bytes) = call.arguments.get(2).and_then(|bytes| bytes.parse::<u64>().ok()) {
+                    let (expected, unread) = (result, host.unread());
+                    if unread > 0 && expected != bytes.min(unread) {
+                        return Err(Stop::Differs {
+                            expected: format!("{expected} bytes read"),
+                            got: format!("{} bytes", bytes.min(unread)),
+                        });
+                    }
+                }
+                host.read(result);
+                Ok(())
+            }
+            "close" => {
+                if let Stage::Open(host) = &mut self.stage {
+                    host.close();
                 }
                 Ok(())
             }
-            "write" | "send" if flagless => {
-                let asked = call.arguments.get(2).and_then(|bytes| bytes.parse::<u64>().ok());
-                let Stage::Open(host) = &mut self.stage else {
-                    return Err(Stop::Beyond("data before the handshake is done".to_owned()));
-                };
-                match (asked, call.result.parse()) {
-                    (Some(asked), Ok(written)) if asked == written => {
-                        host.write(written);
-                        Ok(())
-                    }
-                    _ => Err(Stop::Beyond("a write that does not take all".to_owned())),
+            "shutdown" => {
+                let how = call.arguments.get(1).map_or("", String::as_str);
+                let host = self.host("shutdown before the handshake is done")?;
+                if how != "SHUT_RD" {
+                    host.close();
                 }
+                Ok(())
             }
-            "close" if matches!(self.stage, Stage::Open(_)) => Err(Stop::Closed),
             name => Err(Stop::Beyond(format!("system call {name}"))),
         }
+    }
+
+    fn host(&mut self, otherwise: &str) -> Result<&mut Host, Stop> {
+        match &mut self.stage {
+            Stage::Open(host) => Ok(host),
+            _ => Err(Stop::Beyond(otherwise.to_owned())),
+        }
+    }
+
+    fn write(&mut self, call: &Call, at: usize, written: u64) -> Result<(), Stop> {
+        let asked = call.arguments.get(at).and_then(|bytes| bytes.parse::<u64>().ok());
+        if asked != Some(written) {
+            self.outcome.note("how much a write takes is the script's");
+        }
+        self.host("data before the handshake is done")?.write(written);
+        Ok(())
+    }
+
+    fn option(&mut self, call: &Call) -> Result<(), Stop> {
+        let option = call.arguments.get(2).map_or("", String::as_str);
+        let value = call.arguments.get(3).map_or("", String::as_str);
+        let value = value.trim_matches(['[', ']']).trim().parse::<u64>().ok();
+        match (call.name.as_str(), option, value) {
+            ("setsockopt", "SO_SNDBUF", Some(bytes)) => {
+                let bytes = self.settings.fix_send_buffer(bytes);
+                if let Stage::Open(host) = &mut self.stage {
+                    host.fix_send_buffer(bytes);
+                }
+            }
+            ("setsockopt", "SO_RCVBUF", Some(bytes)) if !matches!(self.stage, Stage::Open(_)) => {
+                self.settings.fix_receive_buffer(bytes);
+            }
+            ("setsockopt", "TCP_NODELAY", Some(value)) if value > 0 => {
+                self.settings.no_delay = true;
+                if let Stage::Open(host) = &mut self.stage {
+                    host.set_no_delay();
+                }
+            }
+            ("getsockopt", "SO_SNDBUF" | "SO_RCVBUF", _) => {}
+            (_, option, _) if NEUTRAL_OPTIONS.contains(&option) => {}
+            (name, option, _) => return Err(Stop::Beyond(format!("{name} {option}"))),
+        }
+        Ok(())
     }
 
     fn assertions(&mut self, code: &str) -> Result<(), Stop> {
         let stage = &self.stage;
         let read = |name: &str| match stage {
-            Stage::Open(host) => host.read(name),
-            Stage::Closed | Stage::Opening { .. } => None,
+            Stage::Open(host) => host.read_info(name),
+            _ => None,
         };
         let results = expression::check(code, &mut self.variables, &read)
             .map_err(|what| Stop::Beyond(format!("code: {what}")))?;
@@ -300,13 +379,26 @@ impl Player {
     }
 }
 
+/// The flags of a call, its argument at `at`.
+fn flags(call: &Call, at: usize) -> &str {
+    call.arguments.get(at).map_or("0", String::as_str)
+}
+
+/// What the simulated endpoint does not have, if the expected packet is of that kind.
+fn lacks(packet: &Packet, host: &Host) -> Option<String> {
+    if packet.has('R') && !host.is_reset() {
+        return Some("a RST".to_owned());
+    }
+    (packet.has('F') && host.is_ending()).then(|| "a FIN that is sent again".to_owned())
+}
+
 /// Collects sent packets, also those sent until the deadline, until they make up the expected packet; joins packets as
 /// packetdrill does. If they do not fit together, returns more than one.
-fn gather(host: &mut Host, expected: &Sent, deadline_us: i64) -> Vec<Sent> {
+fn gather(host: &mut Host, expected: &Packet, start_us: i64, deadline_us: i64) -> Vec<Sent> {
     let mut joined: Vec<Sent> = Vec::new();
     let mut size = 0;
     loop {
-        host.run(deadline_us.min(host.now_us.max(expected.at_us)), true);
+        host.run(deadline_us.min(host.now_us.max(start_us)), true);
         if host.sent.is_empty() {
             host.run(deadline_us, true);
         }
@@ -320,27 +412,19 @@ fn gather(host: &mut Host, expected: &Sent, deadline_us: i64) -> Vec<Sent> {
                 joined.push(next);
             }
             Some(whole) => {
-                let fits = next.start == whole.start + whole.length
+                let fits = next.length > 0
+                    && next.start == whole.end()
                     && (next.length == size || whole.length + next.length >= expected.length);
                 if !fits {
                     joined.push(next);
                     return joined;
                 }
                 whole.length += next.length;
+                whole.fin |= next.fin;
             }
         }
         if joined[0].length >= expected.length {
             return joined;
         }
     }
-}
-
-fn describe(sent: &Sent) -> String {
-    format!("{}:{}({}) at {}", sent.start, sent.start + sent.length, sent.length, seconds(sent.at_us))
-}
-
-fn seconds(us: i64) -> String {
-    let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
-    let short = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{short} s")
 }

@@ -1,5 +1,7 @@
 //! A parsed script: events and their times. Times are in microseconds, sequence numbers in bytes, as in the script.
 
+use sawtooth_tcp::packet::Ecn;
+
 /// A whole script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
@@ -44,22 +46,46 @@ pub enum Action {
 pub struct Packet {
     /// Letters as written: `S`, `F`, `P`, `R`, `.` for ACK, and others for ECN.
     pub flags: String,
-    /// Whether an ECN codepoint is given in brackets.
-    pub marked: bool,
+    /// The ECN codepoint given in brackets.
+    pub mark: Option<Mark>,
     pub start: u64,
     pub length: u64,
     pub ack: Option<u64>,
     pub window: Option<u64>,
     pub options: Vec<TcpOption>,
+    /// `<...>`: the options of the expected packet are not compared.
+    pub any_options: bool,
+}
+
+/// The ECN field of the IP header as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Is(Ecn),
+    /// `ect01`: one of the two.
+    Ect,
 }
 
 impl Packet {
     pub fn has(&self, flag: char) -> bool {
         self.flags.contains(flag)
     }
-    /// Whether the packet uses ECN (RFC 3168).
-    pub fn uses_ecn(&self) -> bool {
-        self.marked || self.flags.contains(['E', 'W', 'A'])
+    /// The byte after its last one; SYN and FIN count as one.
+    pub fn end(&self) -> u64 {
+        self.start + self.length + u64::from(self.has('F')) + u64::from(self.has('S'))
+    }
+    /// Timestamp value and echo.
+    pub fn timestamps(&self) -> Option<(u32, u32)> {
+        self.options.iter().find_map(|option| match option {
+            TcpOption::Timestamps(value, echo) => Some((*value, *echo)),
+            _ => None,
+        })
+    }
+    pub fn sack(&self) -> &[(u64, u64)] {
+        let blocks = self.options.iter().find_map(|option| match option {
+            TcpOption::Sack(blocks) => Some(blocks.as_slice()),
+            _ => None,
+        });
+        blocks.unwrap_or_default()
     }
 }
 
@@ -68,9 +94,10 @@ pub enum TcpOption {
     Mss(u64),
     SackPermitted,
     WindowScale(u32),
-    Timestamps,
+    /// Value and echo.
+    Timestamps(u32, u32),
     Sack(Vec<(u64, u64)>),
-    /// Padding (`nop`, `eol`), or `...` for any options.
+    /// Padding (`nop`, `eol`).
     Nothing,
     /// An option that the simulated sender does not support, by name.
     Other(String),

@@ -9,6 +9,8 @@ pub struct HostOptions {
     pub mss: u32,
     /// Initial congestion window in segments (RFC 6928; `initcwnd`).
     pub initial_window: u32,
+    /// First size of the receive buffer in bytes (`tcp_rmem[1]`).
+    pub receive_buffer_start: u64,
     /// Largest receive buffer in bytes (`tcp_rmem[2]`).
     pub receive_buffer: u64,
     /// Largest send buffer in bytes (`tcp_wmem[2]`).
@@ -27,6 +29,7 @@ impl Default for HostOptions {
             hz: 250,
             mss: 1448,
             initial_window: 10,
+            receive_buffer_start: 131_072,
             receive_buffer: 6 << 20,
             send_buffer: 4 << 20,
             delayed_ack: true,
@@ -46,9 +49,6 @@ impl HostOptions {
     /// (`tcp_select_initial_window`).
     pub fn first_window(&self, mss: u32) -> u64 {
         let mss = u64::from(mss);
-        (RECEIVE_BUFFER_START.min(self.receive_buffer) / 2).min(65_535) / mss * mss
+        ((self.receive_buffer_start.min(self.receive_buffer) / 2) / mss * mss).min(65_535)
     }
 }
-
-/// First size of the receive buffer in bytes (`tcp_rmem[1]`).
-pub const RECEIVE_BUFFER_START: u64 = 131_072;

@@ -1,5 +1,7 @@
 //! What an algorithm returns: the part of its sender's state that congestion control may write.
 
+use crate::cc::MIN_TSO_SEGS;
+
 /// An unset slow-start threshold (`TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// A pacing rate that means "not limited".
@@ -14,6 +16,8 @@ pub struct Window {
     pub ssthresh: u32,
     /// The largest that is allowed (`snd_cwnd_clamp`).
     pub clamp: u32,
+    /// The smallest super-packet, in segments (`sysctl_tcp_min_tso_segs`), for algorithms that do not say it.
+    pub min_tso_segs: u32,
     /// Whether the pacer holds packets back (`sk_pacing_status != NONE`); otherwise the rate only sizes super-packets.
     pub pacing: bool,
     /// Bytes per second, [`UNPACED`] when not limited (`sk_pacing_rate`).
@@ -42,6 +46,7 @@ impl Window {
             cwnd_cnt: 0,
             ssthresh: INFINITE_SSTHRESH,
             clamp: u32::MAX,
+            min_tso_segs: MIN_TSO_SEGS,
             pacing: false,
             pacing_rate: UNPACED,
             app_limited: 1,

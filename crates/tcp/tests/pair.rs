@@ -63,6 +63,7 @@ impl Case {
             delayed_ack: random.chance(80),
             sack: random.chance(70),
             timestamps: random.chance(60),
+            ..HostOptions::default()
         };
         let channel = Channel {
             delay_us: random.pick(&[10, 500, 20_000, 150_000]),

@@ -28,7 +28,7 @@ _SCRIPTS_EACH = 16
 
 @click.command(cls=Command, short_help="Play packetdrill scripts to sim and to kernels.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path))
-@click.option("--engine", "engines", multiple=True, help="Engine: sim or kernel; repeatable (default: sim).")
+@click.option("--engine", "engines", multiple=True, help="Engines: sim, kernel, or both as sim,kernel (default: sim).")
 @click.option("--hz", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="Timer ticks per second.")
 @click.option("--kernel", help="Play to this user-mode kernel, by name (default: the one without additions).")
 @click.option("--program", help="Packetdrill's program, for the engine kernel (default: the one on PATH).")
@@ -36,7 +36,8 @@ _SCRIPTS_EACH = 16
     "--tolerance",
     type=click.IntRange(0),
     metavar="US",
-    help="Microseconds that a time may differ, for the engine kernel (default: what scripts say, else 4000).",
+    help="Microseconds that a time may differ where the script does not say it; 0: not at all (default: 4000, or an "
+    "eighth of the time since the last event).",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Guests at once (default: one per core).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -61,25 +62,27 @@ def packetdrill(
 
     \b
       sawtooth packetdrill gtests/net/tcp
-      sawtooth packetdrill gtests/net/tcp/sack --engine sim --engine kernel --program ./packetdrill
+      sawtooth packetdrill gtests/net/tcp/sack --engine sim,kernel --program ./packetdrill
     """
     from sawtooth.packetdrill import FAILED, find_scripts, played_on_sim
 
-    wrong = next((name for name in engines if name not in _ENGINES), None)
-    if wrong is not None:
-        fix = "give sim, kernel, or both: --engine sim --engine kernel"
+    named = [name.strip() for given in engines for name in given.split(",")]
+    if any(name not in _ENGINES for name in named):
+        fix = "give --engine sim, --engine kernel, or both: --engine sim,kernel"
         raise InputError("bad-usage", "only sim and kernel play scripts", field="--engine", fix=fix)
-    chosen = tuple(dict.fromkeys(engines)) or ("sim",)
+    chosen = tuple(dict.fromkeys(named)) or ("sim",)
     scripts = find_scripts(paths)
     found: list[Played] = []
     if "sim" in chosen:
-        found += [played_on_sim(script, hz=hz) for script in scripts]
+        found += [played_on_sim(script, hz=hz, tolerance_us=tolerance) for script in scripts]
     if "kernel" in chosen:
         found += _on_kernel(scripts, program, kernel, hz, tolerance, jobs)
+    data_path = {script.name for script in scripts if script.outside_data_path() is None}
     if as_json:
-        say(json.dumps([one.describe() for one in found], indent=2, ensure_ascii=False))
+        rows = [{**one.describe(), "data_path": one.script in data_path} for one in found]
+        say(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        _print(found, chosen)
+        _print(found, chosen, data_path)
     if any(one.verdict == FAILED for one in found):
         context.exit(FAILURE)
 
@@ -109,19 +112,32 @@ def _on_kernel(
     return [one for number in range(len(parts)) for one in done[number]]
 
 
-def _print(found: list[Played], engines: tuple[str, ...]) -> None:
+def _print(found: list[Played], engines: tuple[str, ...], data_path: set[str]) -> None:
     from sawtooth.packetdrill import FAILED, NOT_APPLICABLE, PASSED
 
     rows = [[one.script, one.engine, one.verdict, _where(one)] for one in found if one.verdict != PASSED]
     if rows:
         say("\n".join(aligned([["script", "engine", "verdict", "reason"], *rows], (0, 1, 2, 3), width())))
         say("")
+    by_directory = Counter((one.script.rpartition("/")[0] or ".", one.engine, one.verdict) for one in found)
+    directories = sorted({directory for directory, _, _ in by_directory})
+    if len(directories) > 1:
+        verdicts = (PASSED, FAILED, NOT_APPLICABLE)
+        counts = [
+            [directory, engine, *(str(by_directory[directory, engine, verdict]) for verdict in verdicts)]
+            for directory in directories
+            for engine in engines
+        ]
+        say("\n".join(aligned([["directory", "engine", *verdicts], *counts], (0, 1), width())))
+        say("")
     for engine in engines:
-        counts = Counter(one.verdict for one in found if one.engine == engine)
-        applicable = counts[PASSED] + counts[FAILED]
+        mine = [one for one in found if one.engine == engine]
+        total = Counter(one.verdict for one in mine)
+        about_data = Counter(one.verdict for one in mine if one.script in data_path)
         say_folded(
-            f"{engine}: {counts[PASSED]} of {applicable} applicable scripts passed, {counts[FAILED]} failed; "
-            f"{counts[NOT_APPLICABLE]} are not applicable"
+            f"{engine}: {total[PASSED]} of {total[PASSED] + total[FAILED]} applicable scripts passed, "
+            f"{total[FAILED]} failed; {total[NOT_APPLICABLE]} are not applicable. "
+            f"Of {about_data.total()} data-path scripts {about_data[PASSED]} passed"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sawtooth._core import packetdrill_outside_data_path
 from sawtooth.errors import InputError
 from sawtooth.io.untrusted import read_bytes
 
@@ -30,6 +31,15 @@ class Script:
             message = f"it is larger than {_LARGEST_BYTES >> 20} MiB"
             raise InputError("out-of-range", message, file=self.path, fix="give a packetdrill script")
         return content.decode(errors="replace")
+
+    def outside_data_path(self) -> str | None:
+        """Why it is not about TCP's data path; None: it is. Raises InputError as ``read`` does.
+
+        It is, if its application only opens connections, reads, writes and closes, without errors; if its packets are
+        TCP without Fast Open, signatures, urgent data and resets; and if, after the handshake, it expects data, an
+        acknowledgement of data, or a property in ``tcp_info``.
+        """
+        return packetdrill_outside_data_path(self.read())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Simulated: scripts played to the sender of the engine ``sim``."""
+"""Simulated: scripts played to the TCP of the engine ``sim``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from sawtooth._core import packetdrill
 from sawtooth.packetdrill.script import Played, Script
 
 
-def played_on_sim(script: Script, *, hz: int = 1000) -> Played:
-    """Play a script to the simulated sender of a kernel with ``hz`` ticks per second (scripts are written for 1000).
+def played_on_sim(script: Script, *, hz: int = 1000, tolerance_us: int | None = None) -> Played:
+    """Play a script to the simulated TCP of a kernel with ``hz`` ticks per second (scripts are written for 1000).
 
-    Raises InputError as ``Script.read`` does.
+    ``tolerance_us``: how far a time may be off, in microseconds, if the script does not say it; None: as in
+    packetdrill. Raises InputError as ``Script.read`` does.
     """
-    verdict, line, reason, packets, assertions, remarks = packetdrill(script.read(), hz)
+    verdict, line, reason, packets, assertions, remarks = packetdrill(script.read(), hz, tolerance_us)
     return Played(script.name, "sim", verdict, line, reason, packets, assertions, tuple(remarks))

@@ -164,6 +164,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::refused_transfer, module)?)?;
     module.add_function(wrap_pyfunction!(limits::largest_shares, module)?)?;
     module.add_function(wrap_pyfunction!(packetdrill::packetdrill, module)?)?;
+    module.add_function(wrap_pyfunction!(packetdrill::packetdrill_outside_data_path, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
     module.add_class::<scenario::Scenario>()?;

@@ -84,6 +84,7 @@ impl Host {
             delayed_ack: self.delayed_ack,
             sack: self.sack,
             timestamps: self.timestamps,
+            ..HostOptions::default()
         }
     }
 }

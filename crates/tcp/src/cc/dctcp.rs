@@ -12,7 +12,7 @@
 //! - A loss halves the window on entering recovery, even if a mark had already reduced it.
 
 use super::growth::{additive_increase, beyond_slow_start};
-use super::{Control, Event, MIN_TSO_SEGS, SNDBUF_EXPAND, reno};
+use super::{Control, Event, SNDBUF_EXPAND, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -78,8 +78,8 @@ impl Control for Dctcp {
         if self.hears { window.cwnd.max(self.before) } else { reno::undo_cwnd(flight, window) }
     }
 
-    fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
-        MIN_TSO_SEGS
+    fn min_tso_segs(&self, _: &Flight, window: &Window) -> u32 {
+        window.min_tso_segs
     }
 
     fn sndbuf_expand(&self) -> u32 {

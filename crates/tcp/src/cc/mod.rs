@@ -114,7 +114,7 @@ pub enum Event {
     TlpRecovery { is_app_limited: bool },
 }
 
-/// The smallest super-packet, in segments (`sysctl_tcp_min_tso_segs`).
+/// The smallest super-packet by default, in segments (`sysctl_tcp_min_tso_segs`).
 pub const MIN_TSO_SEGS: u32 = 2;
 /// Windows that the send buffer holds (`tcp_sndbuf_expand`).
 pub const SNDBUF_EXPAND: u32 = 2;
@@ -159,7 +159,7 @@ pub trait Control: Sized {
     /// `undo_cwnd`: the window to return to after a spurious recovery, in segments.
     fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32;
 
-    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`MIN_TSO_SEGS`] where Linux's hook is not set.
+    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`Window::min_tso_segs`] where Linux's hook is not set.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
 
     /// `tso_segs`, which replaces `min_tso_segs` in BBR v3: the segments of a super-packet. `None`: the sender's own

@@ -11,7 +11,7 @@
 //! - The window grows only while it is what holds the sender back.
 
 use super::growth::{additive_increase, beyond_slow_start};
-use super::{Control, MIN_TSO_SEGS, SNDBUF_EXPAND};
+use super::{Control, SNDBUF_EXPAND};
 use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::window::Window;
@@ -42,8 +42,8 @@ impl Control for Reno {
         undo_cwnd(flight, window)
     }
 
-    fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
-        MIN_TSO_SEGS
+    fn min_tso_segs(&self, _: &Flight, window: &Window) -> u32 {
+        window.min_tso_segs
     }
 
     fn sndbuf_expand(&self) -> u32 {

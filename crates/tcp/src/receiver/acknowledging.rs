@@ -66,7 +66,7 @@ impl Receiver {
     }
 
     /// Acknowledges later, unless an already delayed acknowledgement is due soon.
-    fn delay(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    pub(super) fn delay(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();
         let delay = self.delay_ticks(clock);
         let until = match self.delayed_until {

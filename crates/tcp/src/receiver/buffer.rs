@@ -2,7 +2,7 @@
 //! and so does data that the application has not read.
 
 use crate::clock::Clock;
-use crate::options::{HostOptions, RECEIVE_BUFFER_START};
+use crate::options::HostOptions;
 use sawtooth_units::width::Fit;
 
 /// Kernel memory of a received buffer beyond its payload, for frames that arrive singly (no GRO): `sk_buff` and small
@@ -59,7 +59,7 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(options: &HostOptions, clock: Clock) -> Self {
         let mss = u64::from(options.mss);
-        let size = RECEIVE_BUFFER_START.min(options.receive_buffer);
+        let size = options.receive_buffer_start.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
         let mut buffer = Buffer {
             mss,

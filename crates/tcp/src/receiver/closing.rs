@@ -21,6 +21,18 @@ impl Receiver {
         }
     }
 
+    /// The sender's FIN has arrived in order after everything else. It counts as one byte, and is acknowledged like
+    /// data, except that an answer is expected from now on (`tcp_fin`); `at_once`: this end has closed already.
+    pub fn take_end(&mut self, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let unread = self.queue.unread();
+        self.answers = true;
+        if at_once || self.next + 1 - self.acked > self.full {
+            self.send(unread, clock, emit);
+        } else {
+            self.delay(unread, clock, emit);
+        }
+    }
+
     /// When its FIN is repeated.
     pub fn closes_at(&self) -> Time {
         self.closes_at

@@ -207,6 +207,14 @@ impl Receiver {
     pub fn delivered(&self) -> u64 {
         self.next.min(self.asked)
     }
+    /// The next byte that it expects.
+    pub fn expects(&self) -> u64 {
+        self.next
+    }
+    /// The assumed size of a full segment in bytes (`tcpi_rcv_mss`).
+    pub fn full_segment(&self) -> u64 {
+        self.full
+    }
     /// Segments that came in order.
     pub fn delivered_segments(&self) -> u64 {
         self.segments

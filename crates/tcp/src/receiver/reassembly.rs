@@ -157,10 +157,13 @@ impl Reassembly {
     /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived. Returns the new next expected byte,
     /// and the number of segments from `next` up to it.
     pub fn advance(&mut self, mut next: u64) -> (u64, u64) {
-        let held = self.segments;
+        let (held, new_until) = (self.segments, next);
         while let Some(run) = self.runs.front().copied()
             && run.start <= next
         {
+            if run.start < new_until {
+                self.extend_duplicate(Block { start: run.start, end: run.end.min(new_until) });
+            }
             self.segments -= run.segments;
             self.bytes -= run.end - run.start;
             next = next.max(run.end);
@@ -179,6 +182,18 @@ impl Reassembly {
         }
         self.recent_count = if self.runs.is_empty() { 0 } else { kept };
         (next, held - self.segments)
+    }
+
+    /// What has just arrived repeats `block` (`tcp_dsack_extend`).
+    #[cold]
+    fn extend_duplicate(&mut self, block: Block) {
+        match &mut self.duplicate {
+            None => self.duplicate = Some(block),
+            Some(known) if known.start <= block.end && block.start <= known.end => {
+                (known.start, known.end) = (known.start.min(block.start), known.end.max(block.end));
+            }
+            Some(_) => {}
+        }
     }
 
     /// The option for an acknowledgement with room for `room` blocks; a DSACK is reported once.

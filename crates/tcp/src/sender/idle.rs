@@ -25,7 +25,7 @@ impl Sender {
             return;
         }
         let idle = u64::from(clock.jiffies().wrapping_sub(self.last_send_jiffies));
-        if idle > self.rto {
+        if idle > self.rto && !self.keeps_window_when_idle {
             self.restart(idle, clock);
         }
     }

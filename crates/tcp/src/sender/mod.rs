@@ -174,6 +174,8 @@ pub struct Sender {
     tlp_orig_data_app_limited: bool,
     /// Probes of the window that is closed now.
     window_probes: u32,
+    /// `net.ipv4.tcp_slow_start_after_idle = 0`.
+    pub keeps_window_when_idle: bool,
 }
 
 /// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
@@ -254,6 +256,7 @@ impl Sender {
             tlp_retrans: false,
             tlp_orig_data_app_limited: false,
             window_probes: 0,
+            keeps_window_when_idle: false,
             prr_delivered: 0,
             prr_out: 0,
             retransmit_hint: None,
@@ -294,6 +297,20 @@ impl Sender {
         }
         self.total = self.total.saturating_add(bytes);
         self.write(clock, out);
+    }
+
+    /// The application closes: a short last segment no longer waits for more.
+    pub fn close(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.stays_open = false;
+        self.xmit(output::Push::All, clock, out);
+    }
+
+    /// The send buffer has this many bytes from now on (`tcp_wmem[1]`, `SO_SNDBUF`); it does not grow if `is_fixed`.
+    pub fn set_send_buffer(&mut self, bytes: u64, is_fixed: bool) {
+        self.send_buffer = bytes;
+        if is_fixed {
+            self.options.send_buffer = bytes;
+        }
     }
 
     /// Bytes that the application has written so far.

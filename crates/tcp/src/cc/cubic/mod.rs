@@ -23,7 +23,7 @@ mod hystart;
 mod root;
 
 use super::growth::{additive_increase, beyond_slow_start};
-use super::{AckSample, Control, Event, MIN_TSO_SEGS, Phase, SNDBUF_EXPAND, reno};
+use super::{AckSample, Control, Event, Phase, SNDBUF_EXPAND, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -59,8 +59,8 @@ impl Control for Cubic {
         reno::undo_cwnd(flight, window)
     }
 
-    fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
-        MIN_TSO_SEGS
+    fn min_tso_segs(&self, _: &Flight, window: &Window) -> u32 {
+        window.min_tso_segs
     }
 
     fn sndbuf_expand(&self) -> u32 {
