@@ -316,7 +316,8 @@ def _kind(schema: dict[str, Any]) -> str:
     types = {one for leaf in leaves for one in _types(leaf)}
     for type_, name in (("integer", "whole number"), ("number", "number")):
         if type_ in types:
-            return f"{name}, {limits}" if limits else name
+            several = "list of " if any("items" in one for one in schema.get("anyOf", ())) else ""
+            return f"{several}{name}{'s' * bool(several)}, {limits}" if limits else name
     if "boolean" in types:
         return "true or false"
     words = [f"`{word}`" for word in _words(leaves)]

@@ -312,6 +312,7 @@ VALUES = {
     "perturb": '"10 s"',
     "Cake.rtt": '"30 ms"',
     "LossPattern.every": "1000",
+    "LossPattern.packets": "[500, 510]",
     "LossPattern.mean": '"0.5%"',
     "burst": '"5 packets"',
     "Tbf.burst": '"16 kB"',

@@ -217,7 +217,8 @@ def worst(
     """Finds the network within ranges on which an expression of measures is smallest, and the simplest that shows it.
 
     - ``measure``: "goodput / goodput(cc='reno')", in the language of ``find``'s goals.
-    - ``vary``: fields and their ranges, like "path.loss=0%..5%".
+    - ``vary``: fields and their ranges, like "path.loss=0%..5%"; fields with several values have their number:
+      "path.loss.packets=8 of 500..10000", "path.changes.rate=6 of 1..50Mbit/s".
     - ``scale``: "log" or "linear".
     - ``runs``: budget of the search (default: 600). Confirming and simplifying take some more.
     - ``check``: another engine, which is run at the simplest network.

@@ -1,4 +1,4 @@
-"""Loss that depends on previous losses: every n-th packet, and bursts; in scenario files and on the engines."""
+"""Losses in a pattern: every n-th packet, single packets, and bursts; in scenario files and on the engines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from sawtooth import engines
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import GilbertElliott, LossPattern, Scenario
 from sawtooth.scenario.overrides import parse_assignment
 from sawtooth.testbed import kernel_features
 
 EVERY = {"every": 100}
+PACKETS = {"packets": [700, 3, 5000, 3]}
 BURSTS = {"gilbert_elliott": {"p": "1%", "r": "30%"}}
 NOISY = {"gilbert_elliott": {"p": "1%", "r": "20%", "bad": "50%", "good": "0.1%"}}
 BY_MEAN = {"mean": "0.5%", "burst": "5 packets"}
@@ -84,6 +85,18 @@ def test_a_table_is_written_and_read_back_with_what_it_leaves_out() -> None:
     assert written["ack_loss"] == EVERY
     assert Scenario(**scenario.to_dict()) == scenario
     assert Scenario(path={"loss": written["loss"]}).digest() == Scenario(path={"loss": BURSTS}).digest()
+
+
+def test_numbers_of_packets_are_compiled_in_ascending_order() -> None:
+    assert patterns(path={"loss": PACKETS}) == {"loss>delay": {"packets": [3, 700, 5000]}}
+    assert Scenario().set({"path.loss.packets": [700, 3, 5000, 3]}).to_dict()["path"]["loss"] == PACKETS
+
+
+@pytest.mark.parametrize("numbers", [[], list(range(1, 102))])
+def test_no_number_and_too_many_are_refused(numbers: list[int]) -> None:
+    with pytest.raises(InputError, match=f"{len(numbers)} packets are given") as caught:
+        Scenario(path={"loss": {"packets": numbers}})
+    assert (caught.value.code, caught.value.fix) == ("out-of-range", "give 1 to 100 numbers")
 
 
 def test_the_values_may_be_objects() -> None:
@@ -166,10 +179,10 @@ def test_a_mean_too_small_to_be_printed_is_not_no_loss() -> None:
 
 def test_the_json_schema_takes_text_and_tables_and_refuses_others() -> None:
     check = jsonschema.Draft202012Validator(Scenario.json_schema())
-    for loss in ("1%", EVERY, NOISY, BY_MEAN):
+    for loss in ("1%", EVERY, PACKETS, NOISY, BY_MEAN):
         assert check.is_valid({"path": {"loss": loss}}), loss
         assert check.is_valid({"links": [{"from": "a", "to": "b", "forward": {"loss": loss}}]}), loss
-    for wrong in (1, {"every": 0}, {"often": 3}, {"gilbert_elliott": {"p": "1%"}}):
+    for wrong in (1, {"every": 0}, {"packets": [0]}, {"often": 3}, {"gilbert_elliott": {"p": "1%"}}):
         assert not check.is_valid({"path": {"loss": wrong}}), wrong
 
 
@@ -202,6 +215,16 @@ def test_of_every_hundred_packets_one_is_lost(engine: str) -> None:
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_packets_are_lost_by_their_numbers(engine: str) -> None:
+    assert lost(run(engine, PACKETS, duration="2 s")) == 3
+    # The SYN is the first packet: it is sent again after a second.
+    found = run(engine, {"packets": [1]}, duration="2 s")
+    assert lost(found) == 1
+    assert found.tables["intervals"]["goodput_bps"].tolist()[0] == 0
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
 @pytest.mark.parametrize("loss", [BURSTS, NOISY, {"mean": "3%", "burst": "4 packets"}], ids=["all", "some", "mean"])
 def test_bursts_lose_their_mean(engine: str, loss: dict[str, Any]) -> None:
     found = run(engine, loss, duration="20 s")
@@ -230,6 +253,8 @@ def test_the_model_takes_the_mean_and_says_so_of_bursts() -> None:
     assert bursts.tables["intervals"].equals(same.tables["intervals"])
     assert any("bursts" in warning and "3.2258065%" in warning for warning in bursts.warnings)
     assert not any("bursts" in warning for warning in run("model", EVERY).warnings)
+    with pytest.raises(SawtoothError, match="single packets"):
+        run("model", PACKETS)
 
 
 @pytest.mark.usefixtures("namespaces")

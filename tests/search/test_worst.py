@@ -39,8 +39,10 @@ class Brittle:
         part = 0.05 if self.breaks and path.loss.probability > 0.02 and path.rtt.ns > 50e6 else 0.9
         if scenario.flows[0].cc == "reno":
             part = self.reno
+        return self.ran(scenario, path.rate.bps * part * (1 + 0.02 * rng.standard_normal(20)))
+
+    def ran(self, scenario, goodput):
         ends = np.arange(20) + 1.0
-        goodput = path.rate.bps * part * (1 + 0.02 * rng.standard_normal(20))
         counted = dict.fromkeys(("segments_out", "retransmits", "timeouts", "tail_probes"), 1)
         tables = {"intervals": pd.DataFrame({"t_s": ends, "flow": 0, "goodput_bps": goodput, **counted})}
         return Run(scenario, self.name, tables, {})
@@ -69,6 +71,52 @@ def test_a_measure_may_compare_two_controls() -> None:
     found = searched("goodput / goodput(cc='reno')", most=240)
     assert set(found.simplest.values) == {"path.rtt", "path.loss"}
     assert found.own.measured.mean == pytest.approx(1, abs=0.01)
+
+
+@dataclass(frozen=True)
+class Stalls(Brittle):
+    """Gets a tenth of the rate if all of four certain packets are lost, less for each of them."""
+
+    def run(self, scenario, *, progress=None, stop=None):
+        lost = set(scenario.compile().links[2].packets)
+        part = 0.1 if lost >= {700, 701, 702, 703} else 0.9 - 0.01 * len(lost & {700, 701, 702, 703})
+        bps = scenario.path.rate.bps
+        for change in scenario.path.changes or ():
+            bps = min(bps, min(rate.bps for rate in change.rate))
+        return self.ran(scenario, bps * part * np.ones(20))
+
+
+def test_of_lost_packets_only_those_that_matter_stay() -> None:
+    found = searched(vary="path.loss.packets=9 of 100..2000", engine=Stalls(), most=2000)
+    assert found.simplest.values == {"path.loss.packets": (700, 701, 702, 703)}
+    assert found.scenario["path"]["loss"] == {"packets": [700, 701, 702, 703]}
+    assert "path.loss.packets = 700–703" in worst_words(found)
+    assert json.loads(json.dumps(found.describe()))["ranges"] == {"path.loss.packets": ["100", "2000"]}
+    # Never more than were allowed, and each in the range.
+    numbers = [one for [(_, packets)] in found_settings(found) for one in packets]
+    assert max(len(packets) for [(_, packets)] in found_settings(found)) == 9
+    assert 100 <= min(numbers) <= max(numbers) <= 2000
+
+
+def found_settings(found):
+    """The candidates, from the table's short text."""
+    for text in found.table["path.loss.packets"]:
+        runs = [[int(end) for end in run.split("–")] for run in text.split(", ")]
+        yield [("path.loss.packets", [number for run in runs for number in range(run[0], run[-1] + 1)])]
+
+
+def test_of_a_rate_over_time_only_one_change_stays() -> None:
+    found = searched("goodput / 50 Mbit/s", vary="path.changes.rate=4 of 1..100Mbit/s", engine=Stalls(), most=400)
+    [change] = found.scenario["path"]["changes"]
+    assert change["at"] in ("0 s", "5 s", "10 s", "15 s")
+    assert change["rate"] == f"{float(change['rate'].split()[0]):.1g} Mbit/s"
+
+
+def test_a_range_of_a_decade_is_logarithmic_unless_it_is_said_otherwise() -> None:
+    vary = ("path.rtt=1..200ms", "path.queue=0.1..4bdp")
+    assert [one.scale for one in searched(vary=vary).ranges.unknowns] == ["log", "log"]
+    assert [one.scale for one in searched(vary="path.rtt=30..200ms").ranges.unknowns] == ["linear"]
+    assert [one.scale for one in searched(vary=vary, scale="linear").ranges.unknowns] == ["linear", "linear"]
 
 
 def test_the_same_question_has_the_same_answer() -> None:
@@ -158,6 +206,15 @@ def test_the_command_finds_that_loss_is_what_hurts_reno(tmp_path: Path, capsys: 
         ([], "missing-field", "vary"),
         (["--vary", "path.loss=0%..1%", "--vary", "path.loss=0%..2%"], "duplicate-name", "vary"),
         (["--vary", "path.lost=0%..1%"], "unknown-field", "path.lost"),
+        (["--vary", "path.rtt=3 of 1..20ms"], "bad-override", "path.rtt"),
+        (["--vary", "path.loss.packets=101 of 1..2000"], "out-of-range", "path.loss.packets"),
+        (["--vary", "path.loss.packets=3 of 1%..2%"], "bad-quantity", "path.loss.packets"),
+        (["--vary", "path.loss=0%..1%", "--vary", "path.loss.packets=3 of 1..20"], "duplicate-name", "vary"),
+        (
+            ["--vary", "path.changes.rate=12 of 1..9Mbit/s", "--vary", "path.changes.loss=13 of 1..9%"],
+            "out-of-range",
+            "",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_error_with_its_code(more, code, field, tmp_path, capsys) -> None:

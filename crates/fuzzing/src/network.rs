@@ -96,7 +96,8 @@ fn link(draw: &mut Draw, from: usize, to: usize, transmitters: &mut Vec<Value>, 
     let loss_ppb = draw.perhaps(&LOSSES).unwrap_or(0);
     let pattern = match draw.byte() {
         0..192 => Value::Null,
-        many @ 192..224 => json!({"every": many - 191}),
+        many @ 192..216 => json!({"every": many - 191}),
+        first @ 216..224 => json!({"packets": [first - 215, first - 214, first - 200]}),
         _ => json!({"gilbert_elliott": {"p_ppb": draw.of(&LOSSES), "r_ppb": draw.of(&LOSSES),
             "bad_ppb": draw.of(&LOSSES), "good_ppb": draw.of(&LOSSES)}}),
     };

@@ -115,6 +115,11 @@ impl Module {
 impl Field for Control {
     fn read(given: &Value, rule: &Rule, at: At) -> Result<Control, Wrong> {
         match given {
+            Value::Table(table) if table.get("bpf").is_some() => {
+                let message = "no engine loads congestion controls in BPF: User-Mode Linux has no BPF JIT";
+                let fix = "write the control in C instead: cc = { source = \"tcp_mine.c\" }";
+                Err(one(Problem::new("unsupported", message, fix).of("bpf")))
+            }
             Value::Table(table) if table.get("variant").is_some() && table.get("source").is_none() => {
                 Variant::read(given, rule, at).map(Control::Variant).map_err(|wrong| one(first(wrong)))
             }

@@ -8,6 +8,7 @@ use crate::units::{Burst, Loss, PPB};
 use crate::value::Value;
 use crate::view::View;
 use sawtooth_net::scenario as net;
+use std::collections::BTreeSet;
 
 table! {
     /// Loss in bursts: a good and a bad state, with a probability per packet of changing state (tc-netem's `gemodel`).
@@ -25,10 +26,12 @@ table! {
 table! {
     /// Losses in a pattern, instead of a share like `"1%"`.
     ///
-    /// Give one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
+    /// Give one of `every`, `packets`, `gilbert_elliott`, and the pair `mean` and `burst`.
     /// Packets of every kind count: data, retransmissions, acknowledgements, probes.
     LossPattern check is_one {
         every: Option<u64>, Within(1, 1_000_000_000), Nothing, "drop every n-th packet";
+        packets: Option<Vec<u64>>, Within(1, 1_000_000_000), Nothing,
+            "drop the packets with these numbers, counted from 1; at most 100";
         gilbert_elliott: Option<GilbertElliott>, Any, Nothing, "losses in bursts, from a chain of two states";
         mean: Option<Loss>, Any, Nothing, "losses in bursts: the share of packets lost; requires `burst`";
         burst: Option<Burst>, Any, Nothing, "mean number of packets lost in a row; requires `mean`";
@@ -38,31 +41,39 @@ table! {
 /// A chance below this many in a billion is too coarse: rounding it would change the mean by more than 0.5%.
 const RAREST_PPB: u64 = 100;
 
+/// The most packets that `packets` may list: a kernel compares each packet with each number.
+const MOST_PACKETS: usize = 100;
+
 fn is_one(pattern: &LossPattern, _: &dyn Files) -> Result<(), Problem> {
     let by_mean = pattern.mean.is_some() || pattern.burst.is_some();
-    match (&pattern.every, &pattern.gilbert_elliott, by_mean) {
-        (None, None, false) => {
-            let fix = "write { mean = \"1%\", burst = \"5 packets\" }, { every = 1000 } or { gilbert_elliott = \
-                       { p = \"1%\", r = \"30%\" } }";
+    let ways = [
+        (pattern.every.is_some(), "every"),
+        (pattern.packets.is_some(), "packets"),
+        (pattern.gilbert_elliott.is_some(), "gilbert_elliott"),
+        (by_mean, "mean and burst"),
+    ];
+    let given: Vec<&str> = ways.iter().filter(|(is_given, _)| *is_given).map(|(_, name)| *name).collect();
+    match given.as_slice() {
+        [] => {
+            let fix = "write { mean = \"1%\", burst = \"5 packets\" }, { every = 1000 }, { packets = [500, 510] } or { \
+                       gilbert_elliott = { p = \"1%\", r = \"30%\" } }";
             Err(Problem::new("missing-field", "this table does not say which packets are lost", fix))
         }
-        (Some(_), Some(_), false) => {
-            let message = "packets are lost at even distances or in bursts, not both";
-            Err(Problem::new("conflict", message, "remove every or gilbert_elliott"))
+        [one, other, ..] => {
+            let message = format!("{one}, and {other}: each says which packets are lost");
+            Err(Problem::new("conflict", message, format!("remove {one}, or {other}")))
         }
-        (every, chain, true) if every.is_some() || chain.is_some() => {
-            let other = if every.is_some() { "every" } else { "gilbert_elliott" };
-            let message = format!("\"{other}\" and \"mean\" with \"burst\" are two ways to say which packets are lost");
-            let fix = format!("remove {other}, or mean and burst");
-            Err(Problem::new("conflict", message, fix))
-        }
-        _ => match (pattern.mean, pattern.burst) {
-            (Some(mean), Some(burst)) => are_possible(mean, burst),
-            (Some(_), None) => {
+        _ => match (&pattern.packets, pattern.mean, pattern.burst) {
+            (Some(numbers), ..) if numbers.is_empty() || numbers.len() > MOST_PACKETS => {
+                let message = format!("{} packets are given", numbers.len());
+                Err(Problem::new("out-of-range", message, format!("give 1 to {MOST_PACKETS} numbers")))
+            }
+            (_, Some(mean), Some(burst)) => are_possible(mean, burst),
+            (_, Some(_), None) => {
                 Err(Problem::new("missing-field", "\"mean\" needs \"burst\"", "add burst = \"5 packets\""))
             }
-            (None, Some(_)) => Err(Problem::new("missing-field", "\"burst\" needs \"mean\"", "add mean = \"1%\"")),
-            (None, None) => Ok(()),
+            (_, None, Some(_)) => Err(Problem::new("missing-field", "\"burst\" needs \"mean\"", "add mean = \"1%\"")),
+            (_, None, None) => Ok(()),
         },
     }
 }
@@ -111,25 +122,29 @@ impl LossModel {
         match self {
             LossModel::Share(share) => share.ppb,
             LossModel::Pattern(LossPattern { every: Some(every), .. }) => nearest(PPB.into(), (*every).into()).max(1),
+            LossModel::Pattern(LossPattern { packets: Some(_), .. }) => 1,
             LossModel::Pattern(LossPattern { gilbert_elliott: Some(model), .. }) => model.ppb(),
             LossModel::Pattern(LossPattern { mean: Some(mean), .. }) => mean.ppb,
-            LossModel::Pattern(_) => unreachable!("a pattern is one of the three"),
+            LossModel::Pattern(_) => unreachable!("a pattern is one of the four"),
         }
     }
 
     /// Converts to the core's form. None: each packet is lost independently.
     pub fn compile(&self) -> Option<net::LossPattern> {
         let LossModel::Pattern(pattern) = self else { return None };
-        Some(match *pattern {
-            LossPattern { every: Some(every), .. } => net::LossPattern::Every(every),
-            LossPattern { gilbert_elliott: Some(GilbertElliott { p, r, bad, good, .. }), .. } => {
+        Some(match pattern {
+            &LossPattern { every: Some(every), .. } => net::LossPattern::Every(every),
+            LossPattern { packets: Some(numbers), .. } => {
+                net::LossPattern::Packets(BTreeSet::from_iter(numbers).into_iter().copied().collect())
+            }
+            &LossPattern { gilbert_elliott: Some(GilbertElliott { p, r, bad, good, .. }), .. } => {
                 net::LossPattern::GilbertElliott { p_ppb: p.ppb, r_ppb: r.ppb, bad_ppb: bad.ppb, good_ppb: good.ppb }
             }
-            LossPattern { mean: Some(mean), burst: Some(burst), .. } => {
+            &LossPattern { mean: Some(mean), burst: Some(burst), .. } => {
                 let (p_ppb, r_ppb) = chances(mean, burst);
                 net::LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb: PPB, good_ppb: 0 }
             }
-            _ => unreachable!("a pattern is one of the three"),
+            _ => unreachable!("a pattern is one of the four"),
         })
     }
 }

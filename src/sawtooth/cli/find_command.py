@@ -25,7 +25,8 @@ UNCLEAR = 4
     "--vary",
     multiple=True,
     metavar="FIELD=FROM..TO",
-    help="Unknown field and its range: path.loss=0%..5%. With two or three, the last is the answer.",
+    help="Unknown field and its range: path.loss=0%..5%. With two or three, the last is the answer. With --worst also "
+    "several values: path.loss.packets=8 of 500..10000, path.changes.rate=6 of 1..50Mbit/s.",
 )
 @click.option("--want", cls=Once, metavar="COMPARISON", help='Condition that must hold: "goodput >= 90% of path.rate".')
 @click.option(
@@ -39,7 +40,8 @@ UNCLEAR = 4
     "--scale",
     cls=Once,
     metavar="SCALE",
-    help="Scale of the search: log or linear (default: log for loss, rates and queues).",
+    help="Scale of the search: log or linear (default: log for loss, rates and queues; with "
+    "--worst also for a range over a decade or more).",
 )
 @click.option(
     "--within",

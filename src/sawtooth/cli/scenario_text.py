@@ -161,6 +161,9 @@ def _way(indices: Sequence[int], compiled: Compiled) -> str:
 def _loss(link: Link) -> str:
     if link.every is not None:
         return f"every {link.every} packets"
+    if link.packets:
+        more = f" and {len(link.packets) - _FEW} more" if len(link.packets) > _FEW else ""
+        return f"of packet{'s' * (len(link.packets) > 1)} {', '.join(map(str, link.packets[:_FEW]))}{more}"
     return f"{Loss(link.loss_ppb)}{' in bursts' if link.gilbert_elliott is not None else ''}"
 
 

@@ -207,6 +207,8 @@ class Model:
         if compiled.probes:
             raise _unsupported("probes", "probes", "leave them out")
         way, back = _way(compiled)
+        if any(link.packets for link in way):
+            raise _unsupported("loss", "the loss of single packets", 'give a share, like "1%"')
         if any(link.loss_ppb for link in back):
             raise _unsupported("loss", "loss of acknowledgements", "set the loss on the way back to 0%")
         if all(link.transmitter is None for link in way):

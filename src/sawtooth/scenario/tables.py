@@ -478,12 +478,14 @@ class Lognormal(Part):
 class LossPattern(Part):
     """Losses in a pattern, instead of a share like ``"1%"``.
 
-    Give one of ``every``, ``gilbert_elliott``, and the pair ``mean`` and ``burst``. Packets of every kind count:
-    data, retransmissions, acknowledgements, probes.
+    Give one of ``every``, ``packets``, ``gilbert_elliott``, and the pair ``mean`` and ``burst``. Packets of every
+    kind count: data, retransmissions, acknowledgements, probes.
     """
 
     every: int | None
     """drop every n-th packet"""
+    packets: tuple[int, ...] | None
+    """drop the packets with these numbers, counted from 1; at most 100"""
     gilbert_elliott: GilbertElliott | None
     """losses in bursts, from a chain of two states"""
     mean: Loss | None

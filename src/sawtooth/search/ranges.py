@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sawtooth.errors import InputError
+from sawtooth.sanitize import plain
+from sawtooth.scenario import Scenario
+from sawtooth.search import series
+from sawtooth.search.series import Ends, LostPackets, OverTime
 from sawtooth.search.unknown import Unknown
 
-Settings = tuple[tuple[str, float], ...]
+DECADE = 10
+
+Settings = tuple[tuple[str, Any], ...]
 """The fields that differ from the file's scenario, with their values."""
 
 
@@ -15,17 +23,52 @@ Settings = tuple[tuple[str, float], ...]
 class Ranges:
     """The unknowns, with the interface of one."""
 
-    unknowns: tuple[Unknown, ...]
+    unknowns: tuple[Unknown | LostPackets | OverTime, ...]
+
+    @classmethod
+    def parse(cls, texts: Sequence[str], scale: str | None, scenario: Scenario) -> Ranges:
+        """Raises SawtoothError as ``Unknown.parse`` does, and ``duplicate-name``."""
+        unknowns = tuple(series.parse(text, scale, scenario) or _single(text, scale, scenario) for text in texts)
+        fields = [one.field for one in unknowns]
+        for at, field in enumerate(fields):
+            for other in fields[:at]:
+                first, second = sorted((field, other), key=len)
+                if f"{second}.".startswith(f"{first}."):
+                    message = f"{plain(second, 80)} is given to --vary twice"
+                    raise InputError("duplicate-name", message, fix=f"give one --vary for {plain(first, 80)}")
+        return cls(unknowns)
 
     def settings(self, values: Settings) -> dict[str, Any]:
         by_field = {one.field: one for one in self.unknowns}
-        return {name: by_field[name].setting(value) for name, value in values}
+        return {name: setting for field, value in values for name, setting in by_field[field].settings(value).items()}
 
     def named(self, values: Settings) -> str:
         by_field = {one.field: one for one in self.unknowns}
         return ", ".join(by_field[name].named(value) for name, value in values) or "the file's scenario"
 
     @property
+    def spans(self) -> list[Ends]:
+        """The ends of each number that the search chooses."""
+        return [span for one in self.unknowns for span in one.spans]
+
+    def values(self, places: Sequence[float]) -> Settings:
+        """All unknowns, from the numbers that the search chose."""
+        left, found = list(places), []
+        for one in self.unknowns:
+            count = len(one.spans)
+            found.append((one.field, one.value(*left[:count])))
+            left = left[count:]
+        return tuple(found)
+
+    @property
     def corners(self) -> list[Settings]:
         """All unknowns at one end, at the other, and the file's scenario."""
         return [*(tuple((one.field, one.corners[end]) for one in self.unknowns) for end in (0, 1)), ()]
+
+
+def _single(text: str, scale: str | None, scenario: Scenario) -> Unknown:
+    """A range over a decade or more is logarithmic unless ``scale`` says otherwise: small values are as likely to break
+    something as large ones."""
+    found = Unknown.parse(text, scale, scenario)
+    wide = scale is None and 0 < found.low <= found.high / DECADE
+    return replace(found, scale="log") if wide else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -118,6 +119,16 @@ class Unknown:
         value = round(value / self.step) * self.step if self.step else value
         return min(max(float(f"{value:.12g}"), self.low), self.high)
 
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """The positions of both ends, as a list of one."""
+        return [(self.place(self.low), self.place(self.high))]
+
+    def rounded(self, value: float) -> Iterator[float]:
+        """The nearest values with one, two and three digits."""
+        for digits in (1, 2, 3):
+            yield self.value(self.place(min(max(float(f"{value:.{digits}g}"), self.low), self.high)))
+
     def reach(self, place: float, within: float) -> float:
         """The distance on the scale of values that differ by the share ``within``; below ``least`` by that share of
         ``least``."""
@@ -172,6 +183,11 @@ class Unknown:
     def amount(self, value: float) -> Amount:
         """A value for calculations: a plain number if its unit is packets or bdp."""
         return Amount(value) if not self.unit or self.unit in _COUNTED else Amount.of_unit(value, self.unit)
+
+    @property
+    def limits(self) -> list[str]:
+        """Both ends as a scenario file has them."""
+        return [self.text(self.low), self.text(self.high)]
 
     @property
     def corners(self) -> list[float]:

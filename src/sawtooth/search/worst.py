@@ -3,13 +3,13 @@
 The search is differential evolution (Storn and Price 1997, as in SciPy) over the positions of the unknowns on their
 scales. It compares values of one seed. The best of what it tried then run with other seeds, since the smallest of many
 noisy values is smaller than its mean. Last, each field goes back to its value in the file, one at a time, while the
-measure stays low. The fields that remain are rounded.
+measure stays low. Of a series, as many values go as can (Zeller and Hildebrandt 2002). What remains is rounded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
-MOST = 12
-"""Fields that may vary."""
+MOST = 24
+"""Numbers that the search may choose: one for a field, more for a series."""
 MOST_RUNS = 600
 POPULATION = 24
-"""Candidates of a generation, at least; three per unknown if that is more."""
+"""Candidates of a generation, at least; three per number that it chooses if that is more."""
 BEST = 4
 """Candidates that are run with other seeds."""
 SEEDS = tuple(range(2, 6))
@@ -48,7 +48,7 @@ SEEDS = tuple(range(2, 6))
 class At:
     """The measure in one scenario, over ``SEEDS``. ``values``: the fields that differ from the file's scenario."""
 
-    values: dict[str, float]
+    values: dict[str, Any]
     measured: Interval
 
 
@@ -88,7 +88,7 @@ class Worst:
         return {
             "name": self.name,
             "worst": self.measure,
-            "ranges": {one.field: [one.text(one.low), one.text(one.high)] for one in self.ranges.unknowns},
+            "ranges": {one.field: one.limits for one in self.ranges.unknowns},
             "engine": self.engine,
             "unit": str(self.dimension),
             "own": self._told(self.own),
@@ -129,10 +129,10 @@ def worst(
     quiet: bool = True,
 ) -> Worst:
     """The scenario with the smallest value of an expression of measures; see ``verbs.worst``."""
-    unknowns = at("vary", lambda: _unknowns([vary] if isinstance(vary, str) else vary, scale, scenario))
+    ranges = at("vary", lambda: _ranges([vary] if isinstance(vary, str) else vary, scale, scenario))
     expression = at("worst", lambda: parse_expression(measure))
-    ranges, budget = Ranges(unknowns), MOST_RUNS if most is None else most
-    population = max(POPULATION, 3 * len(unknowns))
+    budget = MOST_RUNS if most is None else most
+    population = max(POPULATION, 3 * len(ranges.spans))
     chosen = engines.get(engine) if isinstance(engine, str) else engine
     with Bar(scenario.name, budget, quiet=quiet) as bar:
 
@@ -162,16 +162,11 @@ def worst(
             raise SawtoothError("interrupted", f"interrupted after {measuring.runs} runs", fix=AGAIN) from None
 
 
-def _unknowns(texts: Sequence[str], scale: str | None, scenario: Scenario) -> tuple[Unknown, ...]:
-    found = tuple(Unknown.parse(text, scale, scenario) for text in texts)
-    fields = [one.field for one in found]
-    if len(found) > MOST:
-        raise InputError(
-            "out-of-range", f"{len(found)} fields vary; at most {MOST} can", fix=f"vary {MOST} fields or fewer"
-        )
-    for field in fields:
-        if fields.count(field) > 1:
-            raise InputError("duplicate-name", f"{field} is given to --vary twice", fix="give one --vary for it")
+def _ranges(texts: Sequence[str], scale: str | None, scenario: Scenario) -> Ranges:
+    found = Ranges.parse(texts, scale, scenario)
+    if len(found.spans) > MOST:
+        message = f"the search would choose {len(found.spans)} numbers; it can choose {MOST}"
+        raise InputError("out-of-range", message, fix="vary fewer fields, or give a series fewer values")
     return found
 
 
@@ -216,14 +211,11 @@ class _Search:
         """Fills ``tried``."""
         from scipy.optimize import differential_evolution
 
-        ends = [(one.place(one.low), one.place(one.high)) for one in self.ranges.unknowns]
+        ends = self.ranges.spans
         generations = max(1, (most - BEST * len(SEEDS)) // population - 1)
 
         def values(candidates: NDArray[Any]) -> list[float]:
-            chosen = [
-                tuple((one.field, one.value(place)) for one, place in zip(self.ranges.unknowns, candidate, strict=True))
-                for candidate in candidates.T
-            ]
+            chosen = [self.ranges.values(candidate) for candidate in candidates.T]
             found = self.values([(one, 1) for one in chosen])
             self.tried |= dict(zip(chosen, found, strict=True))
             return found
@@ -265,15 +257,32 @@ class _Search:
             if not best.measured.mean <= limit:
                 break
             found = best
+        for field in found.values:
+            found = self.thinned(found, field, limit)
         return found
+
+    def thinned(self, found: At, field: str, limit: float) -> At:
+        """Takes values out of a series: half of them, a quarter, at last one at a time, until none can go."""
+        if not isinstance(found.values[field], tuple):
+            return found
+        step = max(1, len(found.values[field]) // 2)
+        while True:
+            start, before = 0, found
+            while start < len(series := found.values[field]):
+                fewer = series[:start] + series[start + step :]
+                if fewer and (there := self.confirmed([{**found.values, field: fewer}])[0]).measured.mean <= limit:
+                    found = there
+                else:
+                    start += step
+            if step == 1 and found is before:
+                return found
+            step = max(1, step // 2)
 
     def rounded(self, found: At, limit: float) -> At:
         """Rounds each field as far as possible."""
         for one in self.ranges.unknowns:
-            for digits in (1, 2, 3) if one.field in found.values else ():
-                value = one.value(
-                    one.place(min(max(float(f"{found.values[one.field]:.{digits}g}"), one.low), one.high))
-                )
+            rounder: Iterable[Any] = one.rounded(found.values[one.field]) if one.field in found.values else ()
+            for value in rounder:
                 [there] = self.confirmed([{**found.values, one.field: value}])
                 if there.measured.mean <= limit:
                     found = there
@@ -299,4 +308,9 @@ class _Search:
     def table(self) -> DataFrame:
         import pandas as pd
 
-        return pd.DataFrame([{**dict(values), "value": value} for values, value in self.tried.items()])
+        rows = []
+        for values, value in self.tried.items():
+            told = zip(self.ranges.unknowns, values, strict=True)
+            cells = {field: of if isinstance(one, Unknown) else one.text(of) for one, (field, of) in told}
+            rows.append({**cells, "value": value})
+        return pd.DataFrame(rows)

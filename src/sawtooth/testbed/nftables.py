@@ -1,8 +1,8 @@
-"""Packet loss with nftables: every n-th forwarded packet, or any share on kernels without netem.
+"""Packet loss with nftables: forwarded packets by their numbers, or any share on kernels without netem.
 
-Written to netlink (linux/netfilter/nf_tables.h). There is one rule per link on the forward hook: the route's next hop
-is the link's gateway, and a random or counted number decides the drop. This is before the queue, as a link's loss must
-be, and a forwarded packet is a single frame.
+Written to netlink (linux/netfilter/nf_tables.h). There is a rule per link on the forward hook, or per packet that it is
+to lose: the route's next hop is the link's gateway, and a random or counted number decides the drop. This is before the
+queue, as a link's loss must be, and a forwarded packet is a single frame.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sawtooth.testbed.ports import LossRule
 
 TABLE, CHAIN = "sawtooth", "loss"
 PPB = 10**9
+_UNBOUNDED = 2**32 - 1
 
 _NETLINK_NETFILTER, _SUBSYSTEM = 12, 10
 _BATCH_BEGIN, _BATCH_END = 0x10, 0x11
@@ -36,7 +38,9 @@ def apply(rules: Sequence[LossRule]) -> None:
     ]
     for rule in rules:
         messages.append(_message(_NEWOBJ, 0, table + _text(2, rule.counter) + _number(3, _COUNTER) + _nested(4, b"")))
-        messages.append(_message(_NEWRULE, 0, table + _text(2, CHAIN) + _nested(4, b"".join(_expressions(rule)))))
+        for number in _numbers(rule):
+            expressions = b"".join(_expressions(rule, number))
+            messages.append(_message(_NEWRULE, 0, table + _text(2, CHAIN) + _nested(4, expressions)))
     messages.append(_message(_BATCH_END, socket.htons(_SUBSYSTEM), b"", batch=True))
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER) as netlink:
         netlink.send(b"".join(messages))
@@ -47,22 +51,36 @@ def apply(rules: Sequence[LossRule]) -> None:
                 raise OSError(-error, "nftables refused the loss of a link")
 
 
-def _expressions(rule: LossRule) -> list[bytes]:
+@dataclass(frozen=True)
+class _Number:
+    """A number below ``modulus`` for each packet, random or counted from 0, and those of lost packets."""
+
+    modulus: int
+    kind: int
+    compared: int
+    limit: int
+
+
+def _numbers(rule: LossRule) -> list[_Number]:
+    if rule.packets:
+        # A rule does not count what earlier ones dropped.
+        return [_Number(_UNBOUNDED, _COUNTED, _EQUAL, packet - 1 - at) for at, packet in enumerate(rule.packets)]
+    if rule.every is None:
+        return [_Number(PPB, _RANDOM, _LESS, rule.loss_ppb)]
+    return [_Number(rule.every, _COUNTED, _EQUAL, rule.every - 1)]
+
+
+def _expressions(rule: LossRule, number: _Number) -> list[bytes]:
     gateway = _nested(3, _attribute(1, socket.inet_aton(rule.gateway)))
     # Registers hold numbers in the machine's byte order, while comparisons are of bytes.
     swapped = _number(1, _REGISTER) + _number(2, _REGISTER) + _number(3, _HTON) + _number(4, 4) + _number(5, 4)
     drop = _nested(2, _nested(2, _number(1, _DROP)))
-    if rule.every is None:
-        modulus, kind, compared, limit = PPB, _RANDOM, _LESS, rule.loss_ppb
-    else:
-        # It counts from 0, so the last of each n packets has n - 1.
-        modulus, kind, compared, limit = rule.every, _COUNTED, _EQUAL, rule.every - 1
     return [
         _expression("rt", _number(1, _REGISTER) + _number(2, _NEXTHOP4)),
         _expression("cmp", _number(1, _REGISTER) + _number(2, _EQUAL) + gateway),
-        _expression("numgen", _number(1, _REGISTER) + _number(2, modulus) + _number(3, kind)),
+        _expression("numgen", _number(1, _REGISTER) + _number(2, number.modulus) + _number(3, number.kind)),
         _expression("byteorder", swapped),
-        _expression("cmp", _number(1, _REGISTER) + _number(2, compared) + _nested(3, _number(1, limit))),
+        _expression("cmp", _number(1, _REGISTER) + _number(2, number.compared) + _nested(3, _number(1, number.limit))),
         _expression("objref", _number(1, _COUNTER) + _text(2, rule.counter)),
         _expression("immediate", _number(1, _VERDICT) + drop),
     ]

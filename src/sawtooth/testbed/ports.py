@@ -16,7 +16,7 @@ If the rate varies, a program is the transmitter (``Line``), between two veth pa
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem breaks when it takes a
 packet over. It also splits super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth; a card
 with several links has one more sub-interface for each, with that link's loss. Tags do not count in lengths
-(``_leave_tags_out``). Loss of every n-th packet, which netem cannot do, is an nftables rule before the device.
+(``_leave_tags_out``). Loss by packet numbers, which netem cannot do, is an nftables rule before the device.
 """
 
 from __future__ import annotations
@@ -114,13 +114,15 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class LossRule:
-    """nftables: drops a share of the packets forwarded to a gateway, or every n-th one, and counts the drops."""
+    """nftables: drops a share of the packets forwarded to a gateway, every n-th one, or some by their numbers, and
+    counts the drops."""
 
     namespace: int
     gateway: str
     counter: str
     loss_ppb: int
     every: int | None = None
+    packets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -238,8 +240,8 @@ class Ports:
 
 
 def loses_by_netem(link: Link, place: Place) -> bool:
-    """Whether netem does the link's loss: it does not count packets, so not for every n-th one."""
-    return link.loses and place.netem and link.every is None
+    """Whether netem does the link's loss: it does not count packets."""
+    return link.loses and place.netem and not link.counted
 
 
 def delays(link: Link) -> bool:
@@ -435,7 +437,7 @@ class _Port:
         if self.cuts or (link.policer and self.transmitter is None):
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
         if link.loses and not by_netem:
-            rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)
+            rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every, link.packets)
             self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
         self.ports.arrivals[index] = arrival or ends[1]

@@ -127,7 +127,7 @@ def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: 
         raise _no("links", f'the link "{link.name}" varies, and {where} has no netem', "modprobe sch_netem")
     if link.policer is not None and not place.netem:
         raise _no("policer", f'the link "{link.name}" has a policer, and {where} has no netem', "modprobe sch_netem")
-    if link.losses and (link.every is not None or link.gilbert_elliott is not None):
+    if link.losses and (link.loss_pattern is not None):
         raise _no("links.changes", f'a pattern of losses that changes, on "{link.name}"', "give a share")
     if shared and (link.varies or link.losses or link.policer):
         message = f'the link "{link.name}" varies or has a policer, and shares a card'
@@ -141,7 +141,7 @@ def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:
 def _rule(link: Link, starts: bool, place: Place, where: str) -> None:
     """Loss that netem cannot do here. nftables drops forwarded packets only: TCP would notice a packet dropped where it
     originates."""
-    name, counted = link.name, link.every is not None
+    name, counted = link.name, link.counted
     other = "use --engine sim" if counted else "use --engine kernel"
     if link.gilbert_elliott is not None:
         message = f'the link "{name}" loses packets in bursts, and {where} has no netem'

@@ -29,6 +29,11 @@ enum Model {
         period: u64,
         left: u64,
     },
+    /// The packets with these numbers: how many have passed, and the numbers that have not, the next one last.
+    Packets {
+        passed: u64,
+        lost: Vec<u64>,
+    },
     GilbertElliott {
         is_bad: bool,
         /// By state, good first: the probability of leaving it, and of losing a packet in it.
@@ -53,14 +58,17 @@ impl Chance {
 impl Loss {
     pub fn new(link: &Link, seed: u64, index: usize) -> Self {
         let steps = || link.losses.iter().map(|&(at, ppb)| (Time::from_nanos(at), Chance::of_billion(ppb))).collect();
-        let model = match link.loss_pattern {
+        let model = match &link.loss_pattern {
             None if !link.losses.is_empty() => {
                 Model::Changing { chance: Chance::of_billion(link.loss_ppb), next: 0, steps: steps() }
             }
             None if link.loss_ppb == 0 => Model::None,
             None => Model::Independent(Chance::of_billion(link.loss_ppb)),
-            Some(LossPattern::Every(period)) => Model::Every { period, left: period },
-            Some(LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb, good_ppb }) => Model::GilbertElliott {
+            &Some(LossPattern::Every(period)) => Model::Every { period, left: period },
+            Some(LossPattern::Packets(numbers)) => {
+                Model::Packets { passed: 0, lost: numbers.iter().rev().copied().collect() }
+            }
+            &Some(LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb, good_ppb }) => Model::GilbertElliott {
                 is_bad: false,
                 leaves: [p_ppb, r_ppb].map(Chance::of_billion),
                 loses: [good_ppb, bad_ppb].map(Chance::of_billion),
@@ -96,6 +104,10 @@ impl Loss {
                     *left = *period;
                 }
                 last
+            }
+            Model::Packets { passed, lost } => {
+                *passed += 1;
+                lost.pop_if(|next| *next == *passed).is_some()
             }
             // As netem (`loss_gilb_ell`): a packet may change the state, but the state before that change decides its
             // loss.
@@ -146,6 +158,12 @@ mod tests {
     fn every_nth_packet_is_lost_and_no_other() {
         let taken = taken(&mut loss(1, Some(LossPattern::Every(4))), 4_000);
         assert!(taken.iter().zip(1..).all(|(&lost, number)| lost == (number % 4 == 0)));
+    }
+
+    #[test]
+    fn the_packets_with_the_given_numbers_are_lost_and_no_others() {
+        let taken = taken(&mut loss(1, Some(LossPattern::Packets(vec![1, 2, 5]))), 6);
+        assert_eq!(taken, [true, true, false, false, true, false]);
     }
 
     #[test]

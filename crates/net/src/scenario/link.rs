@@ -150,11 +150,13 @@ impl Link {
 }
 
 /// Which packets are lost, if losses are not independent.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum LossPattern {
     /// The last packet of each group of this size.
     Every(u64),
+    /// The packets with these numbers, in ascending order, counted from 1.
+    Packets(Vec<u64>),
     /// Two states. Probabilities per packet, in parts per billion: of changing from good to bad (`p`) and from bad to
     /// good (`r`), and of loss in each state.
     GilbertElliott { p_ppb: u64, r_ppb: u64, bad_ppb: u64, good_ppb: u64 },

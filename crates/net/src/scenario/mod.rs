@@ -239,10 +239,18 @@ impl Scenario {
         for (i, link) in self.links.iter().enumerate() {
             within(link.loss_ppb, 0, 1_000_000_000, &format!("links[{i}].loss_ppb"))?;
             let pattern = format!("links[{i}].loss_pattern");
-            match link.loss_pattern {
+            match &link.loss_pattern {
                 None => {}
-                Some(LossPattern::Every(period)) => within(period, 1, 1_000_000_000, &pattern)?,
-                Some(LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb, good_ppb }) => {
+                Some(LossPattern::Every(period)) => within(*period, 1, 1_000_000_000, &pattern)?,
+                Some(LossPattern::Packets(numbers)) => {
+                    for number in numbers {
+                        within(*number, 1, 1_000_000_000, &pattern)?;
+                    }
+                    if !numbers.is_sorted_by(|one, next| one < next) {
+                        return Err(format!("{pattern} is not in ascending order"));
+                    }
+                }
+                &Some(LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb, good_ppb }) => {
                     for ppb in [p_ppb, r_ppb, bad_ppb, good_ppb] {
                         within(ppb, 0, 1_000_000_000, &pattern)?;
                     }

@@ -94,6 +94,13 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
+class Packets:
+    """Loses the packets with these numbers, in ascending order, counted from 1."""
+
+    packets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GilbertElliott:
     """Probabilities of a good and a bad state, in parts per billion."""
 
@@ -117,7 +124,7 @@ class Link:
     transmitter: int | None
     delay_ns: int
     loss_ppb: int
-    loss_pattern: Every | GilbertElliott | None
+    loss_pattern: Every | Packets | GilbertElliott | None
     overhead_bytes: int
     aggregation_ns: int = 0
     losses: tuple[tuple[int, int], ...] = ()
@@ -153,6 +160,16 @@ class Link:
         return self.loss_pattern.every if isinstance(self.loss_pattern, Every) else None
 
     @property
+    def packets(self) -> tuple[int, ...]:
+        """The numbers of the packets that are lost; empty for another loss."""
+        return self.loss_pattern.packets if isinstance(self.loss_pattern, Packets) else ()
+
+    @property
+    def counted(self) -> bool:
+        """Whether a packet's number decides its loss."""
+        return isinstance(self.loss_pattern, Every | Packets)
+
+    @property
     def gilbert_elliott(self) -> GilbertElliott | None:
         """The states of its losses; None for another loss."""
         return self.loss_pattern if isinstance(self.loss_pattern, GilbertElliott) else None
@@ -174,9 +191,14 @@ def transmitter(told: Mapping[str, Any]) -> Transmitter:
 def link(told: Mapping[str, Any]) -> Link:
     """From the core's JSON."""
     pattern = told["loss_pattern"]
-    loss: Every | GilbertElliott | None = None
+    loss: Every | Packets | GilbertElliott | None = None
     if pattern is not None:
-        loss = Every(**pattern) if "every" in pattern else GilbertElliott(**pattern["gilbert_elliott"])
+        if "every" in pattern:
+            loss = Every(**pattern)
+        elif "packets" in pattern:
+            loss = Packets(tuple(pattern["packets"]))
+        else:
+            loss = GilbertElliott(**pattern["gilbert_elliott"])
     # Names that Python cannot use for an attribute.
     given = {{"from": "source", "to": "target"}.get(key, key): value for key, value in told.items()}
     given |= {name: tuples(given[name]) for name in ("losses", "delays") if name in given}
