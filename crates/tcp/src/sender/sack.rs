@@ -8,60 +8,117 @@ use crate::flight::CaState;
 use crate::packet::{Ack, Block};
 use sawtooth_units::width::Fit;
 
+/// Where the marking of one ACK's blocks stands.
+struct Walk {
+    /// The lowest byte that arrived after a higher one.
+    reordered: u64,
+    /// Linux goes through its queue in one direction: nothing before this byte is looked at again.
+    passed: u64,
+}
+
 impl Sender {
-    /// Takes an ACK's blocks and marks what they newly cover.
+    /// Takes an ACK's blocks and marks what they newly cover (`tcp_sacktag_write_queue`).
     pub(super) fn sack_tag(&mut self, ack: &Ack, prior_una: u64, acking: &mut Acking, clock: Clock) {
-        let mut reordered = self.flight.snd_nxt;
+        let mut walk = Walk { reordered: self.flight.snd_nxt, passed: 0 };
+        // What the ACK reports as received twice, if that is still on the scoreboard.
+        let mut twice = None;
         let mut blocks = [Block::default(); 4];
         let mut count = 0;
-        let mut duplicate = None;
         for (i, &block) in ack.sack.blocks().iter().enumerate() {
-            if i == 0 && ack.sack.duplicate {
-                self.see_dsack(block, prior_una, acking);
-                duplicate = Some(block);
+            if i == 0 && ack.sack.duplicate && self.see_dsack(block, prior_una, acking) {
+                twice = Some(block).filter(|&block| self.is_on_board(block, prior_una));
             }
-            if !block.is_empty() && block.end <= self.flight.snd_nxt && block.end > self.flight.snd_una {
-                blocks[count] = Block { start: block.start.max(self.flight.snd_una), end: block.end };
+            if self.is_above(block) || i == 0 && twice.is_some() {
+                blocks[count] = block;
                 count += 1;
             }
         }
-        if let Some(block) = duplicate {
-            let (start, end) = (block.start.max(self.flight.snd_una), block.end.min(self.flight.snd_nxt));
-            let block = Block { start, end };
-            self.for_runs(start, end, |sender, at| sender.tag_duplicate(at, block, &mut reordered));
-        }
         let blocks = &mut blocks[..count];
-        blocks.sort_unstable_by_key(|b| b.start);
+        // A stable sort, as Linux's: what was received twice comes before a block that begins with it.
+        blocks.sort_by_key(|block| block.start);
+        let twice_at = twice.and_then(|twice| blocks.iter().position(|&block| block == twice));
         let seen = self.sack_cache;
-        for &block in blocks.iter() {
+        for (i, &block) in blocks.iter().enumerate() {
+            if twice_at == Some(i) {
+                self.tag_twice(block, &mut walk, acking, clock);
+                continue;
+            }
+            // The block before it looks at it too. At the end of the queue it is then counted again.
+            let twice = twice.filter(|_| twice_at == Some(i + 1));
             let mut start = block.start;
             // What the previous ACK already reported is skipped.
-            for known in seen {
-                if known.start <= start && start < known.end {
-                    start = known.end;
-                } else if start < known.start && known.start < block.end {
-                    let before = Block { end: known.start, ..block };
-                    self.tag_range(start, before, &mut reordered, acking, clock);
-                    start = known.end;
+            for known in seen.iter().filter(|known| block.start < known.end && known.start < block.end) {
+                self.tag_range(start, Block { end: known.start, ..block }, twice, &mut walk, acking, clock);
+                start = start.max(known.end);
+                if let Some(twice) = twice.filter(|twice| twice.start < start && start < block.end) {
+                    self.tag_twice(twice, &mut walk, acking, clock);
                 }
             }
-            self.tag_range(start, block, &mut reordered, acking, clock);
+            self.tag_range(start, block, twice, &mut walk, acking, clock);
         }
         self.sack_cache = [Block::default(); 4];
         self.sack_cache[..blocks.len()].copy_from_slice(blocks);
         if self.flight.ca_state != CaState::Loss || self.undo.is_some() {
-            self.check_sack_reordering(reordered);
+            self.check_sack_reordering(walk.reordered);
         }
     }
 
-    /// Marks what `block` covers; everything before `start` was already processed.
-    fn tag_range(&mut self, start: u64, block: Block, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
-        self.for_runs(start, block.end, |sender, at| sender.tag(at, block, reordered, acking, clock));
+    /// Whether what a DSACK reports is still on the scoreboard: it is above the acknowledgement, or this ACK acknowledges
+    /// it (`tcp_is_sackblock_valid`).
+    fn is_on_board(&self, block: Block, prior_una: u64) -> bool {
+        let is_just_acked = prior_una <= block.start && block.end <= self.flight.snd_una;
+        self.is_above(block) || is_just_acked && self.undo.is_some_and(|undo| undo.from < block.end)
+    }
+
+    /// A block that begins below the acknowledgement is of an old ACK, and not looked at.
+    fn is_above(&self, block: Block) -> bool {
+        self.flight.snd_una < block.start && block.start < block.end && block.end <= self.flight.snd_nxt
+    }
+
+    /// Marks what `block` covers; everything before `start` was already processed. `twice`: what the same ACK reports as
+    /// received twice.
+    fn tag_range(
+        &mut self,
+        start: u64,
+        block: Block,
+        twice: Option<Block>,
+        walk: &mut Walk,
+        acking: &mut Acking,
+        clock: Clock,
+    ) {
+        self.for_runs(start, block.end, walk, |sender, mut at, reordered| {
+            if let Some(twice) = twice {
+                let run = sender.board.run(at);
+                if twice.start <= run.start && run.start < twice.end {
+                    at = sender.tag_duplicate(at, twice, reordered);
+                } else if run.start < twice.start && twice.start < run.end() {
+                    sender.split_before(at, twice.start);
+                }
+            }
+            sender.tag(at, block, reordered, acking, clock)
+        });
+    }
+
+    /// Marks what was received twice, unless that was passed.
+    fn tag_twice(&mut self, block: Block, walk: &mut Walk, acking: &mut Acking, clock: Clock) {
+        if walk.passed > block.start {
+            return;
+        }
+        self.for_runs(block.start, block.end, walk, |sender, at, reordered| {
+            let at = sender.tag_duplicate(at, block, reordered);
+            if sender.is_above(block) { sender.tag(at, block, reordered, acking, clock) } else { at }
+        });
     }
 
     /// Calls `act` for each run that overlaps bytes `start` to `end`; it may split the run, and returns the place of
     /// the overlapping part.
-    fn for_runs(&mut self, start: u64, end: u64, mut act: impl FnMut(&mut Self, u32) -> u32) {
+    fn for_runs(
+        &mut self,
+        start: u64,
+        end: u64,
+        walk: &mut Walk,
+        mut act: impl FnMut(&mut Self, u32, &mut u64) -> u32,
+    ) {
         if start >= end {
             return;
         }
@@ -69,8 +126,18 @@ impl Sender {
         while let Some(place) = at
             && self.board.run(place).start < end
         {
-            let place = act(self, place);
+            let place = act(self, place, &mut walk.reordered);
             at = self.board.after(place);
+        }
+        walk.passed = if at.is_some() { end } else { 0 };
+    }
+
+    /// Splits the run at `at` before the first segment from `seq` on.
+    fn split_before(&mut self, at: u32, seq: u64) {
+        let run = self.board.run(at);
+        let before = (seq - run.start).div_ceil(u64::from(self.flight.mss));
+        if before < u64::from(run.segments) {
+            self.board.split(at, before.fit_u32());
         }
     }
 
@@ -158,25 +225,27 @@ impl Sender {
         }
         if run.is(SACKED) {
             *reordered = run.start.min(*reordered);
-            if run.is(RETRANS) {
-                self.board.run_mut(at).flags &= !RETRANS;
-                self.flight.retrans_out -= run.segments();
-            }
+        }
+        // One that was sent for a loss no longer counts once it is SACKed.
+        if run.end() > self.flight.snd_una && run.is(RETRANS) && !run.is(LOST) {
+            self.board.run_mut(at).flags &= !RETRANS;
+            self.flight.retrans_out -= run.segments();
         }
         at
     }
 
     /// A DSACK reports as many needless retransmissions as it has segments, at most as many as there were.
-    fn see_dsack(&mut self, block: Block, prior_una: u64, acking: &mut Acking) {
+    /// False: more than there were.
+    fn see_dsack(&mut self, block: Block, prior_una: u64, acking: &mut Acking) -> bool {
         if block.is_empty() {
-            return;
+            return false;
         }
         let mss = u64::from(self.flight.mss);
         let repeated = if block.len() > mss { block.len().div_ceil(mss) } else { 1 };
         acking.dsacked_probe |= block.len() <= mss && self.tlp_high_seq == Some(block.end);
         self.dsack_dups += repeated;
         if self.dsack_dups > self.stats.retransmits {
-            return;
+            return false;
         }
         acking.dsacked = true;
         acking.sack_delivered += repeated.fit_u32();
@@ -188,6 +257,7 @@ impl Sender {
         if let Some(undo) = self.undo.as_mut().filter(|undo| undo.from < block.end && block.end <= prior_una) {
             undo.needless(repeated.fit_u32());
         }
+        true
     }
 
     /// Without SACK a duplicate ACK means one segment received out of order (RFC 5681 section 3.2).

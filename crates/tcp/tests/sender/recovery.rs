@@ -151,6 +151,19 @@ fn a_retransmission_in_flight_is_not_sent_again_by_more_sack() {
 }
 
 #[test]
+fn a_block_of_an_old_ack_that_begins_below_the_acknowledgement_is_ignored() {
+    let mut driver = Setup::default().open();
+    driver.at_ms(100);
+    driver.ack(3);
+    for blocks in [[(2, 6)], [(3, 6)]] {
+        driver.sack(1, &blocks);
+        assert_eq!(driver.sender.flight.sacked_out, 0);
+    }
+    driver.sack(1, &[(4, 6)]);
+    assert_eq!(driver.sender.flight.sacked_out, 2);
+}
+
+#[test]
 fn a_sack_block_beyond_what_was_sent_is_ignored() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).sack(0, &[(5, 50)]);

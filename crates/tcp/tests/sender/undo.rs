@@ -49,6 +49,32 @@ fn a_dsack_for_one_of_two_retransmissions_restores_nothing() {
 }
 
 #[test]
+fn a_dsack_counts_also_if_its_acknowledgement_is_the_first_of_that_data() {
+    let mut driver = retransmitted(Setup::default());
+    driver.at_ms(130).dsack(10, &[(0, 1)]);
+    assert_eq!(driver.sender.window.ssthresh, INFINITE_SSTHRESH);
+}
+
+/// Linux looks at the data of a DSACK with the block around it, and again by itself, unless more was sent after that
+/// block (`tcp_sacktag_write_queue`).
+#[test]
+fn a_dsack_inside_the_last_block_counts_for_two_retransmissions() {
+    for (before_end, restored) in [(0, true), (1, false)] {
+        let mut driver = Setup::default().open();
+        driver.at_ms(100);
+        driver.sack(0, &[(5, 6), (3, 4), (1, 2)]);
+        (7..=10).for_each(|end| drop(driver.sack(0, &[(5, end), (3, 4), (1, 2)])));
+        assert_eq!(driver.sender.stats.retransmits, 3);
+        let end = driver.nxt();
+        driver.at_ms(200).dsack(0, &[(2, 3), (1, end - before_end)]);
+        driver.at_ms(220).ack(end);
+        assert_eq!(driver.sender.window.ssthresh, 5);
+        driver.at_ms(230).dsack(end, &[(0, 1)]);
+        assert_eq!(driver.sender.window.ssthresh == INFINITE_SSTHRESH, restored, "{before_end}");
+    }
+}
+
+#[test]
 fn an_echo_older_than_the_retransmission_restores_the_window() {
     let mut driver = retransmitted(Setup::default().timestamps());
     let original = driver.first[0].tsval;
