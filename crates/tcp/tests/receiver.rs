@@ -246,6 +246,17 @@ fn data_below_the_edge_is_reported_by_dsack_at_once() {
     assert!(driver.data(41).iter().all(|ack| !ack.sack.duplicate));
 }
 
+/// Such data is not taken at all (`tcp_sequence`): what was sent before it is not older than what was taken (PAWS).
+#[test]
+fn the_timestamp_of_data_below_the_edge_is_not_taken() {
+    let mut driver = Driver::warm(options());
+    let late = driver.later(Span::from_millis(10)).segment(40, false);
+    let echo = driver.later(Span::from_millis(20)).data(7)[0].tsecr;
+    assert!(echo < late.tsval);
+    let told = driver.take(late);
+    assert_eq!((told[0].next, told[0].tsecr), (41, late.tsval));
+}
+
 #[test]
 fn held_data_that_comes_again_is_reported_by_dsack_before_its_block() {
     let mut driver = Driver::warm(options());

@@ -22,7 +22,7 @@ impl Receiver {
                 Read { bytes: all.bytes + read.bytes, segments: all.segments + read.segments }
             });
         }
-        if self.is_stale(data.seq, data.tsval) {
+        if self.refuses(data.seq, data.length, data.tsval) {
             return self.discard(data, clock, emit);
         }
         self.pushed |= data.has(PUSH);

@@ -255,7 +255,7 @@ impl Receiver {
     /// Takes a data segment; `emit` gets the acknowledgements to send at once.
     #[inline(always)]
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
-        if self.is_stale(data.seq, data.tsval) {
+        if self.refuses(data.seq, data.length, data.tsval) {
             return self.discard(Data { ..data }, clock, emit);
         }
         self.pushed |= data.has(PUSH);
@@ -288,22 +288,28 @@ impl Receiver {
         read
     }
 
-    /// Takes the timestamp of data at `seq`; true if it is older than one that has been taken (PAWS, RFC 7323 section
-    /// 5). That is also so for an original that arrives after a retransmission which had filled a gap.
+    /// Takes the timestamp of data at `seq`, unless the data is not taken at all (`tcp_validate_incoming`): true if the
+    /// timestamp is older than one that has been taken (PAWS, RFC 7323 section 5), or all of it was acknowledged. PAWS
+    /// also refuses an original that arrives after a retransmission which had filled a gap.
     #[inline(always)]
-    fn is_stale(&mut self, seq: u64, tsval: u32) -> bool {
+    fn refuses(&mut self, seq: u64, length: u32, tsval: u32) -> bool {
         let older_ms = self.ts_recent.wrapping_sub(tsval).cast_signed();
-        if older_ms > 0 {
-            return older_ms > PAWS_WINDOW_MS;
+        if older_ms > PAWS_WINDOW_MS {
+            return true;
         }
         // Section 4.3: the echo belongs to the oldest segment not yet acknowledged.
         if seq <= self.acked {
-            self.ts_recent = tsval;
+            if seq + u64::from(length) < self.acked {
+                return true;
+            }
+            if older_ms <= 0 {
+                self.ts_recent = tsval;
+            }
         }
         false
     }
 
-    /// Stale data is not taken, and answered at once (`tcp_send_dupack`).
+    /// Answers data that is not taken at once (`tcp_send_dupack`).
     #[cold]
     fn discard(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         if data.seq < self.next {
@@ -311,7 +317,13 @@ impl Receiver {
             self.reassembly.note_duplicate(Block { start: data.seq, end });
             self.enter_quick_mode(MAX_QUICK_ACKS, clock);
         }
+        // Without data to acknowledge it does not count as one of those that are sent at once.
+        let (quick, ato) = (self.quick, self.ato);
+        let counts = self.delayed_until.is_some() || self.compressed > 0;
         self.send(self.queue.unread(), clock, emit);
+        if !counts {
+            (self.quick, self.ato) = (quick, ato);
+        }
         Read::default()
     }
 
