@@ -268,8 +268,8 @@ impl Connected for Connection {
         self.call(hook::CONG_AVOID, flight, window, clock, |sock| unsafe { function(sock, ack, acked) });
     }
 
-    fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
-        let Some(function) = self.operations().cong_control else { return };
+    fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) -> bool {
+        let Some(function) = self.operations().cong_control else { return false };
         let ack = number(flight.snd_una);
         let sample = layout::RateSample {
             prior_delivered: sample.prior_delivered.low_u32(),
@@ -286,6 +286,7 @@ impl Connected for Connection {
         self.call(hook::CONG_CONTROL, flight, window, clock, |sock| unsafe {
             function(sock, ack, 0, &raw const sample)
         });
+        false
     }
 
     fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {

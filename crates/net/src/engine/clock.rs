@@ -1,5 +1,7 @@
 //! The simulation: processes events in order of time; hosts and network act on them.
 
+mod decisions;
+
 use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
 use crate::engine::departures::Departures;
@@ -11,6 +13,7 @@ use crate::observe::sampling::Baseline;
 use crate::observe::tables::{Table, Tables};
 use crate::observe::tap::Taps;
 use crate::scenario::Scenario;
+use decisions::Agents;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
@@ -51,6 +54,7 @@ pub struct Simulation {
     /// Cost of samples so far, in events.
     sampling: u64,
     watch: Watch,
+    agents: Agents,
     finished: bool,
 }
 
@@ -82,10 +86,11 @@ impl Simulation {
         let ends_datagrams = scenario.flows.iter().any(|flow| flow.traffic.datagrams().is_some());
         Simulation {
             outside: Outside { now: Time::ZERO, more: false, network, calendar: agenda },
-            hosts,
             end: Time::from_nanos(scenario.duration_ns),
             reached: vec![Time::ZERO; cells.count],
+            agents: Agents::new(&hosts, &cells),
             cells,
+            hosts,
             interval: Span::from_nanos(scenario.interval_ns),
             next_sample: Time::from_nanos(scenario.interval_ns),
             baseline: Baseline::new(&scenario),
@@ -156,12 +161,20 @@ impl Simulation {
     ///
     /// If events follow each other at one instant without end. No scenario that [`Scenario::parse`] accepts does that.
     pub fn advance(&mut self, until: Time, max_events: u64) -> bool {
+        self.go::<false>(until, max_events)
+    }
+
+    /// See [`Self::advance`]. `ASKS`: it also stops when a connection waits for a decision.
+    fn go<const ASKS: bool>(&mut self, until: Time, max_events: u64) -> bool {
         let until = until.min(self.end);
         let target = self.work().saturating_add(max_events);
         loop {
             self.stop = (target - self.sampling).min(self.events.saturating_add(WATCHED));
-            if self.reaches(until) {
+            if self.reaches::<ASKS>(until) {
                 break;
+            }
+            if ASKS && self.agents.waiting.is_some() {
+                return false;
             }
             self.watch();
             if self.work() >= target {
@@ -192,7 +205,7 @@ impl Simulation {
     }
 
     /// Processes all events up to `until`; false if it pauses earlier, at [`Self::stop`].
-    fn reaches(&mut self, until: Time) -> bool {
+    fn reaches<const ASKS: bool>(&mut self, until: Time) -> bool {
         while self.events < self.stop {
             let first = self.outside.calendar.first();
             if self.next_sample <= first {
@@ -218,8 +231,13 @@ impl Simulation {
                 let horizon = self.horizon(cell, first).min(limit);
                 self.reached[cell] = horizon;
                 if self.outside.calendar.next[cell] < horizon {
-                    self.run_cell(cell.fit_u32(), horizon);
-                    if self.events >= self.stop {
+                    let asked = if ASKS && self.agents.in_cell[cell] {
+                        self.run_to_decision(cell.fit_u32(), horizon)
+                    } else {
+                        self.run_cell(cell.fit_u32(), horizon);
+                        false
+                    };
+                    if asked || self.events >= self.stop {
                         self.reached[cell] = horizon.min(self.outside.calendar.next[cell]);
                         return false;
                     }

@@ -1,5 +1,6 @@
 //! What hosts do: connections from handshake to end, and probes.
 
+mod agent;
 pub mod arrivals;
 pub mod connection;
 mod datagrams;

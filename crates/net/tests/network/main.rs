@@ -1,5 +1,6 @@
 //! The network by its clauses: nothing is lost without being counted, no rate or queue is exceeded, runs repeat.
 
+mod agents;
 mod arrivals;
 mod capacity;
 mod captures;

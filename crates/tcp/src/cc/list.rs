@@ -1,5 +1,6 @@
 //! The list of all algorithms. Dispatch is by enum, so a call costs one branch.
 
+use super::agent::Observation;
 use super::module::{Connected, Module};
 use super::{AckSample, Control, Event, Loss, Phase, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
 use crate::clock::Clock;
@@ -140,9 +141,19 @@ macro_rules! controls {
                 }
             }
 
-            pub fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
+            /// True: nothing is sent before [`Self::choose`].
+            pub fn cong_control(
+                &mut self,
+                flight: &Flight,
+                window: &mut Window,
+                sample: &RateSample,
+                clock: Clock,
+            ) -> bool {
                 match self {
-                    $(Congestion::$variant(control) => control.cong_control(flight, window, sample, clock),)+
+                    $(Congestion::$variant(control) => {
+                        control.cong_control(flight, window, sample, clock);
+                        false
+                    })+
                     Congestion::Module(module) => module.cong_control(flight, window, sample, clock),
                 }
             }
@@ -264,6 +275,11 @@ impl Chosen {
         }
     }
 
+    /// See [`Module::asks`].
+    pub fn asks(&self) -> bool {
+        matches!(self, Chosen::Module(module) if module.asks())
+    }
+
     /// Whether it requests accurate ECN.
     pub fn needs_accurate_ecn(&self) -> bool {
         matches!(self, Chosen::Listed(algorithm) if algorithm.needs_accurate_ecn())
@@ -275,6 +291,17 @@ impl Congestion {
     pub fn ack_arrives(&mut self, ack: &Ack, send_window: u64) {
         if let Congestion::Module(module) = self {
             module.ack_arrives(ack, ack.window == send_window);
+        }
+    }
+
+    pub fn observe(&self, flight: &Flight, window: &Window, clock: Clock) -> Option<Observation> {
+        let Congestion::Module(module) = self else { return None };
+        Some(module.observe(flight, window, clock))
+    }
+
+    pub fn choose(&mut self, action: f64, flight: &Flight, window: &mut Window, clock: Clock) {
+        if let Congestion::Module(module) = self {
+            module.choose(action, flight, window, clock);
         }
     }
 }

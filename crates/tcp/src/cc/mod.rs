@@ -9,6 +9,7 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 
 mod abe;
+pub mod agent;
 mod bbr;
 mod bbr3;
 mod cubic;

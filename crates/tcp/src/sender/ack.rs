@@ -6,6 +6,7 @@ use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, Run, SACKED};
 use super::timers::Pending;
 use super::{REORDERING, Sender};
+use crate::cc::agent::Observation;
 use crate::cc::{AckSample, Event};
 use crate::clock::Clock;
 use crate::flight::CaState;
@@ -21,6 +22,8 @@ pub enum Recover {
     Lost,
     /// New data, for F-RTO's step 2.b.
     New,
+    /// Nothing, until someone outside has decided about the window.
+    Later,
 }
 
 /// The effects of one ACK.
@@ -86,9 +89,35 @@ impl Sender {
             return;
         }
         let recover = self.take_ack(ack, clock);
+        if recover != Recover::Later {
+            self.answer(recover, clock, out);
+        }
+    }
+
+    /// Sends what an ACK allows.
+    #[inline(always)]
+    fn answer(&mut self, recover: Recover, clock: Clock, out: &mut Vec<Burst>) {
         self.xmit_recovery(recover, clock, out);
         self.xmit(Push::Normal, clock, out);
         self.write(clock, out);
+    }
+
+    /// Whether the last ACK waits for a decision.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// What the decision is based on; none if the algorithm is not an agent.
+    pub fn observe(&self, clock: Clock) -> Option<Observation> {
+        self.congestion.observe(&self.flight, &self.window, clock)
+    }
+
+    /// Takes the decision and sends what the last ACK then allows.
+    pub fn choose(&mut self, action: f64, clock: Clock, out: &mut Vec<Burst>) {
+        self.congestion.choose(action, &self.flight, &mut self.window, clock);
+        if let Some(recover) = self.waiting.take() {
+            self.answer(recover, clock, out);
+        }
     }
 
     /// Takes the timestamp; true for an ACK with an older one than has been taken (PAWS, RFC 7323 section 5), unless it
@@ -182,7 +211,10 @@ impl Sender {
             self.set_xmit_timer(clock);
         }
         let (delivered, lost) = (self.flight.delivered - delivered, self.flight.lost - lost);
-        self.control(&acking, delivered.fit_u32(), lost.fit_u32(), clock);
+        if self.control(&acking, delivered.fit_u32(), lost.fit_u32(), clock) {
+            self.waiting = Some(recover);
+            return Recover::Later;
+        }
         recover
     }
 
@@ -203,7 +235,8 @@ impl Sender {
     }
 
     /// Lets the algorithm, or an ongoing reduction, set the window. Arguments: newly delivered and newly lost segments.
-    fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) {
+    /// True: it does so later.
+    fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) -> bool {
         self.rate_note(delivered, clock);
         if self.has_cong_control {
             let sample = self.rate_generate(&acking.sampling, delivered, losses, acking.ece, clock);
@@ -219,6 +252,7 @@ impl Sender {
             }
         }
         self.update_pacing_rate();
+        false
     }
 
     /// The window is updated if the ACK advances, or if the window grows or closes.

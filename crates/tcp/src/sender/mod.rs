@@ -28,6 +28,7 @@ use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
 use crate::packet::{Block, Burst, Ecn};
 use crate::window::Window;
+use ack::Recover;
 pub use output::SEGMENT_OVERHEAD;
 use rack::Rack;
 use rtt::Rtt;
@@ -176,6 +177,8 @@ pub struct Sender {
     window_probes: u32,
     /// `net.ipv4.tcp_slow_start_after_idle = 0`.
     pub keeps_window_when_idle: bool,
+    /// What the last ACK lets it retransmit, once an agent has decided.
+    waiting: Option<Recover>,
 }
 
 /// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
@@ -257,6 +260,7 @@ impl Sender {
             tlp_orig_data_app_limited: false,
             window_probes: 0,
             keeps_window_when_idle: false,
+            waiting: None,
             prr_delivered: 0,
             prr_out: 0,
             retransmit_hint: None,
