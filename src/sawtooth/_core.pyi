@@ -139,6 +139,12 @@ def describe_compiled(json: str) -> str:
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
 
+def observed() -> list[tuple[str, str, str]]:
+    """What an agent sees: names, units and meanings."""
+
+def action_bounds(action: str) -> tuple[float, float]:
+    """The least and the greatest action. Raises ValueError."""
+
 def event_names() -> list[str]:
     """Names of the events of a watched simulation. The table ``events`` has their positions in this list."""
 
@@ -246,6 +252,48 @@ class Module:
         """The control's own name."""
 
 @final
+class Policy:
+    """A congestion control whose decisions a network makes: tanh between its ``layers`` (a row of weights for each
+    output, and the biases), of which the last has one output, the action.
+
+    ``every``: ``ack``, ``rtt``, or ``time`` with ``micros``. ``action``: ``cwnd``, ``rate`` or ``change``. ``inputs``:
+    positions in ``observed``. Raises ValueError if the layers' sizes do not match.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        every: str,
+        micros: int,
+        action: str,
+        inputs: list[int],
+        layers: list[tuple[list[list[float]], list[float]]],
+    ) -> Self: ...
+    def decide(self, seen: NDArray[np.float64]) -> float:
+        """The network's output for an observation, not yet within the action's bounds."""
+
+@final
+class Environments:
+    """Simulations side by side, each with one flow whose congestion control asks for decisions."""
+
+    def __new__(cls, count: int, every: str, micros: int, action: str) -> Self: ...
+    def begin(self, index: int, scenario: str, flow: int) -> None:
+        """Begin a simulation of a compiled scenario, which replaces the one at this place. Raises ValueError."""
+
+    def choose(self, actions: NDArray[np.float64]) -> None:
+        """An action for each simulation; those that do not wait for one ignore it."""
+
+    def advance(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Run each simulation to its next decision or its end. Releases the GIL. Returns their observations, one after
+        the other, and which connection of the flow decides in each: -1 for none, at the end."""
+
+    def take(self, index: int) -> dict[str, dict[str, NDArray[Any]]]:
+        """As ``Simulation.take``."""
+
+    def now_ns(self, index: int) -> int:
+        """Simulated time in nanoseconds."""
+
+@final
 class FlowLimits:
     """Determines what limits the flows of one run, from the compiled scenario (JSON as ``Scenario.compile`` makes it)
     and the rows of its tables. Raises ValueError for other JSON.
@@ -268,7 +316,7 @@ class FlowLimits:
 class Simulation:
     """One simulation of a compiled scenario (JSON as ``Scenario.compile`` makes it).
 
-    ``captures``: pcap files to write, by the index of the host that captures. ``modules``: modules that replace the
+    ``captures``: pcap files to write, by the index of the host that captures. ``modules``: what replaces the
     flows' congestion controls, by flow index. ``watched``: also produce the table ``events``, about the first 16
     connections of each flow and their packets. Raises ValueError for other JSON, or for ``captures`` together with
     ``watched``; OSError for a file.
@@ -278,7 +326,7 @@ class Simulation:
         cls,
         scenario: str,
         captures: dict[int, str] | None = None,
-        modules: dict[int, Module] | None = None,
+        modules: dict[int, Module | Policy] | None = None,
         watched: bool = False,
     ) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:

@@ -1,6 +1,7 @@
 //! `sawtooth._core`: the simulator as a Python class, and the reading of captures. Scenarios come in as JSON, tables go
 //! out as numpy arrays.
 
+mod agents;
 mod capture;
 mod limits;
 mod module;
@@ -38,10 +39,15 @@ impl Simulation {
     fn new(
         scenario: &str,
         captures: Option<BTreeMap<usize, PathBuf>>,
-        modules: Option<BTreeMap<usize, Bound<'_, Module>>>,
+        modules: Option<BTreeMap<usize, Bound<'_, PyAny>>>,
         watched: bool,
     ) -> PyResult<Self> {
-        let modules = modules.unwrap_or_default().iter().map(|(&flow, one)| (flow, one.get().loaded())).collect();
+        let loaded = |one: &Bound<'_, PyAny>| match one.cast::<agents::Policy>() {
+            Ok(policy) => Ok(policy.get().loaded()),
+            Err(_) => Ok::<_, PyErr>(one.cast::<Module>()?.get().loaded()),
+        };
+        let modules = modules.unwrap_or_default();
+        let modules = modules.iter().map(|(&flow, one)| Ok((flow, loaded(one)?))).collect::<PyResult<_>>()?;
         let scenario = Scenario::with_modules(scenario, &modules).map_err(PyValueError::new_err)?;
         let Some(captures) = captures else {
             let begin = if watched { sawtooth_net::Simulation::watched } else { sawtooth_net::Simulation::new };
@@ -97,19 +103,24 @@ impl Simulation {
 
     /// The rows since the last call: table name → column name → array.
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tables = PyDict::new(py);
-        for (name, columns) in self.inner.take() {
-            let table = PyDict::new(py);
-            for (column, values) in columns {
-                match values {
-                    Column::Float(values) => table.set_item(column, values.into_pyarray(py))?,
-                    Column::Integer(values) => table.set_item(column, values.into_pyarray(py))?,
-                }
-            }
-            tables.set_item(name, table)?;
-        }
-        Ok(tables)
+        tables(py, &mut self.inner)
     }
+}
+
+/// The rows since the last call.
+fn tables<'py>(py: Python<'py>, simulation: &mut sawtooth_net::Simulation) -> PyResult<Bound<'py, PyDict>> {
+    let tables = PyDict::new(py);
+    for (name, columns) in simulation.take() {
+        let table = PyDict::new(py);
+        for (column, values) in columns {
+            match values {
+                Column::Float(values) => table.set_item(column, values.into_pyarray(py))?,
+                Column::Integer(values) => table.set_item(column, values.into_pyarray(py))?,
+            }
+        }
+        tables.set_item(name, table)?;
+    }
+    Ok(tables)
 }
 
 /// The OSError that Python itself would raise, with its error number, so that a full disk can be distinguished.
@@ -153,6 +164,10 @@ fn event_names() -> Vec<&'static str> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<Module>()?;
+    module.add_class::<agents::Policy>()?;
+    module.add_class::<agents::Environments>()?;
+    module.add_function(wrap_pyfunction!(agents::observed, module)?)?;
+    module.add_function(wrap_pyfunction!(agents::action_bounds, module)?)?;
     module.add_class::<limits::FlowLimits>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
     module.add_function(wrap_pyfunction!(event_names, module)?)?;

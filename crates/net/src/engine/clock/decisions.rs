@@ -42,9 +42,9 @@ impl Simulation {
         Some((place, self.hosts.observe(index, now)?))
     }
 
-    /// Connections that ask for decisions.
-    pub fn asking(&self) -> usize {
-        self.agents.connections.len()
+    /// What the first connection that asks for decisions sees now, if it is established.
+    pub fn observe(&self) -> Option<Observation> {
+        self.hosts.observe(*self.agents.connections.first()?, self.outside.now)
     }
 
     /// Gives the waiting connection its decision. Does nothing if none waits.
