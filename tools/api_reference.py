@@ -23,6 +23,7 @@ MODULES = {
     "sawtooth.link_estimate.estimate": ("Estimate", "estimate"),
     "sawtooth.whatif": (),
     "sawtooth.explain": (),
+    "sawtooth.gym": (),
 }
 """Modules, and the names shown of each. An empty tuple: those of its ``__all__``."""
 WIDTH = 98

@@ -292,6 +292,14 @@ def model(data: bytes) -> None:
     CongestionModel.load(_input)
 
 
+def policy(data: bytes) -> None:
+    """A policy of ``sawtooth.gym``, read and asked for a decision."""
+    from sawtooth.engines.policy import OBSERVED, Policy
+
+    _input.write_bytes(data)
+    Policy.load(_input)(np.ones(len(OBSERVED)))
+
+
 TARGETS: dict[str, Target] = {
     one.__name__: one
     for one in (
@@ -314,6 +322,7 @@ TARGETS: dict[str, Target] = {
         published,
         result,
         model,
+        policy,
     )
 }
 

@@ -277,21 +277,22 @@ class Environments:
     """Simulations side by side, each with one flow whose congestion control asks for decisions."""
 
     def __new__(cls, count: int, every: str, micros: int, action: str) -> Self: ...
-    def begin(self, index: int, scenario: str, flow: int) -> None:
-        """Begin a simulation of a compiled scenario, which replaces the one at this place. Raises ValueError."""
+    def begin(self, index: int, scenario: str, flows: list[int]) -> None:
+        """Begin a simulation of a compiled scenario, whose flows with these numbers ask for decisions. It replaces the
+        one at this place. Raises ValueError."""
 
     def choose(self, actions: NDArray[np.float64]) -> None:
         """An action for each simulation; those that do not wait for one ignore it."""
 
     def advance(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Run each simulation to its next decision or its end. Releases the GIL. Returns their observations, one after
-        the other, and which connection of the flow decides in each: -1 for none, at the end."""
+        the other, and which connection decides in each, by a number of its own: -1 for none, at the end."""
 
     def take(self, index: int) -> dict[str, dict[str, NDArray[Any]]]:
         """As ``Simulation.take``."""
 
-    def now_ns(self, index: int) -> int:
-        """Simulated time in nanoseconds."""
+    def counts(self, index: int) -> tuple[int, int, int]:
+        """Simulated time in nanoseconds, events processed, and data packets delivered."""
 
 @final
 class FlowLimits:
@@ -326,7 +327,7 @@ class Simulation:
         cls,
         scenario: str,
         captures: dict[int, str] | None = None,
-        modules: dict[int, Module | Policy] | None = None,
+        modules: Mapping[int, Module | Policy] | None = None,
         watched: bool = False,
     ) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:

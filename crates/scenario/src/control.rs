@@ -13,10 +13,11 @@ use sawtooth_tcp::cc::{RECORDS, Record};
 const CONTROL: Rule = Rule::Letters("_-", 15);
 
 table! {
-    /// A congestion control from its C source, as written for Linux; engine `sim` compiles and runs it. The file's own
-    /// directory is where a scenario file looks for it.
+    /// A congestion control from a file: the C source of one for Linux, which engine `sim` compiles and runs; a policy
+    /// of `sawtooth.gym` (`.npz`), or a Python file that decides (`.py`), which only `sim` runs. The scenario file's own
+    /// directory is where it is looked for.
     Module {
-        source: Sources, Count(1, 20), Needed, "the C file, or several that belong together";
+        source: Sources, Count(1, 20), Needed, "the C file, or several that belong together; a policy, or a Python file";
         name: Option<String>, CONTROL, Nothing, "which one, where it registers several";
         parameters: Parameters, Any, EmptyTable, "module parameters";
     }

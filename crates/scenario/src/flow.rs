@@ -63,7 +63,7 @@ table! {
         "from" from_: Option<String>, End, Nothing, "host that sends the data; optional on a ready topology";
         to: Option<String>, End, Nothing, "host that receives the data; optional on a ready topology";
         cc: Control, Any, Text("cubic"),
-            "congestion control, by Linux's name; `sawtooth cc list` shows which engine has it. Also a variant of it, `{ name = \"bbr3\", variant = \"draft\" }`, or a module in C, `{ source = \"tcp_mine.c\" }`";
+            "congestion control, by Linux's name; `sawtooth cc list` shows which engine has it. Also a variant of it, `{ name = \"bbr3\", variant = \"draft\" }`, a module in C, `{ source = \"tcp_mine.c\" }`, or a policy, `{ source = \"mine.npz\" }`";
         count: u64, Within(1, MAX_CONNECTIONS), Whole(1), "number of connections";
         start: Span, Any, Text("0 s"), "start time";
         duration: Option<Span>, LIFETIME, Nothing,

@@ -21,9 +21,9 @@ from sawtooth.sanitize import plain, where
     "--cc",
     "controls",
     multiple=True,
-    metavar="NAME|FILE.c",
+    metavar="NAME|FILE",
     shell_complete=complete.controls,
-    help="Compare only this control, or a C file with the others; repeatable (default: all of the file).",
+    help="Compare only this control, or a C, .npz or .py file with the others; repeatable (default: all of the file).",
 )
 @click.option(
     "--only",

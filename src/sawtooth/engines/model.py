@@ -358,7 +358,8 @@ def _check_has(compiled: Compiled) -> None:
     for index, flow in enumerate(compiled.flows):
         field = f"flows.{index}.cc"
         if flow.module is not None:
-            raise _lacks(field, "runs no C source", fix)
+            what = "runs no policy and no Python file" if flow.module.is_agent else "runs no C source"
+            raise _lacks(field, what, "use --engine sim" if flow.module.is_agent else fix)
         if flow.variant is not None:
             what = f"does not have the variant {flow.variant} of {flow.cc}"
             raise _lacks(f"{field}.variant", what, "use --engine sim")

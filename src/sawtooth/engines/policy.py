@@ -6,10 +6,11 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,15 +29,9 @@ OBSERVED: dict[str, tuple[str, str]] = {name: (unit, meaning) for name, unit, me
 """What an agent sees: units and meanings, in the order of an observation."""
 ACTIONS: dict[str, tuple[float, float]] = {name: _core.action_bounds(name) for name in ("cwnd", "rate", "change")}
 """The least and the greatest value of each kind of action."""
-SUFFIX = ".npz"
 _LARGEST = 16 << 20
 _MOST_LAYERS = 32
 _AGAIN = "write it with sawtooth.gym.Policy.save"
-
-
-def is_policy(sources: Sequence[str]) -> bool:
-    """Whether the sources of a congestion control are a policy."""
-    return any(source.endswith(SUFFIX) for source in sources)
 
 
 def interval(every: str) -> tuple[str, int]:
@@ -49,7 +44,9 @@ def interval(every: str) -> tuple[str, int]:
         fix = 'write every = "rtt", "ack", or a time: every = "10 ms"'
         raise InputError(error.code, error.message, field="every", fix=fix) from None
     if micros == 0:
-        raise InputError("out-of-range", "decisions are at least 1 us apart", field="every", fix='write every = "10 ms"')
+        raise InputError(
+            "out-of-range", "decisions are at least 1 us apart", field="every", fix='write every = "10 ms"'
+        )
     return "time", micros
 
 
@@ -63,7 +60,7 @@ def checked_action(action: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Layers with tanh between them. ``inputs``: names of what it sees. ``every`` and ``action``: as of the environment.
+    """Layers with tanh between them. ``inputs``: names of what it sees. ``every``, ``action``: as of the environment.
     ``layers``: a row of weights for each output, and the biases; the last one's only output is the action.
 
     Raises InputError ``unknown-name``, ``bad-policy`` for layers whose sizes do not match, and as ``every`` does.
@@ -90,7 +87,7 @@ class Policy:
         try:
             return self.core
         except (ValueError, TypeError) as error:
-            fix = f"the first layer has {len(self.inputs)} columns, each other one as many as the one before has rows, the last one row"
+            fix = f"give weights0 {len(self.inputs)} columns, other layers as many as rows before, the last one row"
             raise InputError("bad-policy", plain(str(error), 200), field="layers", fix=fix) from None
 
     @cached_property
@@ -114,13 +111,11 @@ class Policy:
             parts |= {f"weights{at}": np.asarray(weights), f"biases{at}": np.asarray(biases)}
         text = io.BytesIO()
         np.savez(text, **parts)
-        write_bytes(path, text.getvalue())
+        write_bytes(Path(path), text.getvalue())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Policy:
         """Reads such a file. Raises InputError ``file-not-found``, ``file-unreadable``, ``bad-policy``."""
-        from pathlib import Path
-
         given = read_bytes(path, _LARGEST)
         try:
             return cls.read(given, Path(path).stem)
@@ -138,7 +133,7 @@ class Policy:
         except _UNREADABLE as error:
             message = f"this is not a NumPy file of a policy: {plain(str(error), 120)}"
             raise InputError("bad-policy", message, fix=_AGAIN) from None
-        layers = []
+        layers: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         while f"weights{len(layers)}" in parts and len(layers) < _MOST_LAYERS:
             at = len(layers)
             layers.append((_numbers(parts, f"weights{at}", 2), _numbers(parts, f"biases{at}", 1)))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import _core
+from sawtooth.engines import agents
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, writing
 from sawtooth.io.table_store import Growing
@@ -38,12 +39,14 @@ _PORTS = PORTS - CLIENT_PORT
 class Sim:
     """Answers every scenario whose congestion controls the core has. Its memory does not grow with the duration: long
     tables are in a file. ``capture``: a directory for packet headers, from both ends or from the hosts ``capture_at``;
-    captures change nothing else.
+    captures change nothing else. ``played``: Python
+    functions that replace flows' congestion controls, by the flow's place.
     """
 
     capture: Path | None = None
     capture_at: tuple[str, ...] = ()
     name: str = "sim"
+    played: Mapping[int, agents.Control] = field(default_factory=dict)
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Sim:
         """This engine with captures."""
@@ -51,8 +54,8 @@ class Sim:
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError: ``unsupported`` as ``Scenario.check_simulated`` does, and for more connections than
-        captures have ports; ``unknown-name`` for a host in ``capture_at``; for modules ``file-not-found``,
-        ``file-unreadable``, ``tool-missing`` and ``compile-failed``.
+        captures have ports; ``unknown-name`` for a host in ``capture_at``; for files of congestion controls
+        ``file-not-found``, ``file-unreadable``, ``tool-missing``, ``compile-failed``, ``bad-policy`` and ``conflict``.
         """
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -60,6 +63,9 @@ class Sim:
         scenario.check_simulated()
         captured_hosts(compiled, self.capture_at)
         _check_modules(compiled)
+        if (self.played or agents.controls(compiled)) and self.capture is not None:
+            raise InputError("unsupported", "a Python file is not captured", field="flows.cc", fix="remove --capture")
+        agents.policies(compiled)
         for index, flow in enumerate(compiled.flows):
             if self.capture is not None and flow.count > _PORTS:
                 message = f"{flow.count} connections: a capture has ports for {_PORTS} of each flow"
@@ -71,8 +77,8 @@ class Sim:
         """Simulates to the end. The tables depend only on the scenario and its seed.
 
         Modules run in a separate process. Raises SawtoothError: as ``check`` does; ``core-failed``, ``module-refused``,
-        ``module-failed``, ``interrupted`` (``stop`` returned true); ``unwritable-output`` and ``disk-full`` for
-        captures, and for tables too long for memory, which are in the temporary directory.
+        ``module-failed``, ``policy-failed``, ``interrupted`` (``stop`` returned true); ``unwritable-output`` and
+        ``disk-full`` for captures, and for tables too long for memory, which are in the temporary directory.
         """
         self.check(scenario)
         with self._captures(scenario.compile()) as files:
@@ -134,7 +140,7 @@ class Sim:
     ) -> Any:
         """The core's simulation at its end; ``take`` gets the rows of each slice."""
         try:
-            simulation = ending.enter_context(_simulation(compiled, files))
+            simulation = ending.enter_context(_simulation(compiled, files, self.played))
             finished = False
             events = EVENTS_A_SLICE // 10
             while not finished:
@@ -195,7 +201,7 @@ def _wanted(compiled: Compiled) -> dict[int, Wanted]:
     return {
         index: Wanted(module.sources, compiled.hosts[compiled.source(flow)].hz, module.parameters, module.name)
         for index, flow in enumerate(compiled.flows)
-        if (module := flow.module) is not None
+        if (module := flow.module) is not None and not module.is_agent
     }
 
 
@@ -211,11 +217,17 @@ def _check_modules(compiled: Compiled) -> None:
 
 
 @contextlib.contextmanager
-def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[Any]:
+def _simulation(
+    compiled: Compiled, files: dict[int, str] | None, played: Mapping[int, agents.Control]
+) -> Iterator[Any]:
     """The core's simulation; with modules in a separate process, which ends with this block."""
     wanted = _wanted(compiled)
     if not wanted:
-        yield _core.Simulation(compiled.to_json(), files)
+        if played := played or agents.controls(compiled):
+            yield agents.Played(compiled.to_json(), played)
+            return
+        own = {index: policy.core for index, policy in agents.policies(compiled).items()}
+        yield _core.Simulation(compiled.to_json(), files, own)
         return
     from sawtooth.engines.cc_module import Apart
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sawtooth.engines.agents import Seen
 from sawtooth.engines.policy import ACTIONS, OBSERVED, Policy
 from sawtooth.errors import SawtoothError
-from sawtooth.gym.episodes import Seen, delivered
+from sawtooth.gym.episodes import delivered
 from sawtooth.gym.play import play
 
 __all__ = ["ACTIONS", "OBSERVED", "Policy", "SawtoothEnv", "SawtoothVectorEnv", "Seen", "delivered", "play"]
@@ -38,9 +39,7 @@ def _register() -> None:
     except ModuleNotFoundError:
         return
     where = "sawtooth.gym.environment"
-    gymnasium.register(
-        "sawtooth/Path-v0", f"{where}:SawtoothEnv", vector_entry_point=f"{where}:SawtoothVectorEnv"
-    )
+    gymnasium.register("sawtooth/Path-v0", f"{where}:SawtoothEnv", vector_entry_point=f"{where}:SawtoothVectorEnv")
 
 
 _register()

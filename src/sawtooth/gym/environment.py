@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -11,8 +12,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from sawtooth.engines.agents import Seen
 from sawtooth.engines.policy import OBSERVED
-from sawtooth.gym.episodes import Episodes, Given, Reward, Seen, delivered
+from sawtooth.gym.episodes import Episodes, Given, Reward, delivered
+from sawtooth.scenario import Scenario
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +30,7 @@ PATH: dict[str, Any] = {
 """The default scenario: one flow on one path."""
 
 
-def _spaces(bounds: tuple[float, float]) -> tuple[spaces.Box, spaces.Box]:
+def _spaces(bounds: tuple[float, float]) -> tuple[Any, Any]:
     observation = spaces.Box(0.0, np.inf, (len(OBSERVED),), np.float64)
     return observation, spaces.Box(bounds[0], bounds[1], (1,), np.float64)
 
@@ -37,13 +40,13 @@ class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
 
     ``scenario``: a scenario, its tables, or a file. ``flow``: the name or place of the flow that is decided (default:
     the first), which has one connection. ``every``: ``rtt``, ``ack``, or a time like ``10 ms``. ``action``: ``cwnd`` in
-    packets, ``rate`` in bit/s, or ``change``, the power of two by which the window is multiplied. ``reward``: a function
-    of the observation by name (default: packets delivered).
+    packets, ``rate`` in bit/s, or ``change``, the power of two by which the window is multiplied. ``reward``: a
+    function of the observation by name (default: packets delivered).
 
     Raises SawtoothError as reading a scenario does; ``unsupported``, ``unknown-name``.
     """
 
-    metadata = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
         reward: Reward = delivered,
         render_mode: str | None = None,
     ) -> None:
-        self._episodes = Episodes([scenario], 1, flow, every, action, several=False)
+        self._episodes = Episodes([scenario], 1, flow, every, action)
         self.observation_space, self.action_space = _spaces(self._episodes.bounds)
         self.reward = reward
         self.render_mode = render_mode
@@ -75,13 +78,11 @@ class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
         seen, _ = self._episodes.advance()
         return seen[0], {"seed": seed}
 
-    def step(
-        self, action: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
         """Sets window or rate and runs to the next decision, or to the scenario's end, which truncates the episode."""
         self._episodes.choose(np.asarray(action, dtype=np.float64).reshape(1))
-        seen, who = self._episodes.advance()
-        return seen[0], float(self.reward(Seen(seen[0]))), False, bool(who[0] < 0), {}
+        seen, over = self._episodes.advance()
+        return seen[0], float(self.reward(Seen(seen[0]))), False, bool(over[0]), {}
 
     def tables(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The rows of the engine's tables since the last call, by table and column."""
@@ -95,7 +96,7 @@ class SawtoothVectorEnv(VectorEnv["NDArray[np.float64]", "NDArray[np.float64]", 
     The step after an episode's end begins the next one (``AutoresetMode.NEXT_STEP``). Raises SawtoothError.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
         self,
@@ -108,8 +109,8 @@ class SawtoothVectorEnv(VectorEnv["NDArray[np.float64]", "NDArray[np.float64]", 
         reward: Reward = delivered,
         render_mode: str | None = None,
     ) -> None:
-        given = scenarios if isinstance(scenarios, (list, tuple)) else [scenarios]
-        self._episodes = Episodes(given, num_envs, flow, every, action, several=False)
+        given = [scenarios] if isinstance(scenarios, (Scenario, Mapping, str, PathLike)) else scenarios
+        self._episodes = Episodes(given, num_envs, flow, every, action)
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = _spaces(self._episodes.bounds)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -147,12 +148,12 @@ class SawtoothVectorEnv(VectorEnv["NDArray[np.float64]", "NDArray[np.float64]", 
         for index in np.flatnonzero(begun):
             self._episodes.begin(int(index), int(self._seeds[index].integers(_MOST_SEED)))
         self._episodes.choose(np.ascontiguousarray(actions, dtype=np.float64).reshape(self.num_envs))
-        seen, who = self._episodes.advance()
+        seen, over = self._episodes.advance()
         rewards = np.asarray(self.reward(Seen(seen)), dtype=np.float64)
         if begun.any():
             rewards = np.where(begun, 0.0, rewards)
-        self._over = who < 0
-        return seen, rewards, np.zeros(self.num_envs, dtype=bool), self._over.copy(), {}
+        self._over = over
+        return seen, rewards, np.zeros(self.num_envs, dtype=bool), over.copy(), {}
 
     def tables(self, index: int) -> dict[str, dict[str, NDArray[Any]]]:
         """The rows of one environment's tables since the last call, by table and column."""

@@ -6,38 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sawtooth import _core
+from sawtooth.engines.agents import Seen
 from sawtooth.engines.policy import ACTIONS, OBSERVED, checked_action, interval
 from sawtooth.errors import InputError, suggestion
+from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 """A scenario, its tables, or a file."""
-Floats = "NDArray[np.float64]"
 
-
-class Seen(Mapping[str, Any]):
-    """Observations by name: numbers, or arrays with one number for each environment."""
-
-    def __init__(self, seen: NDArray[np.float64]) -> None:
-        self._seen = seen
-
-    def __getitem__(self, name: str) -> Any:
-        return self._seen[..., _PLACES[name]]
-
-    def __iter__(self) -> Any:
-        return iter(_PLACES)
-
-    def __len__(self) -> int:
-        return len(_PLACES)
-
-
-_PLACES = {name: place for place, name in enumerate(OBSERVED)}
 Reward = Callable[[Seen], Any]
 """From an observation to a number, or from many to an array."""
 
@@ -54,44 +36,46 @@ def scenario_of(given: Given) -> Scenario:
     return Scenario.from_dict(given) if isinstance(given, Mapping) else Scenario.load(given)
 
 
-def flow_of(scenario: Scenario, flow: str | int | None, *, several: bool = False) -> int:
-    """The place of the flow that decides among the compiled ones; the first one if it is not named. ``several``: it may
-    have more than one connection.
+def flow_of(scenario: Scenario, flow: str | int | None) -> int:
+    """The place of the flow that is decided among the compiled ones; the first one if it is not named.
 
-    Raises InputError ``unknown-name``; ``unsupported`` for a flow without one lasting connection.
+    Raises InputError ``unknown-name``, ``out-of-range``.
     """
     flows = scenario.compile().flows
     names = [one.name for one in flows]
-    if flow is None:
-        place = 0
-    elif isinstance(flow, str):
+    if isinstance(flow, str):
         if flow not in names:
-            raise InputError("unknown-name", f"no flow is named {flow!r}", field="flow", fix=suggestion(flow, names))
+            message = f"no flow is named {plain(flow, 60)}"
+            raise InputError("unknown-name", message, field="flow", fix=suggestion(flow, names))
         place = names.index(flow)
     else:
-        place = flow
+        place = flow or 0
     if not 0 <= place < len(flows):
         raise InputError("out-of-range", f"there is no flow {place}", field="flow", fix="write flow = 0 for the first")
-    one, at = flows[place], f"flows.{place}"
-    if one.datagrams is not None or one.arrivals is not None or one.asks is not None:
+    return place
+
+
+def _check_lasting(scenario: Scenario, place: int) -> None:
+    """Raises InputError ``unsupported`` for a flow without one lasting connection."""
+    one, at = scenario.compile().flows[place], f"flows.{place}"
+    if one.datagrams is not None or one.arrivals is not None:
         fix = f"remove {at}.source, or name another flow"
-        raise InputError("unsupported", "only flows that send all the time can be decided", field=at, fix=fix)
-    if one.count > 1 and not several:
+        raise InputError("unsupported", "an environment needs a flow with a lasting connection", field=at, fix=fix)
+    if one.count > 1:
         message = f"an environment has one connection, this flow has {one.count}"
         raise InputError("unsupported", message, field=f"{at}.count", fix="write count = 1")
-    return place
 
 
 class Episodes:
     """``count`` simulations. Those of ``scenarios`` are used in turn."""
 
-    def __init__(
-        self, scenarios: Sequence[Given], count: int, flow: str | int | None, every: str, action: str, *, several: bool
-    ) -> None:
+    def __init__(self, scenarios: Sequence[Given], count: int, flow: str | int | None, every: str, action: str) -> None:
         self.scenarios = [scenario_of(one) for one in scenarios]
         for one in self.scenarios:
             one.check_simulated()
-        self.flows = [flow_of(one, flow, several=several) for one in self.scenarios]
+        self.flows = [flow_of(one, flow) for one in self.scenarios]
+        for one, place in zip(self.scenarios, self.flows, strict=True):
+            _check_lasting(one, place)
         self.action = checked_action(action)
         self._core = _core.Environments(count, *interval(every), action)
         self.count = count
@@ -103,13 +87,12 @@ class Episodes:
         """A new episode at this place. ``seed`` None: the scenario's own."""
         scenario = self.scenario(index)
         scenario = scenario if seed is None else scenario.with_seed(seed)
-        self._core.begin(index, scenario.compile().to_json(), self.flows[index % len(self.flows)])
+        self._core.begin(index, scenario.compile().to_json(), [self.flows[index % len(self.flows)]])
 
-    def advance(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Runs each to its next decision or its end: observations by place, and which connection decides, -1 at the
-        end."""
+    def advance(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Runs each to its next decision or its end: observations by place, and whether it is over."""
         seen, who = self._core.advance()
-        return seen.reshape(self.count, len(OBSERVED)), who
+        return seen.reshape(self.count, len(OBSERVED)), who < 0
 
     def choose(self, actions: NDArray[np.float64]) -> None:
         self._core.choose(actions)

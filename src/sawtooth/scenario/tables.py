@@ -234,7 +234,8 @@ class Flow(Flowing):
     """host that receives the data; optional on a ready topology"""
     cc: str | Variant | Module
     """congestion control, by Linux's name; `sawtooth cc list` shows which engine has it. Also a variant of it, `{ name
-    = "bbr3", variant = "draft" }`, or a module in C, `{ source = "tcp_mine.c" }`
+    = "bbr3", variant = "draft" }`, a module in C, `{ source = "tcp_mine.c" }`, or a policy, `{ source = "mine.npz"
+    }`
     """
     count: int
     """number of connections"""
@@ -495,12 +496,13 @@ class LossPattern(Part):
 
 
 class Module(Labelled):
-    """A congestion control from its C source, as written for Linux; engine ``sim`` compiles and runs it. The file's
-    own directory is where a scenario file looks for it.
+    """A congestion control from a file: the C source of one for Linux, which engine ``sim`` compiles and runs; a
+    policy of ``sawtooth.gym`` (``.npz``), or a Python file that decides (``.py``), which only ``sim`` runs. The
+    scenario file's own directory is where it is looked for.
     """
 
     source: tuple[str, ...]
-    """the C file, or several that belong together"""
+    """the C file, or several that belong together; a policy, or a Python file"""
     name: str | None
     """which one, where it registers several"""
     parameters: dict[str, int | bool | str]

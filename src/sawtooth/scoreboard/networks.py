@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario import CONTROLS, Rate, Scenario
+from sawtooth.scenario.compiled.flows import AGENTS
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored
 from sawtooth.stats import ceiling
@@ -30,6 +31,9 @@ NOBODY = "nobody"
 """In the column ``cc``: the network with its rivals only, from which harm is measured."""
 KEYS = ("line", "condition", "traffic", "cc")
 """The key columns of the study."""
+
+FILES = (".c", *AGENTS)
+"""How the names of files with a congestion control end."""
 
 Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9_.%+-]+$")]
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -82,12 +86,12 @@ class Control:
 
     @classmethod
     def of(cls, text: str) -> Control:
-        """A name, or the path of a C file, which gets the file's name. Raises InputError ``unknown-name``,
-        ``file-not-found``."""
+        """A name, or the path of a C file, a policy or a Python file, which gets the file's name. Raises InputError
+        ``unknown-name``, ``file-not-found``."""
         path = Path(text)
-        if path.suffix == ".c":
+        if path.suffix in FILES:
             if not path.is_file():
-                fix = "give the path of a C file, or a name: sawtooth cc list"
+                fix = "give the path of a file, or a name: sawtooth cc list"
                 raise InputError("file-not-found", "there is no such file", file=text, field="--cc", fix=fix)
             return cls(path.stem, {"source": str(path.absolute())})
         if text not in CONTROLS or None not in CONTROLS[text].simulated:
@@ -204,7 +208,7 @@ class Networks:
         )
 
     def controls(self, given: Sequence[str]) -> tuple[Control, ...]:
-        """The controls to compare: those named, and C files besides; without a name, the file's.
+        """The controls to compare: those named, and files besides; without a name, the file's.
 
         Raises InputError as ``Control.of``, ``duplicate-name``.
         """
@@ -212,7 +216,7 @@ class Networks:
         named = [one for one in asked if not one.is_file] or self._own()
         found = [*named, *(one for one in asked if one.is_file)]
         for at, one in enumerate(found):
-            fix = f"copy the file under another name, like {one.name}_2.c"
+            fix = f"copy the file under another name, like {one.name}_2"
             if one.name == NOBODY:
                 raise InputError("duplicate-name", f"the name {NOBODY} is taken", field="--cc", fix=fix)
             if one.name in [other.name for other in found[:at]]:
@@ -228,7 +232,7 @@ class Networks:
                 message, fix = f"{name} is there twice", "remove one"
                 raise InputError("duplicate-name", message, file=str(self.origin), field=field, fix=fix)
             try:
-                found.append(Control.of(str(self.origin.parent / name) if name.endswith(".c") else name))
+                found.append(Control.of(str(self.origin.parent / name) if Path(name).suffix in FILES else name))
             except InputError as error:
                 raise InputError(error.code, error.message, file=str(self.origin), field=field, fix=error.fix) from None
         return found

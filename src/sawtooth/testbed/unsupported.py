@@ -168,6 +168,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
     if sum(flow.count for flow in flows) > MAX_CONNECTIONS:
         raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
     for index, flow in enumerate(flows):
+        if flow.module is not None and flow.module.is_agent:
+            raise _no(f"flows.{index}.cc", f"{where} runs no policy and no Python file", "use --engine sim")
         if flow.variant is not None:
             message = f"{where} does not have the variant {flow.variant} of {flow.cc}"
             raise _no(f"flows.{index}.cc.variant", message, "use --engine sim")

@@ -8,7 +8,6 @@ use sawtooth_net::Simulation;
 use sawtooth_net::scenario::Scenario;
 use sawtooth_tcp::cc::agent::{Agent, Every, Layer, Network, OBSERVED, Sets};
 use sawtooth_tcp::cc::module::Module;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Events between two looks at signals.
@@ -90,6 +89,8 @@ pub struct Environments {
 
 struct One {
     simulation: Option<Simulation>,
+    /// The first flow that asks for decisions.
+    flow: usize,
     is_over: bool,
 }
 
@@ -113,15 +114,17 @@ impl Environments {
     fn new(count: usize, every: &str, micros: u64, action: &str) -> PyResult<Self> {
         let (every, sets) = (self::every(every, micros)?, sets(action)?);
         let agent = Arc::new(Agent { name: "agent".into(), every, sets, network: None });
-        Ok(Environments { agent, all: (0..count).map(|_| One { simulation: None, is_over: true }).collect() })
+        Ok(Environments { agent, all: (0..count).map(|_| One { simulation: None, flow: 0, is_over: true }).collect() })
     }
 
     /// See the stub.
-    fn begin(&mut self, index: usize, scenario: &str, flow: usize) -> PyResult<()> {
+    fn begin(&mut self, index: usize, scenario: &str, flows: Vec<usize>) -> PyResult<()> {
         let agent: Arc<dyn Module> = self.agent.clone();
-        let scenario = Scenario::with_modules(scenario, &BTreeMap::from([(flow, agent)]));
+        let flow = flows.first().copied().unwrap_or(0);
+        let agents = flows.into_iter().map(|flow| (flow, agent.clone())).collect();
+        let scenario = Scenario::with_modules(scenario, &agents);
         let simulation = Simulation::new(scenario.map_err(PyValueError::new_err)?);
-        *self.one(index)? = One { simulation: Some(simulation), is_over: false };
+        *self.one(index)? = One { simulation: Some(simulation), flow, is_over: false };
         Ok(())
     }
 
@@ -152,10 +155,12 @@ impl Environments {
             match one.simulation.as_ref().and_then(Simulation::waiting) {
                 Some((connection, observation)) => {
                     seen.extend(observation);
-                    who.push(connection.cast_signed() as i64);
+                    who.push(connection.cast_signed());
                 }
                 None => {
-                    seen.extend(one.simulation.as_ref().and_then(Simulation::observe).unwrap_or_default());
+                    seen.extend(
+                        one.simulation.as_ref().and_then(|one_of| one_of.observe(one.flow)).unwrap_or_default(),
+                    );
                     who.push(-1);
                 }
             }
@@ -172,8 +177,9 @@ impl Environments {
     }
 
     /// See the stub.
-    fn now_ns(&self, index: usize) -> u64 {
-        self.all.get(index).and_then(|one| one.simulation.as_ref()).map_or(0, |simulation| simulation.now().nanos())
+    fn counts(&self, index: usize) -> (u64, u64, u64) {
+        let simulation = self.all.get(index).and_then(|one| one.simulation.as_ref());
+        simulation.map_or((0, 0, 0), |one| (one.now().nanos(), one.events(), one.delivered_packets()))
     }
 }
 

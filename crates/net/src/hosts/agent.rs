@@ -6,19 +6,19 @@ use crate::hosts::{Hosts, Outside};
 use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::cc::agent::Observation;
 use sawtooth_units::Time;
-use sawtooth_units::width::Fit;
 
 impl Hosts {
-    /// Those that ask for decisions.
-    pub fn asking(&self) -> Vec<u32> {
-        let asks = |flow: u32| self.chosen[flow as usize].as_ref().is_some_and(Chosen::asks);
-        let indices = self.connections.iter().enumerate().filter(|(_, connection)| asks(connection.flow));
-        indices.map(|(index, _)| index.fit_u32()).collect()
+    /// The sending hosts of flows that ask for decisions.
+    pub fn asking(&self) -> impl Iterator<Item = usize> {
+        let asks = |flow: &usize| self.chosen[*flow].as_ref().is_some_and(Chosen::asks);
+        (0..self.chosen.len()).filter(asks).map(|flow| self.scenario.links[self.scenario.flows[flow].forward[0]].from)
     }
 
-    /// Whether the last ACK of a connection waits for a decision.
-    pub fn waits(&self, index: u32) -> bool {
-        matches!(&self.connections[index as usize].phase, Phase::Established(sender) if sender.is_waiting())
+    /// The connection whose last ACK waits for a decision, if one has arrived since the last call.
+    pub fn take_waiting(&mut self) -> Option<u32> {
+        let index = self.waiting.take()?;
+        let phase = &self.connections[index as usize].phase;
+        matches!(phase, Phase::Established(sender) if sender.is_waiting()).then_some(index)
     }
 
     pub fn observe(&self, index: u32, now: Time) -> Option<Observation> {

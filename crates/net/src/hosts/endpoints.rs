@@ -190,6 +190,9 @@ impl Hosts {
         };
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
+        if sender.is_waiting() {
+            self.waiting = Some(index);
+        }
         if self.event_log.is_some() {
             self.log_events(index, now);
         }

@@ -83,6 +83,8 @@ pub struct Hosts {
     retired: Vec<SenderStats>,
     pub reports: Reports,
     bursts: Vec<Burst>,
+    /// The connection that has asked for a decision last.
+    waiting: Option<u32>,
     /// The first timer of a connection.
     first_timer: u32,
     /// The merging cards, and what one passes up.
@@ -142,6 +144,7 @@ impl Hosts {
             retired: vec![SenderStats::default(); flows],
             reports: reports(&scenario),
             bursts: Vec::new(),
+            waiting: None,
             cards,
             up: Vec::new(),
             wire: captured.then(|| Wire::new(&scenario)),

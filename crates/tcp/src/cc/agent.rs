@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
 use crate::window::Window;
-use sawtooth_units::width::Fit;
+use sawtooth_units::width::{Approx, Fit, Whole};
 use std::sync::Arc;
 
 /// The pacing rate with a set window, in percent of the window's rate (`sysctl_tcp_pacing_ca_ratio`): it only sizes
@@ -121,7 +121,7 @@ impl Network {
         for (place, layer) in self.layers.iter().enumerate() {
             let sums = layer.weights.iter().zip(&layer.biases);
             let sums = sums.map(|(row, bias)| row.iter().zip(&values).fold(*bias, |sum, (w, x)| sum + w * x));
-            values = if place + 1 < self.layers.len() { sums.map(f64::tanh).collect() } else { sums.collect() };
+            values = if place + 1 < self.layers.len() { sums.map(libm::tanh).collect() } else { sums.collect() };
         }
         values[0]
     }
@@ -198,7 +198,7 @@ enum Choice {
 }
 
 fn seconds(micros: u64) -> f64 {
-    micros as f64 / 1e6
+    micros.approx() / 1e6
 }
 
 fn share(part: f64, whole: f64) -> f64 {
@@ -232,10 +232,10 @@ impl Asking {
             }
             Some(Choice::Rate(bps)) => {
                 window.pacing = true;
-                window.pacing_rate = (bps / 8.0) as u64;
+                window.pacing_rate = (bps / 8.0).whole();
                 let srtt_s = seconds(u64::from(flight.srtt_us / 8));
                 let segments = PACED_ROUNDS * srtt_s * bps / 8.0 / f64::from(flight.mss);
-                window.cwnd = (segments.clamp(LEAST_PACED, CWND[1]) as u32).min(window.clamp);
+                window.cwnd = segments.clamp(LEAST_PACED, CWND[1]).whole().fit_u32().min(window.clamp);
             }
             None => {}
         }
@@ -266,8 +266,8 @@ impl Connected for Asking {
             self.rtt_us = rtt_us;
         }
         if sample.delivered > 0 && sample.interval_us > 0 {
-            let bits = sample.delivered as f64 * f64::from(flight.mss) * 8.0;
-            self.rate = bits * 1e6 / sample.interval_us as f64;
+            let bits = sample.delivered.cast_unsigned().approx() * f64::from(flight.mss) * 8.0;
+            self.rate = bits * 1e6 / sample.interval_us.cast_unsigned().approx();
         }
         if self.decides(flight, sample, clock) {
             let Some(network) = self.agent.network.clone() else { return true };
@@ -301,9 +301,9 @@ impl Connected for Asking {
 
     fn observe(&self, flight: &Flight, window: &Window, clock: Clock) -> Observation {
         let Last { us, delivered, lost, marked } = self.last;
-        let acked = (flight.delivered - delivered) as f64;
-        let lost = (flight.lost - lost) as f64;
-        let marked = (flight.delivered_ce - marked) as f64;
+        let acked = (flight.delivered - delivered).approx();
+        let lost = (flight.lost - lost).approx();
+        let marked = (flight.delivered_ce - marked).approx();
         let min_rtt_us = if flight.min_rtt_us == u32::MAX { 0 } else { u64::from(flight.min_rtt_us) };
         let (rtt_s, min_rtt_s) = (seconds(self.rtt_us), seconds(min_rtt_us));
         let cwnd = f64::from(window.cwnd);
@@ -319,11 +319,11 @@ impl Connected for Asking {
             min_rtt_s,
             f64::from(flight.in_flight()),
             cwnd,
-            if window.pacing { window.pacing_rate as f64 * 8.0 } else { 0.0 },
+            if window.pacing { window.pacing_rate.approx() * 8.0 } else { 0.0 },
             f64::from(flight.ca_state as u8),
             f64::from(u8::from(flight.is_cwnd_limited)),
             f64::from(flight.max_packets_out),
-            cwnd.max(1.0).log2(),
+            libm::log2(cwnd.max(1.0)),
             (share(rtt_s, min_rtt_s) - 1.0).max(0.0),
             share(lost, acked + lost),
             share(marked, acked),
@@ -334,11 +334,11 @@ impl Connected for Asking {
     fn choose(&mut self, action: f64, flight: &Flight, window: &mut Window, clock: Clock) {
         let [least, most] = self.agent.sets.bounds();
         let action = if action.is_nan() { least } else { action.clamp(least, most) };
-        let whole = |cwnd: f64| Choice::Cwnd((cwnd.clamp(CWND[0], CWND[1]).round() as u64).fit_u32());
+        let whole = |cwnd: f64| Choice::Cwnd(cwnd.clamp(CWND[0], CWND[1]).round().whole().fit_u32());
         self.set = Some(match self.agent.sets {
             Sets::Cwnd => whole(action),
             Sets::Rate => Choice::Rate(action),
-            Sets::Change => whole(f64::from(window.cwnd) * action.exp2()),
+            Sets::Change => whole(f64::from(window.cwnd) * libm::exp2(action)),
         });
         self.last =
             Last { us: clock.micros(), delivered: flight.delivered, lost: flight.lost, marked: flight.delivered_ce };

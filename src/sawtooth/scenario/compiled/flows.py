@@ -9,15 +9,22 @@ from typing import Any
 from sawtooth.scenario.compiled.applications import Arrivals, Asks, Datagrams, Paced, arrivals, asks, datagrams, paced
 from sawtooth.scenario.compiled.plain import pair
 
+AGENTS = (".npz", ".py")
+"""How the names of policies and of Python files that decide end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
     """A congestion control from its C sources: their paths, module parameters as text, and the name that selects
-    one."""
+    one. Or an agent, from a policy or a Python file."""
 
     sources: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
     name: str | None
+
+    @property
+    def is_agent(self) -> bool:
+        return any(source.endswith(AGENTS) for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)

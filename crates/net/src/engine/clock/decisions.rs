@@ -2,27 +2,26 @@
 //! allows once the decision is there.
 
 use super::Simulation;
+use crate::engine::cells::Cells;
+use crate::hosts::Hosts;
 use sawtooth_tcp::cc::agent::Observation;
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 
 /// The agents of a simulation.
 #[derive(Clone, Debug)]
 pub(super) struct Agents {
-    /// The connections that ask for decisions, and whether such a sender is in a cell.
-    connections: Vec<u32>,
+    /// Whether a sender that asks for decisions is in a cell.
     pub in_cell: Vec<bool>,
     /// The connection that waits for a decision, and since when.
     pub waiting: Option<(u32, Time)>,
 }
 
 impl Agents {
-    pub fn new(hosts: &crate::hosts::Hosts, cells: &crate::engine::cells::Cells) -> Self {
-        let mut agents = Agents { connections: hosts.asking(), in_cell: vec![false; cells.count], waiting: None };
-        for &index in &agents.connections {
-            let host = hosts.connections[index as usize].from;
-            agents.in_cell[cells.of_host[host as usize] as usize] = true;
-        }
-        agents
+    pub fn new(hosts: &Hosts, cells: &Cells) -> Self {
+        let mut in_cell = vec![false; cells.count];
+        hosts.asking().for_each(|host| in_cell[cells.of_host[host] as usize] = true);
+        Agents { in_cell, waiting: None }
     }
 }
 
@@ -35,16 +34,17 @@ impl Simulation {
         self.go::<true>(self.end, max_events)
     }
 
-    /// The connection that waits for a decision: its place among those that ask for some, and what it sees.
-    pub fn waiting(&self) -> Option<(usize, Observation)> {
+    /// The connection that waits for a decision, by a number that no other one has, and what it sees.
+    pub fn waiting(&self) -> Option<(u64, Observation)> {
         let (index, now) = self.agents.waiting?;
-        let place = self.agents.connections.iter().position(|&one| one == index)?;
-        Some((place, self.hosts.observe(index, now)?))
+        let generation = self.hosts.connections[index as usize].generation;
+        Some((u64::from(generation) << 32 | u64::from(index), self.hosts.observe(index, now)?))
     }
 
-    /// What the first connection that asks for decisions sees now, if it is established.
-    pub fn observe(&self) -> Option<Observation> {
-        self.hosts.observe(*self.agents.connections.first()?, self.outside.now)
+    /// What the first connection of a flow sees now, if it is established.
+    pub fn observe(&self, flow: usize) -> Option<Observation> {
+        let index = self.hosts.connections.iter().position(|one| one.flow as usize == flow)?;
+        self.hosts.observe(index.fit_u32(), self.outside.now)
     }
 
     /// Gives the waiting connection its decision. Does nothing if none waits.
@@ -67,10 +67,8 @@ impl Simulation {
         while self.events < stop && self.outside.calendar.next[cell as usize] < horizon {
             self.stop = self.events + 1;
             self.run_cell(cell, horizon);
-            let now = self.outside.now;
-            let waits = |&index: &u32| self.hosts.waits(index);
-            self.agents.waiting = self.agents.connections.iter().copied().find(waits).map(|index| (index, now));
-            if self.agents.waiting.is_some() {
+            if let Some(index) = self.hosts.take_waiting() {
+                self.agents.waiting = Some((index, self.outside.now));
                 break;
             }
         }

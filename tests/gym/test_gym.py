@@ -1,0 +1,316 @@
+"""Environments, policies and Python functions as congestion controls."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import sawtooth.gym
+from sawtooth import Scenario
+from sawtooth.engines import get
+from sawtooth.engines.sim import Sim
+from sawtooth.errors import SawtoothError
+from sawtooth.gym import OBSERVED, Policy, SawtoothEnv, SawtoothVectorEnv, Seen, play
+from sawtooth.scoreboard import Networks
+
+LOSSY: dict[str, Any] = {
+    "duration": "3 s",
+    "interval": "100 ms",
+    "path": {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": "30 packets", "loss": "1%"},
+    "flows": [{"name": "own", "cc": "reno"}, {"name": "other", "cc": "cubic"}],
+}
+PLACES = list(OBSERVED)
+RENO = Path(__file__).parent / "reno.py"
+
+
+def policy(**changes: Any) -> Policy:
+    random = np.random.default_rng(4)
+    layers = ((random.normal(size=(4, 3)), random.normal(size=4)), (random.normal(size=(1, 4)) / 3, np.array([0.1])))
+    return Policy(**{"inputs": ("loss_share", "rtt_ratio", "log2_cwnd"), "layers": layers} | changes)
+
+
+def bits(tables: Any) -> dict[str, bytes]:
+    return {
+        f"{table}.{name}": np.ascontiguousarray(columns[name]).tobytes()
+        for table, columns in tables.items()
+        for name in columns
+        if len(columns[name])
+    }
+
+
+def episode(env: SawtoothEnv, decide: Any, seed: int | None = None) -> tuple[list[Any], Any]:
+    """The steps' answers, and the tables."""
+    seen, _ = env.reset(seed=seed)
+    answers, over = [], False
+    while not over:
+        seen, reward, _, over, _ = env.step(np.array([decide(seen)]))
+        answers.append((seen.tobytes(), reward))
+    return answers, bits(env.tables())
+
+
+@pytest.mark.parametrize("every", ["rtt", "ack", "10 ms"])
+@pytest.mark.parametrize("action", ["cwnd", "rate", "change"])
+def test_gymnasiums_checker_accepts_it(every: str, action: str) -> None:
+    env = gymnasium.make("sawtooth/Path-v0", scenario=LOSSY, every=every, action=action)
+    # It recommends bounds of 1 for actions and finite ones for observations; these have units.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_a_vector_environment_is_made_by_name() -> None:
+    env = gymnasium.make_vec("sawtooth/Path-v0", num_envs=3, scenarios=LOSSY)
+    seen, _ = env.reset(seed=1)
+    assert env.observation_space.contains(seen)
+
+
+def test_the_same_seed_and_actions_give_the_same_bytes() -> None:
+    env = SawtoothEnv(LOSSY)
+    fixed = [episode(env, lambda _: 20.0, seed=7) for _ in range(2)]
+    assert fixed[0] == fixed[1]
+    assert episode(env, lambda _: 20.0, seed=8) != fixed[0]
+    assert episode(SawtoothEnv(LOSSY), lambda _: 20.0) == episode(SawtoothEnv(LOSSY), lambda _: 20.0)
+
+
+def test_a_window_that_is_repeated_is_a_fixed_window_however_often() -> None:
+    tables = [episode(SawtoothEnv(LOSSY, every=every), lambda _: 20.0)[1] for every in ("ack", "rtt", "10 ms")]
+    own = episode(SawtoothEnv(LOSSY), lambda seen: seen[PLACES.index("cwnd")])[1]
+    assert tables[0] == tables[1] == tables[2]
+    assert own == episode(SawtoothEnv(LOSSY), lambda _: 10.0)[1], "the initial window is 10"
+
+
+def test_what_is_seen_agrees_with_the_tables() -> None:
+    env = SawtoothEnv(LOSSY, every="ack")
+    env.reset()
+    acked, over, interval = 1.0, False, 0.0
+    while not over:
+        seen, reward, _, over, _ = env.step(np.array([15.0]))
+        acked += reward
+        interval += Seen(seen)["interval"]
+    end = Seen(seen)
+    rows = env.tables()["tcp_info"]
+    last = np.flatnonzero(rows["flow"] == 0)[-1]
+    # Linux counts the handshake as one delivery, the first step's packets were seen by reset.
+    assert abs(rows["delivered_segments"][last] - acked) <= 2
+    assert rows["srtt_s"][last] == pytest.approx(end["srtt"], abs=1e-6)
+    assert rows["min_rtt_s"][last] == pytest.approx(end["min_rtt"], abs=1e-6)
+    assert end["cwnd"] == 15
+    assert interval == pytest.approx(end["time"], abs=0.1)
+
+
+def test_environments_side_by_side_are_the_same_as_alone() -> None:
+    other = LOSSY | {"path": LOSSY["path"] | {"rtt": "50 ms"}}
+    both = SawtoothVectorEnv([LOSSY, other], 4, every="rtt")
+    seen, _ = both.reset(seed=5)
+    alone = [SawtoothEnv(LOSSY if index % 2 == 0 else other) for index in range(4)]
+    for index, one in enumerate(alone):
+        assert one.reset(seed=5 + index)[0].tobytes() == seen[index].tobytes()
+    for step in range(20):
+        actions = np.array([[10.0 + step + index] for index in range(4)])
+        seen, rewards, _, _, _ = both.step(actions)
+        for index, one in enumerate(alone):
+            own, reward, *_ = one.step(actions[index])
+            assert (own.tobytes(), reward) == (seen[index].tobytes(), rewards[index])
+
+
+def test_the_step_after_an_episode_begins_the_next() -> None:
+    env = SawtoothVectorEnv(LOSSY | {"duration": "1 s"}, 2)
+    env.reset(seed=1)
+    over = np.zeros(2, dtype=bool)
+    while not over.any():
+        seen, _, _, over, _ = env.step(np.full((2, 1), 10.0))
+    ended = np.flatnonzero(over)[0]
+    seen, rewards, _, over, _ = env.step(np.full((2, 1), 10.0))
+    assert rewards[ended] == 0.0
+    assert not over[ended]
+    assert Seen(seen)["time"][ended] < 0.1
+
+
+def test_a_policy_in_a_scenario_decides_as_the_environment_does(tmp_path: Path) -> None:
+    own = policy()
+    own.save(tmp_path / "own.npz")
+    flows = [{"name": "own", "cc": {"source": str(tmp_path / "own.npz")}}, LOSSY["flows"][1]]
+    run = Sim().columns(Scenario.from_dict(LOSSY | {"flows": flows}))
+    env = SawtoothEnv(LOSSY, every=own.every, action=own.action)
+    assert episode(env, own)[1] == bits(run)
+
+
+def test_the_page_has_every_observation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "gym.md").read_text(encoding="utf-8")
+    rows = [f"| `{name}` | {unit or '–'} | {meaning} |" for name, (unit, meaning) in OBSERVED.items()]
+    assert [row for row in rows if row not in page] == []
+
+
+def test_a_policy_is_read_as_it_was_written(tmp_path: Path) -> None:
+    own = policy(every="10 ms", action="rate")
+    own.save(tmp_path / "own.npz")
+    read = Policy.load(tmp_path / "own.npz")
+    assert (read.inputs, read.every, read.action, read.name) == (own.inputs, own.every, own.action, "own")
+    seen = np.random.default_rng(1).random(len(OBSERVED))
+    assert read(seen) == own(seen)
+
+
+def test_a_policy_is_numpys_network() -> None:
+    own = policy()
+    seen = np.random.default_rng(1).random(len(OBSERVED))
+    inputs = seen[[PLACES.index(name) for name in own.inputs]]
+    (first, biases), (last, bias) = own.layers
+    value = last @ np.tanh(first @ inputs + biases) + bias
+    assert own(seen) == pytest.approx(np.clip(value[0], -1, 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("path", "off"),
+    [
+        ({"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}, 0.01),
+        ({"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "20 packets"}, 0.01),
+        ({"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp", "loss": "0.1%"}, 0.02),
+        ({"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp", "loss": "1%"}, 0.04),
+    ],
+)
+def test_reno_in_python_gets_what_reno_gets(path: dict[str, str], off: float) -> None:
+    def goodput(cc: Any) -> float:
+        runs = [
+            Sim().columns(Scenario.from_dict({"duration": "20 s", "seed": seed, "path": path, "flows": [{"cc": cc}]}))
+            for seed in (1, 2)
+        ]
+        return float(np.mean([run["intervals"]["goodput_bps"].mean() for run in runs]))
+
+    assert goodput({"source": str(RENO)}) == pytest.approx(goodput("reno"), rel=off)
+
+
+def test_a_python_file_decides_for_all_connections_of_all_its_flows() -> None:
+    arrivals = {"kind": "arrivals", "load": "2 Mbit/s", "sizes": "50 kB"}
+    cc = {"source": str(RENO)}
+    flows = [{"cc": cc, "count": 2}, {"name": "short", "cc": cc, "source": arrivals}]
+    run = Sim().run(Scenario.from_dict(LOSSY | {"flows": flows}))
+    named = Sim().run(Scenario.from_dict(LOSSY | {"flows": [one | {"cc": "reno"} for one in flows]}))
+    finished = [(one.tables["flows"]["flow"] == 1).sum() for one in (run, named)]
+    assert finished[0] > 5
+    assert finished[0] == pytest.approx(finished[1], abs=3)
+
+
+def test_play_returns_the_run() -> None:
+    run = play(LOSSY, lambda: lambda seen: 20.0, flow="own")
+    assert bits(run.tables) == bits(play(LOSSY, lambda: lambda seen: 20.0, every="rtt").tables)
+    assert run.engine == "sim"
+
+
+def test_the_scoreboard_takes_policies_and_python_files(tmp_path: Path) -> None:
+    policy().save(tmp_path / "learned.npz")
+    shutil.copy(RENO, tmp_path / "mine.py")
+    networks = Networks.load(None)
+    controls = networks.controls(["cubic", str(tmp_path / "learned.npz"), str(tmp_path / "mine.py")])
+    assert [one.name for one in controls] == ["cubic", "learned", "mine"]
+    study = networks.study(networks.chosen(["cable/shallow/alone"]), controls)
+    assert {str(point.scenario.flows[0].cc) for point in study.points()} == {"cubic", "learned", "mine"}
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "every": (lambda: SawtoothEnv(LOSSY, every="10"), "missing-unit"),
+    "never": (lambda: SawtoothEnv(LOSSY, every="0 s"), "out-of-range"),
+    "action": (lambda: SawtoothEnv(LOSSY, action="window"), "unknown-name"),
+    "flow": (lambda: SawtoothEnv(LOSSY, flow="onw"), "unknown-name"),
+    "place": (lambda: SawtoothEnv(LOSSY, flow=2), "out-of-range"),
+    "count": (lambda: SawtoothEnv(LOSSY | {"flows": [{"count": 2}]}), "unsupported"),
+    "file": (lambda: SawtoothEnv("nowhere.toml"), "file-not-found"),
+    "input": (lambda: policy(inputs=("loss_share", "rtt_ratio", "cwdn")), "unknown-name"),
+    "sizes": (lambda: policy(inputs=("loss_share",)), "bad-policy"),
+    "nan": (lambda: policy(layers=((np.array([[np.nan] * 3]), np.zeros(1)),)), "bad-policy"),
+    "no policy": (lambda: Policy.read(b"no"), "bad-policy"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_an_error_with_a_code_and_a_fix(case: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        WRONG[case][0]()
+    assert caught.value.code == WRONG[case][1]
+    assert caught.value.fix
+
+
+PYTHON: dict[str, tuple[str, str]] = {
+    "syntax": ("def connect(:\n", "bad-policy"),
+    "nothing": ("x = 1\n", "bad-policy"),
+    "raises": ("1 / 0\n", "bad-policy"),
+    "every": ("every = '3'\ndef connect():\n    return lambda seen: 3\n", "missing-unit"),
+    "decides": ("def connect():\n    return lambda seen: seen['cwdn']\n", "policy-failed"),
+    "text": ("def connect():\n    return lambda seen: 'much'\n", "policy-failed"),
+}
+
+
+@pytest.mark.parametrize("case", PYTHON)
+def test_what_is_wrong_with_a_python_file_is_said(case: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PYTHON[case][0])
+    with pytest.raises(SawtoothError) as caught:
+        Sim().run(Scenario.from_dict(LOSSY | {"flows": [{"cc": {"source": str(file)}}]}))
+    assert (caught.value.code, caught.value.file) == (PYTHON[case][1], str(file))
+    assert caught.value.fix
+
+
+def test_files_of_several_kinds_and_parameters_are_refused(tmp_path: Path) -> None:
+    policy().save(tmp_path / "mine.npz")
+    own = {"source": str(tmp_path / "mine.npz")}
+    for flows in ([{"cc": own}, {"cc": {"source": str(RENO)}}], [{"cc": own | {"parameters": {"beta": 1}}}]):
+        with pytest.raises(SawtoothError) as caught:
+            Sim().check(Scenario.from_dict(LOSSY | {"flows": flows}))
+        assert caught.value.code == "conflict"
+
+
+@pytest.mark.parametrize("engine", ["model", "kernel"])
+def test_other_engines_refuse_a_policy(engine: str, tmp_path: Path) -> None:
+    policy().save(tmp_path / "mine.npz")
+    scenario = Scenario.from_dict(LOSSY | {"flows": [{"cc": {"source": str(tmp_path / "mine.npz")}}]})
+    with pytest.raises(SawtoothError) as caught:
+        get(engine).check(scenario)
+    assert (caught.value.code, caught.value.fix) == ("unsupported", "use --engine sim")
+
+
+def test_a_header_that_claims_more_than_there_is_takes_no_memory(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header,
+        {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 3)},  # type: ignore[arg-type]
+    )
+    given = io.BytesIO()
+    with zipfile.ZipFile(given, "w") as archive:
+        archive.writestr("weights0.npy", header.getvalue())
+    with pytest.raises(SawtoothError) as caught:
+        Policy.read(given.getvalue())
+    assert caught.value.code == "bad-policy"
+
+
+def test_a_damaged_policy_is_an_error_or_a_policy(tmp_path: Path) -> None:
+    policy().save(tmp_path / "own.npz")
+    whole, draw = (tmp_path / "own.npz").read_bytes(), random.Random(3)
+    for _ in range(300):
+        damaged = bytearray(whole[: draw.randrange(1, len(whole))] if draw.random() < 0.3 else whole)
+        for _ in range(draw.randrange(4)):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        try:
+            Policy.read(bytes(damaged))
+        except SawtoothError as error:
+            assert error.code in ("bad-policy", "unknown-name", "bad-quantity", "missing-unit", "unknown-unit")
+            assert error.fix
+
+
+def test_without_gymnasium_the_rest_works_and_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.delitem(sys.modules, "sawtooth.gym.environment")
+    monkeypatch.delattr(sawtooth.gym, "environment", raising=False)
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(SawtoothError) as caught:
+        sawtooth.gym.SawtoothEnv  # noqa: B018
+    assert (caught.value.code, caught.value.fix) == ("tool-missing", "pip install 'sawtooth[gym]'")
