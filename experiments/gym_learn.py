@@ -73,7 +73,9 @@ def scores(weights: np.ndarray, seed: int) -> np.ndarray:
     """Of each policy, the mean over the training networks."""
     paths = list(TRAINED.values())
     whole = np.repeat(weights, len(paths), axis=0)
-    env = SawtoothVectorEnv([scenario(path, TRAINING_S, host=TRAINING_BUFFER) for path in paths], len(whole), action="change")
+    env = SawtoothVectorEnv(
+        [scenario(path, TRAINING_S, host=TRAINING_BUFFER) for path in paths], len(whole), action="change"
+    )
     layers, places = split(whole), [list(OBSERVED).index(name) for name in INPUTS]
     column = {name: list(OBSERVED).index(name) for name in ("acked", "rtt", "min_rtt")}
     seen, _ = env.reset(seed=seed)

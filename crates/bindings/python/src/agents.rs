@@ -10,7 +10,7 @@ use sawtooth_tcp::cc::agent::{Agent, Every, Layer, Network, OBSERVED, Sets};
 use sawtooth_tcp::cc::module::Module;
 use std::sync::Arc;
 
-/// Events between two looks at signals.
+/// Events between two checks of signals.
 const SLICE: u64 = 1_000_000;
 
 /// Weights by output, and biases.
