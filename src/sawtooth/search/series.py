@@ -67,7 +67,7 @@ class LostPackets:
 
     @property
     def spans(self) -> list[Ends]:
-        """Of the first run its place, of the others their distance, and of each its length."""
+        """The place of the first run, the distances of the others, and the length of each."""
         length = (0.0, math.log(self.count + 0.5))
         distance = (0.0, math.log(self.of.high - self.of.low + 1.5))
         return [(self.of.low, self.of.high), length, *(distance, length) * (min(RUNS, self.count) - 1)]

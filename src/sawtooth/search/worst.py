@@ -3,7 +3,7 @@
 The search is differential evolution (Storn and Price 1997, as in SciPy) over the positions of the unknowns on their
 scales. It compares values of one seed. The best of what it tried then run with other seeds, since the smallest of many
 noisy values is smaller than its mean. Last, each field goes back to its value in the file, one at a time, while the
-measure stays low. Of a series, as many values go as can (Zeller and Hildebrandt 2002). What remains is rounded.
+measure stays low. A series loses as many values as can go (Zeller and Hildebrandt 2002). What remains is rounded.
 """
 
 from __future__ import annotations
