@@ -62,6 +62,7 @@ impl Receiver {
         if self.sack && self.reassembly.crowds(Block { start: data.seq, end }) && self.compressed > 0 {
             self.send(unread, clock, emit);
         }
+        self.measure_other(u64::from(unit), data.has(PUSH));
         for one in split(data, unit) {
             self.reassembly.insert(Block { start: one.seq, end: one.seq + u64::from(one.length) });
         }

@@ -379,6 +379,7 @@ impl Receiver {
         if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
             self.send(unread, clock, emit);
         }
+        self.measure_other(length, data.has(PUSH));
         // The window grows before a separate buffer counts, and after a shared one does.
         let before = self.held(unread);
         let held = match self.reassembly.insert(block) {
@@ -419,6 +420,17 @@ impl Receiver {
         }
         self.pushed_again = self.pushed;
         self.pushed = true;
+    }
+
+    /// Data after a gap is measured too (since Linux 6.12.36).
+    pub(super) fn measure_other(&mut self, length: u64, push: bool) {
+        let before = self.full;
+        if length != before || self.last_short > 0 {
+            self.measure_segment(length, push);
+        }
+        if self.full > before {
+            self.buffer.measure();
+        }
     }
 
     /// A segment arrived in order and is part of `unread`: updates the buffer and the acknowledgement delay.
