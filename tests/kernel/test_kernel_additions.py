@@ -85,6 +85,35 @@ def test_a_patch_is_applied_to_the_copy_and_described_and_the_source_is_not_touc
     assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
 
 
+def test_other_patches_are_built_in_the_same_tree_and_only_changed_files_are_written(
+    tmp_path: Path, cache: Path, tree: Path
+) -> None:
+    first = (tree / "linux.c").read_text().splitlines()[0]
+    one = f"--- a/linux.c\n+++ b/linux.c\n@@ -1,1 +1,2 @@\n+/* one */\n {first}\n"
+    other = one.replace("one", "other") + "--- /dev/null\n+++ b/net/new.h\n@@ -0,0 +1 @@\n+/* new */\n"
+    build(source_path=tree, patches=[patch(tmp_path, one)], name="one")
+    (copy,) = cache.glob("build/*/tree")
+    times = {path: path.stat().st_mtime_ns for path in copy.rglob("*.c") if ".sawtooth" not in path.parts}
+    build(source_path=tree, patches=[patch(tmp_path, other)], name="other")
+    assert list(cache.glob("build/*/tree")) == [copy]
+    assert (copy / "linux.c").read_text().startswith(f"/* other */\n{first}")
+    assert (copy / "net/new.h").read_text() == "/* new */\n"
+    assert [path.name for path, time in times.items() if path.stat().st_mtime_ns != time] == ["linux.c"]
+    error = refused(
+        source_path=tree, patches=[patch(tmp_path, one.replace(f" {first}", "-absent\n+new"))], name="broken"
+    )
+    assert error.code == "patch-failed"
+    build(source_path=tree, patches=[patch(tmp_path, one)], modules=[], name="again")
+    assert (copy / "linux.c").read_text().startswith(f"/* one */\n{first}")
+    assert not (copy / "net/new.h").exists()
+
+
+def test_default_names_the_kernel_without_additions(tree: Path) -> None:
+    plain = build(source_path=tree)
+    named = build(source_path=tree, name="v6-1")
+    assert (find(name="default"), find(name="v6-1")) == (plain, named)
+
+
 def test_a_patch_that_does_not_fit_is_an_error_that_names_file_and_hunk(tmp_path: Path, tree: Path) -> None:
     text = "--- a/Makefile\n+++ b/Makefile\n@@ -1,2 +1,2 @@\n-VERSION = 99\n+VERSION = 100\n PATCHLEVEL = 12\n"
     error = refused(source_path=tree, patches=[patch(tmp_path, text)])

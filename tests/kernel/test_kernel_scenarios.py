@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sawtooth import engines
+from sawtooth.engines.kernel import series
 from sawtooth.run import Run
 from sawtooth.scenario import LINUX_CONTROLS, Scenario
 
@@ -37,6 +38,21 @@ def mbps(run: Run, flow: int | None = None) -> float:
 
 def custom(hosts: str, links: list[dict[str, Any]], **tables: Any) -> dict[str, Any]:
     return {"topology": "custom", "hosts": {name: {} for name in hosts}, "links": links, **tables}
+
+
+def test_runs_of_one_guest_are_the_same_each_time_and_whatever_ran_before() -> None:
+    link = {"from": "a", "to": "b", "rate": "10 Mbit/s", "delay": "10 ms"}
+    tables = custom("ab", [link], duration="500 ms", interval="50 ms", traffic="native", host={"processing": "20 us"})
+    one = Scenario(**tables, flows=[{"from": "a", "to": "b"}])
+    other = Scenario(**tables, flows=[{"from": "a", "to": "b", "cc": "bbr"}])
+    runs = [made for made in series([one, other, one]) if isinstance(made, Run)]
+    assert len(runs) == 3
+    assert runs[0].tables["intervals"].equals(runs[2].tables["intervals"])
+    cwnd = [made.tables["tcp_info"]["cwnd_segments"].max() for made in runs]
+    assert cwnd[0] == cwnd[2] != cwnd[1]
+    again = [made for made in series([one, other, one]) if isinstance(made, Run)]
+    for before, after in zip(runs, again, strict=True):
+        assert all(before.tables[name].equals(after.tables[name]) for name in before.tables)
 
 
 def test_flows_of_a_dumbbells_pairs_share_the_bottleneck() -> None:

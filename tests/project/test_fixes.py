@@ -193,6 +193,7 @@ ELSEWHERE = {
     """,
     "a kernel that is built, or building one": """
         cli/kernel_commands:_called
+        cli/kernel_commands:compare
         cli/kernel_commands:remove
         engines/kernel:_called
         engines/kernel:_check_control
@@ -257,6 +258,7 @@ ELSEWHERE = {
         replication/cells:filled
         replication/judged:_measured
         replication/replication:_check_columns
+        behaviors/catalogue:_situations
         scoreboard/networks:_networks
         study/axis:in_unit
         study/cases:axes_of

@@ -141,8 +141,7 @@ def list_(as_json: bool) -> None:
     \b
       sawtooth kernel list
     """
-    from sawtooth.kernel.additions import DEFAULT
-    from sawtooth.kernel.kernel import cache_directory, everything, recipe
+    from sawtooth.kernel.kernel import DEFAULT, cache_directory, everything, recipe
     from sawtooth.kernel.source_trees import kept
 
     kernels = everything()
@@ -195,10 +194,87 @@ def remove(name: str | None, trees: bool) -> None:
             say(f"removed {where(tree)}")
 
 
+@kernel.command(short_help="Compare the TCP of kernels.")
+@click.argument("kernels", nargs=-1, required=True, metavar="KERNEL KERNEL…")
+@click.option("--file", type=str, metavar="FILE", help="Catalogue of behaviors (default: the one of sawtooth).")
+@click.option(
+    "--only", multiple=True, metavar="PART", help="Run only situations with this part, like loss or cubic; repeatable."
+)
+@click.option("--list", "listed", is_flag=True, help="List the situations and run nothing.")
+@click.option("--hz", default=250, show_default=True, help="Timer ticks per second of the kernels.")
+@click.option("--seeds", type=click.IntRange(2, 1000), help="Run with seeds 1 … N (default: the catalogue's).")
+@click.option(
+    "--within", default="1%", show_default=True, help="Largest difference of means, relative to the first kernel."
+)
+@click.option("--out", type=str, default="results/kernels", show_default=True, help="Directory for results.")
+@click.option("--jobs", type=click.IntRange(1), help="Guests at once (default: one per core).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def compare(
+    context: click.Context,
+    kernels: tuple[str, ...],
+    file: str | None,
+    only: tuple[str, ...],
+    listed: bool,
+    hz: int,
+    seeds: int | None,
+    within: str,
+    out: str,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Compare the TCP of kernels over a catalogue of behaviors.
+
+    Each KERNEL is a name from sawtooth kernel list, or default. The first is the reference. Print what changed, and
+    write a page and a table. The same command continues an interrupted one. The exit status is 0 if no behavior
+    changed, 3 if one did, and 4 if none did but some are inconclusive.
+
+    \b
+      sawtooth kernel compare default v6-1
+      sawtooth kernel compare default v6-1 v6-19 --only loss --seeds 3
+    """
+    from sawtooth.behaviors import Catalogue, compared, measure, words, write_page
+    from sawtooth.behaviors.changes import CHANGED, INCONCLUSIVE
+    from sawtooth.cli.compare_command import CANNOT_TELL, DIFFERS
+    from sawtooth.compare import tolerance
+    from sawtooth.kernel.kernel import find
+
+    catalogue = Catalogue.load(file).chosen(only)
+    if listed:
+        told = [{"situation": one.name, "title": one.title, "measures": one.measures} for one in catalogue.situations]
+        rows = [["situation", "measures"], *([one.name, " ".join(one.measures)] for one in catalogue.situations)]
+        say(json.dumps(told, indent=2, ensure_ascii=False) if as_json else "\n".join(aligned(rows, (0, 1))))
+        return
+    limit = tolerance(within)
+    if len(kernels) < 2:
+        fix = "name the reference and at least one other kernel: sawtooth kernel list"
+        raise InputError("bad-usage", "one kernel has nothing to be compared with", field="KERNEL", fix=fix)
+    chosen = [find(hz, name) for name in kernels]
+    with _Lines() as lines:
+        found = measure(
+            chosen,
+            catalogue,
+            Path(out) / "measured",
+            seeds=None if seeds is None else range(1, seeds + 1),
+            jobs=jobs,
+            show=lambda done, all_: lines.show("measuring", done / all_ if all_ else None),
+        )
+    comparisons = [compared(found[0], one, catalogue, limit) for one in found[1:]]
+    page = write_page(comparisons, catalogue, Path(out))
+    if as_json:
+        about = {"page": str(page), "comparisons": [one.describe() for one in comparisons]}
+        say(json.dumps(about, indent=2, ensure_ascii=False))
+    else:
+        say_folded(words(comparisons, width()))
+        say(f"\npage: {where(page)}")
+    for verdict, status in ((CHANGED, DIFFERS), (INCONCLUSIVE, CANNOT_TELL)):
+        if any(one.count(verdict) for one in comparisons):
+            context.exit(status)
+
+
 def _called(name: str) -> list[Kernel]:
     """The kernels of this name, with any HZ, from any version of sawtooth. Raises SawtoothError ``unknown-name``."""
-    from sawtooth.kernel.additions import DEFAULT
-    from sawtooth.kernel.kernel import everything
+    from sawtooth.kernel.kernel import DEFAULT, everything
 
     kernels = everything()
     found = [one for one in kernels if name in (one.digest, one.name or (DEFAULT if one.is_plain else one.digest))]

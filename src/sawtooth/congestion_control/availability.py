@@ -27,8 +27,7 @@ class Having:
 def having() -> list[Having]:
     """All known congestion controls and those of kernels built here, by name. A missing engine is no error."""
     from sawtooth.doctor.host import congestion_control
-    from sawtooth.kernel.additions import DEFAULT
-    from sawtooth.kernel.kernel import installed
+    from sawtooth.kernel.kernel import DEFAULT, installed
 
     simulated: tuple[str, ...] = ()
     with contextlib.suppress(SawtoothError):

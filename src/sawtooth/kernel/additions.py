@@ -16,15 +16,16 @@ from typing import Any
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.untrusted import read_bytes
+from sawtooth.kernel.kernel import DEFAULT
 from sawtooth.sanitize import plain
 
 LARGEST_BYTES = 16 << 20
 """Largest size of a patch or source file, in bytes."""
 FOLDER = "net/ipv4/sawtooth"
 """Where the user's files are put in the copy of the kernel source."""
-DEFAULT = "default"
-"""The name that lists show for the kernel without additions. No other kernel can have it."""
 
+_PATCHED = re.compile(r"(?m)^(?:---|\+\+\+) ([^\t\r\n]+?)[ \r]*(?:\t.*)?$")
+_RENAMED = re.compile(r"(?m)^(?:rename|copy) (?:from|to) (\S+)$")
 _BESIDE = "net/ipv4/Makefile"
 _LINE = "\nobj-y += sawtooth/\n"
 _NAME = re.compile(r"(?!\d+$)[A-Za-z0-9_+-]{1,40}")
@@ -112,9 +113,14 @@ class Additions:
         """The C files among the modules, without the headers."""
         return tuple(file for file in self.modules if file.path.suffix == ".c")
 
+    def files(self) -> set[str]:
+        """The files of the source that the patches name."""
+        lines = b"\n".join(file.content for file in self.patches).decode(errors="replace")
+        named = {one.strip('"').split("/", 1)[-1] for one in _PATCHED.findall(lines)} | {*_RENAMED.findall(lines)}
+        return {one for one in named if one != "dev/null" and ".." not in PurePosixPath(one).parts and one[:1] != "/"}
+
     def patched(self) -> str:
-        """Digest of the patches; empty if there are none. Two source trees with the same digest differ only in their
-        modules."""
+        """Digest of the patches; empty if there are none."""
         return _digest([file.sha256 for file in self.patches]) if self.patches else ""
 
     def digest(self) -> str:
@@ -137,14 +143,15 @@ class Additions:
         """Put exactly these modules into ``tree``. Unchanged files are not rewritten, so that make compiles only what
         changed."""
         folder, makefile = tree / FOLDER, tree / _BESIDE
-        if not self.modules and not folder.exists():
+        if not self.modules and not makefile.is_file():
             return
-        folder.mkdir(parents=True, exist_ok=True)
         text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+        makefile.parent.mkdir(parents=True, exist_ok=True)
         _write(makefile, (text.removesuffix(_LINE) + (_LINE if self.modules else "")).encode())
         if not self.modules:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             return
+        folder.mkdir(exist_ok=True)
         wanted = {file.path.name: file.content for file in self.modules}
         objects = "".join(f"obj-y += {PurePosixPath(name).stem}.o\n" for name in sorted(wanted) if name.endswith(".c"))
         wanted["Makefile"] = f"ccflags-y := -I$(srctree)/net/ipv4\n{objects}".encode()

@@ -93,7 +93,7 @@ def build(
     if ready is not None and _is_held(cache / "build.lock"):
         return ready
     with _locked(cache / "build.lock", tell) as lock:
-        work = cache / "build" / _joined(base, added.patched())
+        work = cache / "build" / base
         ready = load(target)
         if ready is None:
             ready = _build(chosen, hz, added, jobs or os.cpu_count() or 1, work, target, lock, tell)
@@ -125,7 +125,7 @@ def _joined(*parts: str) -> str:
 def _build(
     chosen: Source, hz: int, added: Additions, jobs: int, work: Path, target: Path, lock: int, tell: Progress
 ) -> Kernel:
-    tree, log = work / "tree", work / "make.log"
+    tree, log, configured = work / "tree", work / "make.log", work / "configured"
     with writing(work):
         work.mkdir(parents=True, exist_ok=True)
     prerequisites.check_space(
@@ -136,18 +136,26 @@ def _build(
         checked = provenance.check(chosen.path, chosen.sha256)
         if chosen.sha256:
             tell(f"{chosen.path.name}: SHA-256 {chosen.sha256}; checked: {checked}", None)
-        if not tree.exists():
+        ready = source.ready(tree, added.patched())
+        if ready is None:
+            if tree.exists():
+                source_trees.remove(work, tell)
+                work.mkdir()
             tell(f"unpacking {chosen.path.name}", None)
-            source.unpack(chosen, tree, hz, added.patch if added.patches else None)
+            source.unpack(chosen, tree, hz, added)
+        elif not ready:
+            tell("patching", None)
+            configured.unlink(missing_ok=True)
+            source.change(tree, chosen.path, hz, added)
         with writing(tree):
             added.lay(tree)
     version = source.version(tree)
     again = source_trees.is_whole(work)
     with clock:
-        if not (work / "configured").exists():
+        if not configured.exists():
             tell("configuring", None)
             _configure(tree, hz, log, lock)
-            (work / "configured").touch()
+            configured.touch()
 
         def step(done: int) -> None:
             tell("compiling", None if again else min(0.99, done / COMPILED_STEPS))

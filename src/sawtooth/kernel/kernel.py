@@ -17,6 +17,8 @@ from sawtooth.io.tempdirs import cache
 
 DESCRIPTION = "kernel.json"
 BINARY = "linux"
+DEFAULT = "default"
+"""The name of the kernel without additions. No other kernel can have it."""
 _ADDED = ("name", "patches", "modules", "names")
 DEFAULT_HZ = 250
 """Debian and Ubuntu build with this HZ. It sets the resolution of TCP's timers."""
@@ -121,10 +123,11 @@ def installed() -> list[Kernel]:
 
 
 def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
-    """The newest kernel with this HZ and ``name``. Without ``name``: the newest without additions.
+    """The newest kernel with this HZ and ``name``. Without ``name``, or with "default": the newest without additions.
 
     Raises SawtoothError ``kernel-missing``, with the command to run.
     """
+    name = None if name == DEFAULT else name
     alike = [kernel for kernel in installed() if (kernel.is_plain if name is None else kernel.name == name)]
     for kernel in alike:
         if kernel.hz == hz:

@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, checksum, writing
@@ -47,6 +48,21 @@ class Edit:
     unless: str | None = None
 
 
+class Patches(Protocol):
+    """What a user changes in the source: ``Additions``."""
+
+    def files(self) -> set[str]:
+        """The files that it changes, below the source's directory."""
+
+    def patch(self, tree: Path) -> None:
+        """Change them."""
+
+    def patched(self) -> str:
+        """Digest of the changes."""
+
+
+_ORIGINALS = ".sawtooth"
+"""Directory in a copy of the source with the files that patches and edits change, as they were."""
 _VDSO = "arch/x86/um/vdso/"
 _REGISTERS = "arch/x86/um/os-Linux/registers.c"
 _LENGTH_FROM_HOST = r"\bhost_fp_size\b"
@@ -422,6 +438,9 @@ void time_travel_compute(void)
     ),
 )
 
+_TOGETHER = ("clock_given|clock_taken", r"\bheld\b|\bheld_by\b")
+"""Names in edits for speed. Edits that contain the same one work only together."""
+
 
 def locate(given: Path | str | None = None) -> Source:
     """The source to build from: the given one, otherwise Debian's package, which is installed if run as root.
@@ -442,11 +461,18 @@ def locate(given: Path | str | None = None) -> Source:
     return _tarball(path)
 
 
-def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | None = None) -> None:
-    """Create ``tree``, an edited copy of the source. ``patch`` is called first and may change the copy. ``tree`` only
-    appears when it is complete.
+def ready(tree: Path, patches: str) -> bool | None:
+    """Whether a copy of the source has exactly these patches, by their digest. None: there is no copy to change."""
+    try:
+        return (tree / _ORIGINALS / "patched").read_text(encoding="utf-8") == patches
+    except OSError:
+        return False if (tree / _ORIGINALS / "names").is_file() else None
 
-    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patch``.
+
+def unpack(source: Source, tree: Path, hz: int, patches: Patches | None = None) -> None:
+    """Create ``tree``, a patched and edited copy of the source. It only appears when it is complete.
+
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patches``.
     """
     aside = tree.with_name(tree.name + ASIDE)
     shutil.rmtree(aside, ignore_errors=True)
@@ -461,11 +487,48 @@ def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | 
                     "bad-source", "changed while it was unpacked", file=source.path, fix="run the same command again"
                 )
         _check(aside, source.path)
-        if patch is not None:
-            patch(aside)
-        for edit in EDITS:
-            _apply(edit, aside, source.path, hz)
+        change(aside, source.path, hz, patches)
         os.rename(aside, tree)
+
+
+def change(tree: Path, shown: Path, hz: int, patches: Patches | None = None) -> None:
+    """Patch and edit a copy of the source, which may have had other patches before. Files that stay the same are not
+    written, so that make compiles only what changed. ``shown``: the source that errors name.
+
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patches``.
+    """
+    originals, names = tree / _ORIGINALS / "files", tree / _ORIGINALS / "names"
+    known = names.read_text(encoding="utf-8").splitlines() if names.is_file() else []
+    wanted = {edit.file for edit in EDITS} | (set() if patches is None else patches.files())
+    fresh = tree / _ORIGINALS / "fresh"
+    with writing(tree):
+        for file in sorted(wanted.difference(known)):
+            _copy_file(tree / file, originals / file)
+        known = sorted(wanted.union(known))
+        (tree / _ORIGINALS / "patched").unlink(missing_ok=True)
+        names.parent.mkdir(exist_ok=True)
+        names.write_text("\n".join(known), encoding="utf-8")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        for file in known:
+            _copy_file(originals / file, fresh / file)
+        if patches is not None:
+            patches.patch(fresh)
+        _edit(fresh, shown, hz)
+        for file in known:
+            new, old = fresh / file, tree / file
+            if not new.is_file():
+                old.unlink(missing_ok=True)
+            elif not old.is_file() or old.read_bytes() != new.read_bytes():
+                _copy_file(new, old)
+        (tree / _ORIGINALS / "patched").write_text("" if patches is None else patches.patched(), encoding="utf-8")
+
+
+def _copy_file(old: Path, new: Path) -> None:
+    """With a new time, by which make sees it."""
+    if old.is_file():
+        new.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(old, new)
 
 
 def version(tree: Path) -> str:
@@ -520,18 +583,35 @@ def _check(tree: Path, shown: Path) -> None:
         raise InputError("bad-source", f"is kernel {version(tree)}, too old", file=shown, fix=_FIX)
 
 
-def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
-    path = tree / edit.file
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if edit.unless is not None and re.search(edit.unless, before):
-        return
-    after, count = re.subn(edit.old, edit.new.replace("{hz}", str(hz)), before)
-    if not count and edit.for_speed:
-        return
-    if not count:
-        message = f"{edit.file} cannot be edited as sawtooth needs: this kernel is not supported"
-        raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")
-    path.write_text(after, encoding="utf-8")
+def _edit(tree: Path, shown: Path, hz: int) -> None:
+    """Make all edits that fit. Those for speed that use each other are left out together."""
+    texts, lacking = _edited(tree, shown, hz, EDITS)
+    apart = [words for words in _TOGETHER if any(re.search(words, edit.new) for edit in lacking)]
+    if apart:
+        kept = [one for one in EDITS if not (one.for_speed and any(re.search(words, one.new) for words in apart))]
+        texts, _ = _edited(tree, shown, hz, kept)
+    for file, text in texts.items():
+        (tree / file).write_text(text, encoding="utf-8")
+
+
+def _edited(tree: Path, shown: Path, hz: int, edits: Sequence[Edit]) -> tuple[dict[str, str], list[Edit]]:
+    """The text of each edited file, and the edits for speed that do not fit."""
+    texts: dict[str, str] = {}
+    lacking: list[Edit] = []
+    for edit in edits:
+        path = tree / edit.file
+        before = texts[edit.file] if edit.file in texts else path.read_text(encoding="utf-8") if path.is_file() else ""
+        if edit.unless is not None and re.search(edit.unless, before):
+            continue
+        after, count = re.subn(edit.old, edit.new.replace("{hz}", str(hz)), before)
+        if count:
+            texts[edit.file] = after
+        elif edit.for_speed:
+            lacking.append(edit)
+        else:
+            message = f"{edit.file} cannot be edited as sawtooth needs: this kernel is not supported"
+            raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")
+    return texts, lacking
 
 
 def _tarball(path: Path) -> Source:

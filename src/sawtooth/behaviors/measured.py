@@ -1,0 +1,130 @@
+"""Measured: the quantities of all situations on one kernel, by seed.
+
+They are kept in files, so that the same command continues.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.behaviors.catalogue import Catalogue
+from sawtooth.behaviors.quantities import QUANTITIES
+from sawtooth.errors import SawtoothError
+from sawtooth.io.atomic_io import read_json, write_json, writing
+from sawtooth.io.parallel import fan_out
+from sawtooth.kernel import Kernel
+
+if TYPE_CHECKING:
+    from sawtooth.run import Run
+
+Show = Callable[[int, int], None]
+"""Called with the finished runs and all runs."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A kernel. ``values``: by seed and situation, each quantity. ``tables``: by seed and situation, the digest of the
+    run's tables. ``failed``: by seed and situation, why a run failed."""
+
+    kernel: Kernel
+    values: Mapping[int, Mapping[str, Mapping[str, float]]] = field(repr=False)
+    tables: Mapping[int, Mapping[str, str]] = field(repr=False)
+    failed: Mapping[int, Mapping[str, str]] = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.kernel.name or "default"
+
+    def of(self, situation: str, quantity: str) -> list[float]:
+        """One value for each seed whose run has it, in the order of the seeds."""
+        found = [seed[situation][quantity] for seed in self.values.values() if situation in seed]
+        return [value for value in found if not math.isnan(value)]
+
+
+def measure(
+    kernels: Sequence[Kernel],
+    catalogue: Catalogue,
+    directory: Path,
+    *,
+    seeds: Sequence[int] | None = None,
+    jobs: int | None = None,
+    show: Show | None = None,
+) -> list[Measured]:
+    """Runs all situations on each kernel: for each seed one guest, in which they follow one another. ``directory``: for
+    the measurements, which are not repeated while kernel and catalogue stay the same.
+
+    Raises SawtoothError as ``Kernel.run`` does, and ``unwritable-output``.
+    """
+    chosen = list(seeds or catalogue.seeds)
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    tasks = [(kernel, seed) for kernel in kernels for seed in chosen]
+    files = {
+        (kernel.digest, seed): directory / f"{kernel.digest}-{catalogue.digest()}-{seed}.json" for kernel, seed in tasks
+    }
+    stopped = threading.Event()
+    missing = list({files[kernel.digest, seed]: (kernel, seed) for kernel, seed in tasks}.values())
+    missing = [task for task in missing if not files[task[0].digest, task[1]].is_file()]
+    count = len(catalogue.situations)
+    done = [0]
+
+    def keep(number: int, content: dict[str, Any]) -> None:
+        kernel, seed = missing[number]
+        write_json(files[kernel.digest, seed], content)
+        done[0] += count
+
+    fan_out(
+        partial(_measured, catalogue, stopped.is_set),
+        missing,
+        done=keep,
+        poll=lambda: show(done[0], count * len(missing)) if show is not None else None,
+        stop=stopped.set,
+        jobs=jobs,
+        threads=True,
+    )
+    found = []
+    for kernel in kernels:
+        read = {seed: read_json(files[kernel.digest, seed]) for seed in chosen}
+        values = {
+            seed: {
+                name: {quantity: math.nan if one is None else one for quantity, one in some.items()}
+                for name, some in about["values"].items()
+            }
+            for seed, about in read.items()
+        }
+        tables, failed = ({seed: about[part] for seed, about in read.items()} for part in ("tables", "failed"))
+        found.append(Measured(kernel, values, tables, failed))
+    return found
+
+
+def _measured(catalogue: Catalogue, stop: Callable[[], bool], task: tuple[Kernel, int]) -> dict[str, Any]:
+    """What one guest measures, as JSON values."""
+    from sawtooth.engines import kernel as engine
+
+    kernel, seed = task
+    settings = {"seed": seed, "host.hz": kernel.hz} | ({"host.kernel": kernel.name} if kernel.name else {})
+    situations = catalogue.situations
+    runs = engine.series([one.scenario.set(settings) for one in situations], stop=stop)
+    content: dict[str, Any] = {"values": {}, "tables": {}, "failed": {}}
+    for situation, run in zip(situations, runs, strict=True):
+        if isinstance(run, SawtoothError):
+            content["failed"][situation.name] = str(run.message)
+            continue
+        values = {name: QUANTITIES[name].value(run) for name in situation.measures}
+        content["values"][situation.name] = {name: None if math.isnan(one) else one for name, one in values.items()}
+        content["tables"][situation.name] = _digest(run)
+    return content
+
+
+def _digest(run: Run) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(run.tables):
+        digest.update(f"{name}\n{run.tables[name].to_csv(index=False)}".encode())
+    return digest.hexdigest()[:16]
