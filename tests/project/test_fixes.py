@@ -169,6 +169,7 @@ ELSEWHERE = {
         link_estimate/gaussian:scikit
         packetdrill/guest:find_program
         engines/cc_module/compiler:_compiler
+        gym/__init__:__getattr__
         results/query:_duckdb
         study/dataset:__init__
         testbed/compiler:_compiled
@@ -205,6 +206,14 @@ ELSEWHERE = {
         kernel/kernel:find
         kernel/kernel:find_with
         kernel/provenance:_wrong
+    """,
+    "controls in Python and in NumPy files, and environments: tests/gym": """
+        engines/agents:_only
+        engines/policy:__post_init__
+        engines/policy:checked_action
+        engines/policy:interval
+        gym/episodes:_check_lasting
+        gym/episodes:flow_of
     """,
     "a cluster": """
         dask/cluster:__init__

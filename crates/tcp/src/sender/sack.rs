@@ -12,7 +12,7 @@ use sawtooth_units::width::Fit;
 struct Walk {
     /// The lowest byte that arrived after a higher one.
     reordered: u64,
-    /// Linux goes through its queue in one direction: nothing before this byte is looked at again.
+    /// Linux goes through its queue in one direction: nothing before this byte is examined again.
     passed: u64,
 }
 
@@ -70,7 +70,7 @@ impl Sender {
         self.is_above(block) || is_just_acked && self.undo.is_some_and(|undo| undo.from < block.end)
     }
 
-    /// A block that begins below the acknowledgement is of an old ACK, and not looked at.
+    /// A block that begins below the acknowledgement is of an old ACK and is ignored.
     fn is_above(&self, block: Block) -> bool {
         self.flight.snd_una < block.start && block.start < block.end && block.end <= self.flight.snd_nxt
     }
