@@ -286,6 +286,22 @@ def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
     assert max(kernel) >= 5
 
 
+@pytest.mark.parametrize("cc", ["cubic", "bbr"])
+def test_packets_that_overtake_each_other_cost_as_much_as_in_the_simulator(cc: str) -> None:
+    """DSACKs, old ACKs and old timestamps decide: with four rules unlike Linux's, BBR got 16% less here."""
+    jitter = {"deviation": "16 ms", "distribution": "normal", "ordered": False}
+    tables: dict[str, Any] = {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}},
+        "links": [{"from": "a", "to": "b", "rate": "10 Gbit/s", "delay": "25 ms", "jitter": jitter}],
+        "flows": [{"from": "a", "to": "b", "cc": cc}],
+        "duration": "30 s",
+    }
+    kernel = [mean_mbps(run(**tables, seed=seed)) for seed in (1, 2, 3)]
+    sim = [mean_mbps(engines.get("sim").run(Scenario(**tables, seed=seed))) for seed in range(1, 9)]
+    assert sum(sim) / 8 == pytest.approx(sum(kernel) / 3, rel=0.08)
+
+
 def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_end() -> None:
     """As after a burst of losses. Each reading of the clock took less than a microsecond, and a simulated second some
     minutes.
