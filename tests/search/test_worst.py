@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.search import save_worst, worst, worst_words
+from sawtooth.search.ranges import Ranges
 from sawtooth.study import Study
 
 VARY = ("path.rate=5..200Mbit/s", "path.rtt=1..200ms", "path.loss=0%..5%", "path.queue=0.1..4bdp")
@@ -84,6 +86,28 @@ class Stalls(Brittle):
         for change in scenario.path.changes or ():
             bps = min(bps, min(rate.bps for rate in change.rate))
         return self.ran(scenario, bps * part * np.ones(20))
+
+
+def test_two_fields_over_time_are_one_list_of_changes() -> None:
+    scenario = Scenario(path={"rate": "10 Mbit/s", "rtt": "20 ms"}, duration="8 s")
+    texts = ["path.changes.rate=2 of 1..5Mbit/s", "path.changes.loss=4 of 1%..2%"]
+    ranges = Ranges.parse(texts, None, scenario)
+    changes = scenario.set(ranges.settings(ranges.corners[0])).path.changes
+    assert [str(one.at) for one in changes] == ["0 s", "4 s", "0 s", "2 s", "4 s", "6 s"]
+    assert [one.rate is None for one in changes] == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize("loss", ["1%", {"every": 100}, "0%"])
+def test_lost_packets_replace_another_kind_of_loss(loss: Any) -> None:
+    scenario = Scenario(path={"rate": "10 Mbit/s", "rtt": "20 ms", "loss": loss})
+    ranges = Ranges.parse(["path.loss.packets=3 of 10..50"], None, scenario)
+    assert scenario.set(ranges.settings(ranges.corners[0])).to_dict()["path"]["loss"] == {"packets": [10]}
+
+
+def test_a_field_over_time_is_logarithmic_over_a_decade() -> None:
+    scenario = Scenario(path={"rate": "10 Mbit/s", "rtt": "20 ms"})
+    [wide] = Ranges.parse(["path.changes.delay=2 of 1..500ms"], None, scenario).unknowns
+    assert wide.spans == [(math.log(1), math.log(500))] * 2
 
 
 def test_of_lost_packets_only_those_that_matter_stay() -> None:

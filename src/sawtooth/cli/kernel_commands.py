@@ -195,7 +195,7 @@ def remove(name: str | None, trees: bool) -> None:
 
 
 @kernel.command(short_help="Compare the TCP of kernels.")
-@click.argument("kernels", nargs=-1, required=True, metavar="KERNEL KERNEL…")
+@click.argument("kernels", nargs=-1, metavar="KERNEL KERNEL…")
 @click.option("--file", type=str, metavar="FILE", help="Catalogue of behaviors (default: the one of sawtooth).")
 @click.option(
     "--only", multiple=True, metavar="PART", help="Run only situations with this part, like loss or cubic; repeatable."

@@ -216,7 +216,8 @@ class Networks:
         named = [one for one in asked if not one.is_file] or self._own()
         found = [*named, *(one for one in asked if one.is_file)]
         for at, one in enumerate(found):
-            fix = f"copy the file under another name, like {one.name}_2"
+            suffix = ".c" if isinstance(one.cc, str) else Path(one.cc["source"]).suffix
+            fix = f"copy the file under another name, like {one.name}_2{suffix}"
             if one.name == NOBODY:
                 raise InputError("duplicate-name", f"the name {NOBODY} is taken", field="--cc", fix=fix)
             if one.name in [other.name for other in found[:at]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sawtooth.errors import InputError
@@ -12,8 +12,6 @@ from sawtooth.scenario import Scenario
 from sawtooth.search import series
 from sawtooth.search.series import Ends, LostPackets, OverTime
 from sawtooth.search.unknown import Unknown
-
-DECADE = 10
 
 Settings = tuple[tuple[str, Any], ...]
 """The fields that differ from the file's scenario, with their values."""
@@ -28,7 +26,9 @@ class Ranges:
     @classmethod
     def parse(cls, texts: Sequence[str], scale: str | None, scenario: Scenario) -> Ranges:
         """Raises SawtoothError as ``Unknown.parse`` does, and ``duplicate-name``."""
-        unknowns = tuple(series.parse(text, scale, scenario) or _single(text, scale, scenario) for text in texts)
+        unknowns = tuple(
+            series.parse(text, scale, scenario) or series.range_of(text, scale, scenario) for text in texts
+        )
         fields = [one.field for one in unknowns]
         for at, field in enumerate(fields):
             for other in fields[:at]:
@@ -40,7 +40,12 @@ class Ranges:
 
     def settings(self, values: Settings) -> dict[str, Any]:
         by_field = {one.field: one for one in self.unknowns}
-        return {name: setting for field, value in values for name, setting in by_field[field].settings(value).items()}
+        found: dict[str, Any] = {}
+        for field, value in values:
+            for name, setting in by_field[field].settings(value).items():
+                # Two fields over time are one list of changes.
+                found[name] = [*found[name], *setting] if name in found else setting
+        return found
 
     def named(self, values: Settings) -> str:
         by_field = {one.field: one for one in self.unknowns}
@@ -64,11 +69,3 @@ class Ranges:
     def corners(self) -> list[Settings]:
         """All unknowns at one end, at the other, and the file's scenario."""
         return [*(tuple((one.field, one.corners[end]) for one in self.unknowns) for end in (0, 1)), ()]
-
-
-def _single(text: str, scale: str | None, scenario: Scenario) -> Unknown:
-    """A range over a decade or more is logarithmic unless ``scale`` says otherwise: small values are as likely to break
-    something as large ones."""
-    found = Unknown.parse(text, scale, scenario)
-    wide = scale is None and 0 < found.low <= found.high / DECADE
-    return replace(found, scale="log") if wide else found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sawtooth.errors import InputError
@@ -19,6 +19,7 @@ from sawtooth.scenario import Scenario, Span
 from sawtooth.search.unknown import Unknown
 
 MOST_PACKETS, MOST_CHANGES = 100, 12
+DECADE = 10
 RUNS = 3
 """Losses are at most this many runs of consecutive packets. A stall needs that: single losses are repaired at once."""
 _SERIES = re.compile(r"([^=]+)=\s*([0-9]{1,6})\s+of\s+(.+)", re.DOTALL)
@@ -37,10 +38,18 @@ def parse(text: str, scale: str | None, scenario: Scenario) -> LostPackets | Ove
     if last == _PACKETS and above:
         return LostPackets(field, _limited(field, count, MOST_PACKETS), _numbers(field, found[3]))
     if above[-1:] == [_CHANGES]:
-        of = Unknown.parse(f"{field}={found[3]}", scale)
+        of = range_of(f"{field}={found[3]}", scale)
         return OverTime(field, _limited(field, count, MOST_CHANGES), of, scenario.duration.ns)
     fix = f"give its range only: {plain(field, 80)}={plain(found[3], 60)}"
     raise InputError("bad-override", "this field has one value, not several", field=field, fix=fix)
+
+
+def range_of(text: str, scale: str | None, scenario: Scenario | None = None) -> Unknown:
+    """A range over a decade or more is logarithmic unless ``scale`` says otherwise: small values are as likely to break
+    something as large ones. Raises SawtoothError as ``Unknown.parse`` does."""
+    found = Unknown.parse(text, scale, scenario)
+    wide = scale is None and 0 < found.low <= found.high / DECADE
+    return replace(found, scale="log") if wide else found
 
 
 def _limited(field: str, count: int, most: int) -> int:
@@ -88,7 +97,8 @@ class LostPackets:
         return [int(number) for number in value]
 
     def settings(self, value: tuple[float, ...]) -> dict[str, Any]:
-        return {self.field: self.setting(value)}
+        # The whole table: the file may have another kind of loss.
+        return {self.field.rpartition(".")[0]: {_PACKETS: self.setting(value)}}
 
     def text(self, value: tuple[float, ...]) -> str:
         """Runs in short: "7–9, 12"."""

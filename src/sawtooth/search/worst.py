@@ -157,7 +157,7 @@ def worst(
             fix = f"write --runs {least} or more"
             raise InputError("out-of-range", f"{budget} runs are too few for this search", field="runs", fix=fix)
         try:
-            return _Search(measuring, ranges).answer(population, budget // variants, there)
+            return _Search(measuring, ranges, budget).answer(population, budget // variants, there)
         except KeyboardInterrupt:
             raise SawtoothError("interrupted", f"interrupted after {measuring.runs} runs", fix=AGAIN) from None
 
@@ -171,8 +171,8 @@ def _ranges(texts: Sequence[str], scale: str | None, scenario: Scenario) -> Rang
 
 
 class _Search:
-    def __init__(self, measuring: Measuring, ranges: Ranges) -> None:
-        self.measuring, self.ranges = measuring, ranges
+    def __init__(self, measuring: Measuring, ranges: Ranges, budget: int) -> None:
+        self.measuring, self.ranges, self.budget = measuring, ranges, budget
         self.dimension = NUMBER
         self.tried: dict[Settings, float] = {}
         """The value for seed 1 of each candidate."""
@@ -194,7 +194,7 @@ class _Search:
             engine=self.measuring.engine.name,
             dimension=self.dimension,
             own=own,
-            worst=found,
+            worst=min(found, simplest, key=lambda one: one.measured.mean),
             simplest=simplest,
             limit=limit,
             scenario=self.measuring.scenario.set(self.ranges.settings(key)).to_dict(),
@@ -262,13 +262,14 @@ class _Search:
         return found
 
     def thinned(self, found: At, field: str, limit: float) -> At:
-        """Takes values out of a series: half of them, a quarter, at last one at a time, until none can go."""
+        """Takes values out of a series: half of them, a quarter, at last one at a time, until none can go, or as many
+        runs are made as twice the budget."""
         if not isinstance(found.values[field], tuple):
             return found
         step = max(1, len(found.values[field]) // 2)
         while True:
             start, before = 0, found
-            while start < len(series := found.values[field]):
+            while start < len(series := found.values[field]) and self.measuring.runs < 2 * self.budget:
                 fewer = series[:start] + series[start + step :]
                 if fewer and (there := self.confirmed([{**found.values, field: fewer}])[0]).measured.mean <= limit:
                     found = there
