@@ -11,7 +11,6 @@ both relative to the path's own. All policies of a generation run together in on
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -137,7 +136,7 @@ def judge(file: Path) -> None:
             values = [np.log(goodput / rtt) for goodput, rtt in row]
             cells = " ".join(f"{goodput:7.2f} Mbit/s {rtt:5.0f} ms" for goodput, rtt in row)
             print(f"  {name:16} {cells}   {values[3] - values[0]:+.2f}")
-    print("beside a flow of reno, share of the two flows' goodput")
+    print("beside a flow of reno, share of the line")
     for name, path in (TRAINED | OTHERS).items():
         own = {cc: measured(path, value, 1)[0] for cc, value in (("reno", "reno"), ("learned", learned))}
         rate = Scenario.from_dict({"path": path}).path_table.rate.bps / 1e6
@@ -148,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--load", type=Path)
-    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "learned.npz")
+    parser.add_argument("--out", type=Path, default=Path("learned.npz"))
     given = parser.parse_args()
     file = given.load or given.out
     if given.load is None:
