@@ -224,9 +224,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "place": (lambda: SawtoothEnv(LOSSY, flow=2), "out-of-range"),
     "count": (lambda: SawtoothEnv(LOSSY | {"flows": [{"count": 2}]}), "unsupported"),
     "file": (lambda: SawtoothEnv("nowhere.toml"), "file-not-found"),
+    "no scenario": (lambda: SawtoothVectorEnv([]), "missing-field"),
     "input": (lambda: policy(inputs=("loss_share", "rtt_ratio", "cwdn")), "unknown-name"),
     "sizes": (lambda: policy(inputs=("loss_share",)), "bad-policy"),
     "nan": (lambda: policy(layers=((np.array([[np.nan] * 3]), np.zeros(1)),)), "bad-policy"),
+    "large": (
+        lambda: policy(layers=((np.zeros((1 << 16, 3)), np.zeros(1 << 16)), (np.zeros((1, 1 << 16)), [0]))).core,
+        "bad-policy",
+    ),
+    "rows without columns": (lambda: policy(inputs=(), layers=((np.zeros((1 << 40, 0)), []),)), "bad-policy"),
     "no policy": (lambda: Policy.read(b"no"), "bad-policy"),
 }
 
@@ -246,6 +252,9 @@ PYTHON: dict[str, tuple[str, str]] = {
     "every": ("every = '3'\ndef connect():\n    return lambda seen: 3\n", "missing-unit"),
     "decides": ("def connect():\n    return lambda seen: seen['cwdn']\n", "policy-failed"),
     "text": ("def connect():\n    return lambda seen: 'much'\n", "policy-failed"),
+    "nan": ("def connect():\n    return lambda seen: float('nan')\n", "policy-failed"),
+    "exits": ("import sys\nsys.exit(0)\n", "bad-policy"),
+    "decides to exit": ("import sys\ndef connect():\n    return lambda seen: sys.exit(0)\n", "policy-failed"),
 }
 
 
@@ -266,6 +275,65 @@ def test_files_of_several_kinds_and_parameters_are_refused(tmp_path: Path) -> No
         with pytest.raises(SawtoothError) as caught:
             Sim().check(Scenario.from_dict(LOSSY | {"flows": flows}))
         assert caught.value.code == "conflict"
+
+
+@pytest.mark.parametrize("name", ["bbr.py", "mine.py", "mine.npz", "coarse.c"])
+@pytest.mark.parametrize("runs", [SawtoothEnv, lambda given: play(given, lambda: lambda seen: 20.0)])
+def test_files_beside_a_flow_decided_from_python_are_refused(runs: Any, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(RENO.read_bytes())
+    cc = {"source": str(tmp_path / name)}
+    with pytest.raises(SawtoothError) as caught:
+        runs(LOSSY | {"flows": [LOSSY["flows"][0], {"cc": cc}]})
+    assert (caught.value.code, caught.value.field, caught.value.fix) == (
+        "unsupported",
+        "flows.1.cc",
+        'write cc = "reno"',
+    )
+
+
+def test_a_function_replaces_the_flows_own_file_but_not_one_in_c() -> None:
+    def own(cc: Any) -> Any:
+        return LOSSY | {"flows": [{"name": "own", "cc": cc}, LOSSY["flows"][1]]}
+
+    def played(cc: Any) -> Any:
+        return bits(play(own(cc), lambda: lambda seen: 20.0).tables)
+
+    assert played({"source": str(RENO)}) == played("reno")
+    with pytest.raises(SawtoothError) as caught:
+        played({"source": "coarse.c"})
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc")
+
+
+def test_a_python_file_may_define_data_classes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n@dataclass\nclass State:\n"
+        "    window: float = 20.0\n\ndef connect():\n    return lambda seen: State().window\n"
+    )
+    Sim().run(Scenario.from_dict(LOSSY | {"flows": [{"cc": {"source": str(file)}}]}))
+
+
+def test_a_control_in_python_is_not_captured(tmp_path: Path) -> None:
+    flows = [LOSSY["flows"][1], {"cc": {"source": str(RENO)}}]
+    with pytest.raises(SawtoothError) as caught:
+        Sim(capture=tmp_path).check(Scenario.from_dict(LOSSY | {"flows": flows}))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.1.cc")
+
+
+def test_pages_on_one_connection_are_an_environment() -> None:
+    def env(**changes: int) -> SawtoothEnv:
+        return SawtoothEnv(LOSSY | {"flows": [{"source": {"kind": "pages", "objects": 5, "sizes": "20 kB"} | changes}]})
+
+    with pytest.raises(SawtoothError) as caught:
+        env()
+    assert "source.connections = 1" in (caught.value.fix or "")
+    env(connections=1).reset()
+
+
+@pytest.mark.parametrize("env", [SawtoothEnv, SawtoothVectorEnv])
+def test_a_step_before_reset_raises_as_gymnasium_does(env: Any) -> None:
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env(LOSSY).step(np.array([[10.0]]))
 
 
 @pytest.mark.parametrize("engine", ["model", "kernel"])

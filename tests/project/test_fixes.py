@@ -209,6 +209,7 @@ ELSEWHERE = {
     """,
     "controls in Python and in NumPy files, and environments: tests/gym": """
         engines/agents:_only
+        engines/agents:check_alone
         engines/policy:__post_init__
         engines/policy:checked_action
         engines/policy:interval

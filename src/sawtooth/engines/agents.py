@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+import sys
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 _LARGEST = 1 << 20
 _PLACES = {name: place for place, name in enumerate(OBSERVED)}
 DECISIONS_A_SLICE = 2_000
+"""Decisions in Python between two checks of progress and stop."""
 
 
 class Seen(Mapping[str, Any]):
@@ -61,10 +65,14 @@ class Control:
         Raises InputError ``file-not-found``, ``file-unreadable``, ``bad-policy``, ``unknown-name``.
         """
         source = read_bytes(path, _LARGEST)
-        names: dict[str, Any] = {"__name__": Path(path).stem, "__file__": path}
+        module = types.ModuleType(f"sawtooth_control_{Path(path).stem}")
+        module.__file__ = path
+        # Data classes and pickles look for their module there.
+        sys.modules[module.__name__] = module
+        names = module.__dict__
         try:
-            exec(compile(source, path, "exec"), names)
-        except Exception as error:
+            exec(compile(source, path, "exec", dont_inherit=True), names)
+        except (Exception, SystemExit) as error:
             line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
             message = f"this Python file does not run: {_told(error)}{line}"
             raise InputError("bad-policy", message, file=path, fix=f"run it: python {path}") from None
@@ -79,7 +87,7 @@ class Control:
             raise error.at(file=path) from None
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return plain(f"{type(error).__name__}: {error}", 200)
 
 
@@ -109,6 +117,16 @@ def controls(compiled: Compiled) -> dict[int, Control]:
             except SawtoothError as error:
                 raise error.at(field=f"flows.{index}.cc.source") from None
     return {index: loaded[source] for index, source in files.items()}
+
+
+def check_alone(compiled: Compiled, played: Collection[int]) -> None:
+    """Raises InputError ``unsupported`` for files of congestion controls beside the flows that Python decides."""
+    for index, flow in enumerate(compiled.flows):
+        if flow.module is not None and (index not in played or not flow.module.is_agent):
+            message = "beside a flow decided from Python, other flows have controls by name"
+            if index in played:
+                message = "a flow decided from Python has no control in C"
+            raise InputError("unsupported", message, field=f"flows.{index}.cc", fix='write cc = "reno"')
 
 
 def _only(compiled: Compiled, suffix: str) -> dict[int, str]:
@@ -147,7 +165,10 @@ class Played:
         self.decisions = 0
 
     def advance(self, until_ns: int, max_events: int) -> bool:
-        """Runs for some decisions; true at the end. Raises SawtoothError ``policy-failed``."""
+        """Runs for ``DECISIONS_A_SLICE`` decisions, whatever time and events they take; true at the end.
+
+        Raises SawtoothError ``policy-failed``.
+        """
         for _ in range(DECISIONS_A_SLICE):
             seen, who = self._core.advance()
             connection = int(who[0])
@@ -162,8 +183,11 @@ class Played:
             decide = self._decides.get(connection)
             if decide is None:
                 decide = self._decides[connection] = self._control.connect()
-            return float(decide(seen))
-        except Exception as error:
+            value = float(decide(seen))
+            if math.isnan(value):
+                raise ValueError("the decision is not a number")
+            return value
+        except (Exception, SystemExit) as error:
             message = f"the congestion control raised {_told(error)}{_place(error, self._control.file)}"
             fix = "correct the function that connect returns"
             raise SawtoothError("policy-failed", message, file=self._control.file, fix=fix) from error
@@ -184,7 +208,7 @@ class Played:
         return self._core.counts(0)[2]
 
 
-def _place(error: Exception, file: str | None) -> str:
+def _place(error: BaseException, file: str | None) -> str:
     """The line of the file where it was raised."""
     line, at = None, error.__traceback__
     while at is not None:

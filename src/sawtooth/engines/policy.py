@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zipfile
 import zlib
@@ -31,6 +32,7 @@ ACTIONS: dict[str, tuple[float, float]] = {name: _core.action_bounds(name) for n
 """The least and the greatest value of each kind of action."""
 _LARGEST = 16 << 20
 _MOST_LAYERS = 32
+_MOST_WEIGHTS = 1 << 17
 _AGAIN = "write it with sawtooth.gym.Policy.save"
 
 
@@ -60,10 +62,11 @@ def checked_action(action: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Layers with tanh between them. ``inputs``: names of what it sees. ``every``, ``action``: as of the environment.
+    """Layers with tanh between them. ``inputs``: names of what it sees. ``every``, ``action``: as in the environment.
     ``layers``: a row of weights for each output, and the biases; the last one's only output is the action.
 
-    Raises InputError ``unknown-name``, ``bad-policy`` for layers whose sizes do not match, and as ``every`` does.
+    Raises InputError ``unknown-name``, ``bad-policy`` for layers whose sizes do not match and for too many weights, and
+    as ``every`` does.
     """
 
     inputs: tuple[str, ...]
@@ -75,10 +78,15 @@ class Policy:
     def __post_init__(self) -> None:
         for name in self.inputs:
             if name not in OBSERVED:
-                message = f"nothing that it could see is named {plain(str(name), 40)}"
+                message = f"no observation is named {plain(str(name), 40)}"
                 raise InputError("unknown-name", message, field="inputs", fix=suggestion(str(name), OBSERVED))
         checked_action(self.action)
         interval(self.every)
+        # Rows without columns count too: they become lists.
+        weights = sum(math.prod(max(size, 1) for size in np.shape(part)) for layer in self.layers for part in layer)
+        if weights > _MOST_WEIGHTS:
+            message = f"it has more than {_MOST_WEIGHTS:,} weights"
+            raise InputError("bad-policy", message, field="layers", fix="give a policy with fewer weights")
         if not all(np.isfinite(part).all() for layer in self.layers for part in layer):
             raise InputError("bad-policy", "a weight is not a finite number", field="layers", fix=_AGAIN)
         self._checked()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Columns = Mapping[str, Mapping[str, NDArray[Any]]]
 
 EVENTS_A_SLICE = 200_000
-"""Most events between two checks of progress and stop."""
+"""Most events between two checks of progress and stop. With a control in Python, ``agents.DECISIONS_A_SLICE``."""
 SLICE_S = 0.05
 """Target time of a slice; if it takes longer, the next has fewer events. Slicing never changes a result."""
 _PORTS = PORTS - CLIENT_PORT
@@ -38,8 +38,8 @@ _PORTS = PORTS - CLIENT_PORT
 @dataclass(frozen=True)
 class Sim:
     """Answers every scenario whose congestion controls the core has. Its memory does not grow with the duration: long
-    tables are in a file. ``capture``: a directory for packet headers, from both ends or from the hosts ``capture_at``;
-    captures change nothing else. ``played``: Python
+    tables are in a file, except the rows between two decisions of a control in Python. ``capture``: a directory for
+    packet headers, from both ends or from the hosts ``capture_at``; captures change nothing else. ``played``: Python
     functions that replace flows' congestion controls, by the flow's place.
     """
 
@@ -62,9 +62,12 @@ class Sim:
         compiled = scenario.compile()
         scenario.check_simulated()
         captured_hosts(compiled, self.capture_at)
+        if self.played:
+            agents.check_alone(compiled, self.played)
         _check_modules(compiled)
-        if (self.played or agents.controls(compiled)) and self.capture is not None:
-            raise InputError("unsupported", "a Python file is not captured", field="flows.cc", fix="remove --capture")
+        if (played := self.played or agents.controls(compiled)) and self.capture is not None:
+            message = "a run with a control in Python writes no captures"
+            raise InputError("unsupported", message, field=f"flows.{min(played)}.cc", fix="remove --capture")
         agents.policies(compiled)
         for index, flow in enumerate(compiled.flows):
             if self.capture is not None and flow.count > _PORTS:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_SEED = 1 << 32
+_RESET = "call reset before step"
 PATH: dict[str, Any] = {
     "name": "gym-path",
     "duration": "20 s",
@@ -80,6 +82,8 @@ class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
 
     def step(self, action: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
         """Sets window or rate and runs to the next decision, or to the scenario's end, which truncates the episode."""
+        if not self._begun:
+            raise ResetNeeded(_RESET)
         self._episodes.choose(np.asarray(action, dtype=np.float64).reshape(1))
         seen, over = self._episodes.advance()
         return seen[0], float(self.reward(Seen(seen[0]))), False, bool(over[0]), {}
@@ -144,6 +148,8 @@ class SawtoothVectorEnv(VectorEnv["NDArray[np.float64]", "NDArray[np.float64]", 
         self, actions: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """As ``SawtoothEnv.step``, for all. Where an episode was over, a new one begins, with a reward of 0."""
+        if not self._seeds:
+            raise ResetNeeded(_RESET)
         begun = self._over
         for index in np.flatnonzero(begun):
             self._episodes.begin(int(index), int(self._seeds[index].integers(_MOST_SEED)))

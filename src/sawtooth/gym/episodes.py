@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import _core
-from sawtooth.engines.agents import Seen
+from sawtooth.engines.agents import Seen, check_alone
 from sawtooth.engines.policy import ACTIONS, OBSERVED, checked_action, interval
 from sawtooth.errors import InputError, suggestion
 from sawtooth.sanitize import plain
@@ -63,7 +63,8 @@ def _check_lasting(scenario: Scenario, place: int) -> None:
         raise InputError("unsupported", "an environment needs a flow with a lasting connection", field=at, fix=fix)
     if one.count > 1:
         message = f"an environment has one connection, this flow has {one.count}"
-        raise InputError("unsupported", message, field=f"{at}.count", fix="write count = 1")
+        fix = "write count = 1; for pages, source.connections = 1"
+        raise InputError("unsupported", message, field=f"{at}.count", fix=fix)
 
 
 class Episodes:
@@ -71,11 +72,14 @@ class Episodes:
 
     def __init__(self, scenarios: Sequence[Given], count: int, flow: str | int | None, every: str, action: str) -> None:
         self.scenarios = [scenario_of(one) for one in scenarios]
+        if not self.scenarios:
+            raise InputError("missing-field", "no scenario is given", field="scenarios", fix="give one")
         for one in self.scenarios:
             one.check_simulated()
         self.flows = [flow_of(one, flow) for one in self.scenarios]
         for one, place in zip(self.scenarios, self.flows, strict=True):
             _check_lasting(one, place)
+            check_alone(one.compile(), [place])
         self.action = checked_action(action)
         self._core = _core.Environments(count, *interval(every), action)
         self.count = count
