@@ -1,11 +1,12 @@
 """Measures which changed lines of Linux's TCP ``sawtooth kernel compare`` finds.
 
-    python experiments/planted_kernels.py DIRECTORY [--source TARBALL] [--only NAME …] [--seeds 5]
+    python experiments/planted_kernels.py DIRECTORY [--source TARBALL] [--only NAME …] [--seeds 3]
 
 Each of 20 patches changes one constant or line. They were chosen before the catalogue was tried on any of them. Each
 patched kernel is built in the kept tree of the one before, and compared with the kernel without patches. A kernel with
 one more comment comes first: it must show no change. DIRECTORY gets the patches and ``planted.csv``: how many
-behaviors changed, how many are the same to the byte, and the largest changes. A second call continues.
+behaviors changed, how many are the same to the byte, and the largest changes. A second call continues, and keeps the
+rows of other patches.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from sawtooth.behaviors import Catalogue, compared, measure
 from sawtooth.behaviors.changes import SAME
-from sawtooth.kernel import build, find
+from sawtooth.kernel import build
 from sawtooth.kernel.source import locate
 
 INPUT, OUTPUT, IPV4 = "net/ipv4/tcp_input.c", "net/ipv4/tcp_output.c", "net/ipv4/tcp_ipv4.c"
@@ -109,7 +110,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--source", help="the kernel's source (default: Debian's package)")
     parser.add_argument("--only", nargs="*", help="names of patches (default: all)")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     source = locate(given.source)
@@ -120,7 +121,12 @@ def main() -> None:
     control = "".join(difflib.unified_diff(header, comment, f"a/{HEADER}", f"b/{HEADER}"))
     patches = {"nothing": control} | {one.name: one.patch(texts[one.file]) for one in PLANTED}
     catalogue = Catalogue.load()
-    rows = []
+    plain = build(source_path=given.source, jobs=given.jobs)
+    results = given.directory / "planted.csv"
+    rows: dict[str, list[str | int]] = {}
+    if results.is_file():
+        with results.open(newline="") as file:
+            rows = {row[0]: [*row] for row in list(csv.reader(file))[1:]}
     for name, text in patches.items():
         if given.only and name not in given.only:
             continue
@@ -129,13 +135,13 @@ def main() -> None:
             path.write_text(text)
         kernel = build(name=name, patches=[path], source_path=given.source, jobs=given.jobs)
         seeds = range(1, given.seeds + 1)
-        both = measure([find(), kernel], catalogue, given.directory / "measured", seeds=seeds, jobs=given.jobs)
+        both = measure([plain, kernel], catalogue, given.directory / "measured", seeds=seeds, jobs=given.jobs)
         found = compared(*both, catalogue, 0.01)
         changed = [one.name for one in found.changed]
-        rows.append([name, len(changed), found.count(SAME), " ".join(changed[:3])])
-        print(*rows[-1], sep="\t", flush=True)
-        with (given.directory / "planted.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["patch", "changed", "same", "largest"], *rows])
+        rows[name] = [name, len(changed), found.count(SAME), " ".join(changed[:3])]
+        print(*rows[name], sep="\t", flush=True)
+        with results.open("w", newline="") as file:
+            csv.writer(file).writerows([["patch", "changed", "same", "largest"], *rows.values()])
 
 
 if __name__ == "__main__":

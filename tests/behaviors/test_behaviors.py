@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from sawtooth import engines
 from sawtooth.behaviors import Catalogue, Measured, compared, measure, words, write_page
 from sawtooth.behaviors.changes import CHANGED, EQUAL, INCONCLUSIVE, SAME
+from sawtooth.behaviors.measured import _digest
 from sawtooth.cli.kernel_commands import kernel as command
 from sawtooth.engines import kernel as engine
 from sawtooth.errors import SawtoothError
@@ -187,6 +188,10 @@ def test_a_run_that_fails_is_listed(
     found = measure([kernel(), kernel("equal", "1")], some, tmp_path / "measured")
     judged = compared(found[0], found[1], some, 0.01)
     assert "no such queue" in write_page([judged], some, tmp_path).read_text()
+    assert [one.verdict for one in judged.changes if one.situation == "sparse"] == [INCONCLUSIVE]
+    assert "Failed runs: default 3, equal 3." in words([judged])
+    why = {"seed": 1, "situation": "sparse", "why": "no such queue"}
+    assert [some[0] for some in judged.describe()["failed"].values()] == [why, why]
 
 
 def test_situations_are_listed_and_one_kernel_is_not_enough(file: Path) -> None:
@@ -195,3 +200,50 @@ def test_situations_are_listed_and_one_kernel_is_not_enough(file: Path) -> None:
     alone = CliRunner().invoke(command, ["compare", "default", "--file", str(file)])
     assert isinstance(alone.exception, SawtoothError)
     assert alone.exception.code == "bad-usage"
+
+
+def test_two_situations_of_one_name_are_refused(file: Path) -> None:
+    file.write_text(TOML.replace('axes = { cc = ["reno", "cubic"] }', 'axes = { cc = ["reno", "reno"] }'))
+    with pytest.raises(SawtoothError, match="two situations are called bulk/reno/none") as caught:
+        Catalogue.load(file)
+    assert (caught.value.code, caught.value.field) == ("duplicate-name", "situations.bulk")
+
+
+def test_a_seed_with_a_failed_run_is_measured_again(
+    tmp_path: Path, file: Path, ran: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series, some = engine.series, Catalogue.load(file)
+
+    def broken(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+        found = series(scenarios)
+        return [*found[:-1], SawtoothError("testbed-failed", "no memory")] if scenarios[0].seed == 2 else found
+
+    monkeypatch.setattr(engine, "series", broken)
+    (first,) = measure([kernel()], some, tmp_path)
+    assert [one["seed"] for one in first.failures] == [2]
+    monkeypatch.setattr(engine, "series", series)
+    ran.clear()
+    (second,) = measure([kernel()], some, tmp_path)
+    assert ran == [2]
+    assert second.failures == []
+
+
+def test_what_is_measured_otherwise_is_measured_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = Catalogue.load(file)
+    before = some.digest()
+    monkeypatch.setattr("sawtooth.behaviors.catalogue.FORMAT", 2)
+    assert some.digest() != before
+
+
+def test_runs_with_other_counters_of_their_hosts_are_not_the_same() -> None:
+    run = engines.get("sim").run(Scenario.from_dict({"duration": "0.1 s", "interval": "50 ms"}))
+    before = _digest(run)
+    run.meta["hosts"] = {"sender": {"timeouts": 7, "tail_probes": 0, "window_probes": 0}}
+    assert _digest(run) != before
+
+
+def test_the_tolerance_is_told_exactly(tmp_path: Path) -> None:
+    one = measured([[1.0], [1.0]])
+    found = compared(one, one, catalogue(1), 0.005)
+    assert "tolerance 0.5%" in words([found])
+    assert "Tolerance: 0.5% " in write_page([found], catalogue(1), tmp_path).read_text()

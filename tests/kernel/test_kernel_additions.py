@@ -12,7 +12,8 @@ from sawtooth.cli import main
 from sawtooth.engines.kernel import Kernel as Engine
 from sawtooth.engines.kernel import _words as engine_words
 from sawtooth.errors import SawtoothError
-from sawtooth.kernel import Kernel, build, find, find_with
+from sawtooth.kernel import Kernel, build, find, find_with, source
+from sawtooth.kernel.additions import Additions
 from sawtooth.kernel.build import remove_trees
 from sawtooth.kernel.kernel import everything
 from sawtooth.scenario import Scenario
@@ -106,6 +107,42 @@ def test_other_patches_are_built_in_the_same_tree_and_only_changed_files_are_wri
     build(source_path=tree, patches=[patch(tmp_path, one)], modules=[], name="again")
     assert (copy / "linux.c").read_text().startswith(f"/* one */\n{first}")
     assert not (copy / "net/new.h").exists()
+
+
+@pytest.mark.parametrize("part", ["", "patches: "])
+def test_a_mark_that_was_half_written_does_not_pass_for_a_finished_tree(tmp_path: Path, tree: Path, part: str) -> None:
+    copy = tmp_path / "copy"
+    source.unpack(source.locate(tree), copy, 250)
+    assert source.has_patches(copy, "")
+    (copy / ".sawtooth/patched").write_text(part)
+    assert source.has_patches(copy, "") is False
+
+
+def test_a_patch_of_the_makefile_beside_the_modules_finds_it_without_them(
+    tmp_path: Path, cache: Path, tree: Path, module: Path
+) -> None:
+    (tree / "net/ipv4/Makefile").write_text("".join(f"obj-y += {name}.o\n" for name in ("ip", "udp", "tcp")))
+    text = (
+        "--- a/net/ipv4/Makefile\n+++ b/net/ipv4/Makefile\n@@ -1,3 +1,4 @@\n"
+        " obj-y += ip.o\n obj-y += udp.o\n obj-y += tcp.o\n+obj-y += more.o\n"
+    )
+    build(source_path=tree, modules=[module], name="own")
+    build(source_path=tree, patches=[patch(tmp_path, text)], modules=[module], name="more")
+    (makefile,) = cache.glob("build/*/tree/net/ipv4/Makefile")
+    lines = "obj-y += ip.o\nobj-y += udp.o\nobj-y += tcp.o\nobj-y += more.o\n"
+    assert makefile.read_text() == lines + "\nobj-y += sawtooth/\n"
+    makefile.write_text(makefile.read_text() + "obj-y += last.o\n")
+    Additions().lay(makefile.parents[2])
+    assert makefile.read_text() == lines + "obj-y += last.o\n"
+
+
+def test_a_directory_that_a_patchs_message_names_is_left_alone(tmp_path: Path, cache: Path, tree: Path) -> None:
+    first = (tree / "linux.c").read_text().splitlines()[0]
+    text = f"rename from net/ipv4\n\n--- a/linux.c\n+++ b/linux.c\n@@ -1,1 +1,2 @@\n+/* one */\n {first}\n"
+    build(source_path=tree, patches=[patch(tmp_path, text)], name="one")
+    (copy,) = cache.glob("build/*/tree")
+    assert (copy / "linux.c").read_text().startswith("/* one */")
+    assert (copy / "net/ipv4/tcp_reno.c").is_file()
 
 
 def test_default_names_the_kernel_without_additions(tree: Path) -> None:

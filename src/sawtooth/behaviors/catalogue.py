@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -21,6 +22,9 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.problems import first_problem
 from sawtooth.study.files import read_tables
 from sawtooth.study.study import Line
+
+FORMAT = 1
+"""Raise it when a quantity or the engine's runs change: what was measured before is then measured again."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9_.%+-]+$")]
 
@@ -79,6 +83,11 @@ class Catalogue:
             found = [one for name, group in about.situations.items() for one in _situations(name, group, base)]
         except SawtoothError as error:
             raise error.at(file=str(file)) from None
+        for name, count in Counter(one.name for one in found).items():
+            if count > 1:
+                message, field_ = f"two situations are called {name}", f"situations.{name.split('/')[0]}"
+                fix = "remove one of the values that make this name, which leaves out spaces"
+                raise InputError("duplicate-name", message, file=str(file), field=field_, fix=fix)
         return cls(about.title, tuple(about.seeds), tuple(found))
 
     def chosen(self, only: Sequence[str]) -> Catalogue:
@@ -98,7 +107,7 @@ class Catalogue:
 
     def digest(self) -> str:
         """Of everything that is run and measured, seeds excepted."""
-        told = [(one.name, one.scenario.to_dict(), one.measures) for one in self.situations]
+        told = [FORMAT, *((one.name, one.scenario.to_dict(), one.measures) for one in self.situations)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
 

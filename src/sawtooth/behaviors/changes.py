@@ -2,10 +2,10 @@
 
 A behavior is *same* if the tables of its situation are equal to the byte for every seed. Otherwise the difference of
 the two means over seeds is judged against a tolerance, relative to the reference. It is *changed* if the difference is
-beyond the tolerance, by Welch's t (Welch 1947). The share of false ones among all changes is kept below 5% over all
-behaviors of a comparison (Benjamini and Hochberg 1995, *Controlling the false discovery rate*, Journal of the Royal
-Statistical Society B 57, 289-300). It is *equal* if the 95% interval of the difference is within the tolerance, and
-*inconclusive* otherwise.
+beyond the tolerance, by Welch's t (Welch 1947). The share of false ones among all changes is on average below 5% over
+all behaviors of a comparison (Benjamini and Hochberg 1995, *Controlling the false discovery rate*, Journal of the Royal
+Statistical Society B 57, 289-300), where seeds vary. It is *equal* if the 95% interval of the difference is within the
+tolerance, and *inconclusive* otherwise, also where runs failed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SAME, EQUAL, CHANGED, INCONCLUSIVE = "same", "equal", "changed", "inconclusive"
 VERDICTS = (CHANGED, INCONCLUSIVE, EQUAL, SAME)
-FALSE = 0.05
-"""Most false ones among the changes, as a share."""
+FALSE_DISCOVERIES = 0.05
+"""Most false ones among the changes on average, as a share."""
 _FLOOR = 1e-9
 """Differences below it, relative to the mean, are rounding."""
 
@@ -72,6 +72,11 @@ class Comparison:
         return sum(one.verdict == verdict for one in self.changes)
 
     @property
+    def tolerance(self) -> str:
+        """In percent."""
+        return f"{100 * self.within:g}%"
+
+    @property
     def changed(self) -> list[Change]:
         """Those that changed, the largest effect first."""
         found = [one for one in self.changes if one.verdict == CHANGED]
@@ -103,6 +108,7 @@ class Comparison:
             "kernel": kernels[1],
             "within": self.within,
             "counts": {verdict: self.count(verdict) for verdict in VERDICTS},
+            "failed": {one.label: one.failures for one in (self.reference, self.other)},
             "behaviors": [
                 {"situation": one.situation, "quantity": one.quantity, "verdict": one.verdict}
                 | {name: known(getattr(one, name)) for name in ("before", "after", "low", "high", "effect", "p")}
@@ -116,10 +122,13 @@ def compared(reference: Measured, other: Measured, catalogue: Catalogue, within:
     found: list[Change] = []
     for situation in catalogue.situations:
         tables = [{seed: one.get(situation.name) for seed, one in side.tables.items()} for side in (reference, other)]
-        same = tables[0] == tables[1] and None not in tables[0].values()
+        ran = all(None not in one.values() for one in tables)
+        same = ran and tables[0] == tables[1]
         for quantity in situation.measures:
             before, after = (side.of(situation.name, quantity) for side in (reference, other))
-            found.append(_change(situation.name, QUANTITIES[quantity].title, quantity, before, after, within, same))
+            found.append(
+                _change(situation.name, QUANTITIES[quantity].title, quantity, before, after, within, ran, same)
+            )
     limit = _limit([one.p for one in found])
     judged = [
         Change(**vars(one) | {"verdict": CHANGED}) if one.verdict != SAME and one.p <= limit else one for one in found
@@ -134,12 +143,13 @@ def _change(
     before: Sequence[float],
     after: Sequence[float],
     within: float,
+    ran: bool,
     same: bool,
 ) -> Change:
     if not before or not after:
         # A kernel without a value cannot be compared.
         old_mean, new_mean = (math.fsum(some) / len(some) if some else math.nan for some in (before, after))
-        verdict = SAME if same else EQUAL if not before and not after else INCONCLUSIVE
+        verdict = SAME if same else EQUAL if ran and not before and not after else INCONCLUSIVE
         return Change(situation, title, quantity, old_mean, new_mean, math.nan, math.nan, 1.0, verdict)
     old, new = Mean.of(before), Mean.of(after)
     difference = Mean.total(new.value - old.value, [(1.0, new), (-1.0, old)])
@@ -165,5 +175,5 @@ def _p(difference: Mean, tolerance: float) -> float:
 def _limit(p: Sequence[float]) -> float:
     """The largest p that is a discovery, by Benjamini and Hochberg; negative if none is."""
     ordered = sorted(p)
-    fine = [one for rank, one in enumerate(ordered, 1) if one <= FALSE * rank / len(ordered)]
+    fine = [one for rank, one in enumerate(ordered, 1) if one <= FALSE_DISCOVERIES * rank / len(ordered)]
     return max(fine, default=-1.0)

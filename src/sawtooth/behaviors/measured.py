@@ -6,6 +6,7 @@ They are kept in files, so that the same command continues.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ Show = Callable[[int, int], None]
 @dataclass(frozen=True)
 class Measured:
     """A kernel. ``values``: by seed and situation, each quantity. ``tables``: by seed and situation, the digest of the
-    run's tables. ``failed``: by seed and situation, why a run failed."""
+    run's tables and its hosts' counters. ``failed``: by seed and situation, why a run failed."""
 
     kernel: Kernel
     values: Mapping[int, Mapping[str, Mapping[str, float]]] = field(repr=False)
@@ -41,6 +42,15 @@ class Measured:
     @property
     def label(self) -> str:
         return self.kernel.name or "default"
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """The failed runs as JSON values."""
+        return [
+            {"seed": seed, "situation": name, "why": why}
+            for seed, some in self.failed.items()
+            for name, why in some.items()
+        ]
 
     def of(self, situation: str, quantity: str) -> list[float]:
         """One value for each seed whose run has it, in the order of the seeds."""
@@ -58,7 +68,7 @@ def measure(
     show: Show | None = None,
 ) -> list[Measured]:
     """Runs all situations on each kernel: for each seed one guest, in which they follow one another. ``directory``: for
-    the measurements, which are not repeated while kernel and catalogue stay the same.
+    the measurements, which are not repeated while kernel and catalogue stay the same, unless a run failed.
 
     Raises SawtoothError as ``Kernel.run`` does, and ``unwritable-output``.
     """
@@ -71,7 +81,7 @@ def measure(
     }
     stopped = threading.Event()
     missing = list({files[kernel.digest, seed]: (kernel, seed) for kernel, seed in tasks}.values())
-    missing = [task for task in missing if not files[task[0].digest, task[1]].is_file()]
+    missing = [task for task in missing if not _is_whole(files[task[0].digest, task[1]])]
     count = len(catalogue.situations)
     done = [0]
 
@@ -123,8 +133,14 @@ def _measured(catalogue: Catalogue, stop: Callable[[], bool], task: tuple[Kernel
     return content
 
 
+def _is_whole(file: Path) -> bool:
+    """A run may have failed for a reason that has passed."""
+    return file.is_file() and not read_json(file)["failed"]
+
+
 def _digest(run: Run) -> str:
-    digest = hashlib.sha256()
+    """Of the tables and the hosts' counters."""
+    digest = hashlib.sha256(json.dumps(run.meta.get("hosts"), sort_keys=True).encode())
     for name in sorted(run.tables):
         digest.update(f"{name}\n{run.tables[name].to_csv(index=False)}".encode())
     return digest.hexdigest()[:16]

@@ -33,7 +33,7 @@ def write_page(comparisons: Sequence[Comparison], catalogue: Catalogue, director
         "reference": reference,
         "seeds": len(reference.values),
         "behaviors": catalogue.behaviors,
-        "within": f"{comparisons[0].within:.0%}",
+        "within": comparisons[0].tolerance,
         "rule": RULE,
         "verdicts": list(VERDICTS),
         "counts": [
@@ -45,7 +45,7 @@ def write_page(comparisons: Sequence[Comparison], catalogue: Catalogue, director
         "failed": [
             [side.label, situation, why]
             for side in (reference, *(one.other for one in comparisons))
-            for situation, why in {name: why for seed in side.failed.values() for name, why in seed.items()}.items()
+            for situation, why in {one["situation"]: one["why"] for one in side.failures}.items()
         ],
     }
     page = directory / FILE

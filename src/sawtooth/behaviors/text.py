@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sawtooth.behaviors.changes import FALSE, VERDICTS, Change, Comparison
+from sawtooth.behaviors.changes import FALSE_DISCOVERIES, VERDICTS, Change, Comparison
 from sawtooth.io.text_table import aligned
 
 MOST = 12
@@ -13,7 +13,8 @@ MOST = 12
 
 RULE = (
     "Same: equal tables for every seed, to the byte. Changed: the means over seeds differ by more than the tolerance; "
-    f"at most {FALSE:.0%} of the changes are false. Equal: the 95% interval of the difference is within the tolerance."
+    f"on average at most {FALSE_DISCOVERIES:.0%} of them are false, where seeds vary. Equal: the 95% interval of the "
+    "difference is within the tolerance."
 )
 
 
@@ -24,13 +25,20 @@ def words(comparisons: Sequence[Comparison], width: int | None = None) -> str:
         [one.other.label, one.other.kernel.version, *(str(one.count(verdict)) for verdict in VERDICTS)]
         for one in comparisons
     ]
-    told = f"{len(comparisons[0].changes)} behaviors, compared with {first.label} (Linux {first.kernel.version}):"
+    told = (
+        f"{len(comparisons[0].changes)} behaviors, compared with {first.label} (Linux {first.kernel.version}), "
+        f"tolerance {comparisons[0].tolerance}:"
+    )
     parts = [f"{told}\n" + "\n".join(aligned([head, *rows], (0, 1), width))]
     for one in comparisons:
         if found := one.changed:
             told = f"changed in {one.other.label} ({min(MOST, len(found))} of {len(found)}):"
             lines = [["situation", "measure", "before", "after", "change"], *map(line, found[:MOST])]
             parts.append(f"{told}\n" + "\n".join(aligned(lines, (0, 1), width)))
+    failed = {side.label: len(side.failures) for side in (first, *(one.other for one in comparisons)) if side.failures}
+    if failed:
+        counts = ", ".join(f"{label} {count}" for label, count in failed.items())
+        parts.append(f"Failed runs: {counts}. The page says why, and the same command runs them again.")
     return "\n\n".join([*parts, RULE])
 
 

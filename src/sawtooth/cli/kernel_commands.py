@@ -225,8 +225,8 @@ def compare(
 ) -> None:
     """Compare the TCP of kernels over a catalogue of behaviors.
 
-    Each KERNEL is a name from sawtooth kernel list, or default. The first is the reference. Print what changed, and
-    write a page and a table. The same command continues an interrupted one. The exit status is 0 if no behavior
+    Each KERNEL is a --name given to sawtooth kernel build, or default. The first is the reference. Print what changed,
+    and write a page and a table. The same command continues an interrupted one. The exit status is 0 if no behavior
     changed, 3 if one did, and 4 if none did but some are inconclusive.
 
     \b

@@ -147,7 +147,7 @@ class Additions:
             return
         text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
         makefile.parent.mkdir(parents=True, exist_ok=True)
-        _write(makefile, (text.removesuffix(_LINE) + (_LINE if self.modules else "")).encode())
+        _write(makefile, (text.replace(_LINE, "") + (_LINE if self.modules else "")).encode())
         if not self.modules:
             shutil.rmtree(folder, ignore_errors=True)
             return

@@ -136,15 +136,18 @@ def _build(
         checked = provenance.check(chosen.path, chosen.sha256)
         if chosen.sha256:
             tell(f"{chosen.path.name}: SHA-256 {chosen.sha256}; checked: {checked}", None)
-        ready = source.ready(tree, added.patched())
-        if ready is None:
+        is_patched = source.has_patches(tree, added.patched())
+        if is_patched is None:
             if tree.exists():
                 source_trees.remove(work, tell)
                 work.mkdir()
             tell(f"unpacking {chosen.path.name}", None)
             source.unpack(chosen, tree, hz, added)
-        elif not ready:
+        elif not is_patched:
             tell("patching", None)
+            with writing(tree):
+                # The Makefile beside the modules is patched as the source has it.
+                Additions().lay(tree)
             configured.unlink(missing_ok=True)
             source.change(tree, chosen.path, hz, added)
         with writing(tree):

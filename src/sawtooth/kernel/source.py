@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.io.atomic_io import ASIDE, checksum, writing
+from sawtooth.io.atomic_io import ASIDE, checksum, write_bytes, writing
 from sawtooth.kernel import prerequisites
 
 PACKAGE = "linux-source-6.12"
@@ -461,12 +461,17 @@ def locate(given: Path | str | None = None) -> Source:
     return _tarball(path)
 
 
-def ready(tree: Path, patches: str) -> bool | None:
+def has_patches(tree: Path, patches: str) -> bool | None:
     """Whether a copy of the source has exactly these patches, by their digest. None: there is no copy to change."""
     try:
-        return (tree / _ORIGINALS / "patched").read_text(encoding="utf-8") == patches
+        return (tree / _ORIGINALS / "patched").read_text(encoding="utf-8") == _mark(patches)
     except OSError:
         return False if (tree / _ORIGINALS / "names").is_file() else None
+
+
+def _mark(patches: str) -> str:
+    """Content of the file that is written last: neither an empty file nor a part of it says that all is done."""
+    return f"patches: {patches or 'none'}\n"
 
 
 def unpack(source: Source, tree: Path, hz: int, patches: Patches | None = None) -> None:
@@ -507,7 +512,7 @@ def change(tree: Path, shown: Path, hz: int, patches: Patches | None = None) -> 
         known = sorted(wanted.union(known))
         (tree / _ORIGINALS / "patched").unlink(missing_ok=True)
         names.parent.mkdir(exist_ok=True)
-        names.write_text("\n".join(known), encoding="utf-8")
+        write_bytes(names, "\n".join(known).encode())
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir()
         for file in known:
@@ -518,10 +523,11 @@ def change(tree: Path, shown: Path, hz: int, patches: Patches | None = None) -> 
         for file in known:
             new, old = fresh / file, tree / file
             if not new.is_file():
-                old.unlink(missing_ok=True)
+                if old.is_file():
+                    old.unlink()
             elif not old.is_file() or old.read_bytes() != new.read_bytes():
                 _copy_file(new, old)
-        (tree / _ORIGINALS / "patched").write_text("" if patches is None else patches.patched(), encoding="utf-8")
+        write_bytes(tree / _ORIGINALS / "patched", _mark("" if patches is None else patches.patched()).encode())
 
 
 def _copy_file(old: Path, new: Path) -> None:
