@@ -207,6 +207,8 @@ def test_two_situations_of_one_name_are_refused(file: Path) -> None:
     with pytest.raises(SawtoothError, match="two situations are called bulk/reno/none") as caught:
         Catalogue.load(file)
     assert (caught.value.code, caught.value.field) == ("duplicate-name", "situations.bulk")
+    file.write_text(TOML.replace('axes = { cc = ["reno", "cubic"] }', 'axes = { cc = ["reno"] }'))
+    assert len(Catalogue.load(file).situations) == 3, "the fix: one of the values is removed"
 
 
 def test_a_seed_with_a_failed_run_is_measured_again(

@@ -269,6 +269,7 @@ ELSEWHERE = {
         replication/judged:_measured
         replication/replication:_check_columns
         behaviors/catalogue:_situations
+        behaviors/catalogue:load
         scoreboard/networks:_networks
         study/axis:in_unit
         study/cases:axes_of

@@ -139,7 +139,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def _digest(run: Run) -> str:
-    """Of the tables and the hosts' counters."""
+    """Covers the tables and the hosts' counters."""
     digest = hashlib.sha256(json.dumps(run.meta.get("hosts"), sort_keys=True).encode())
     for name in sorted(run.tables):
         digest.update(f"{name}\n{run.tables[name].to_csv(index=False)}".encode())
