@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sawtooth.kernel import source
+from sawtooth.kernel import edits
 
 REGISTERS = "arch/x86/um/os-Linux/registers.c"
 
@@ -101,7 +101,7 @@ void handle_syscall(struct uml_pt_regs *r)
 
 
 def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = BOOTS, version: int = 6) -> Path:
-    for edit in source.EDITS:
+    for edit in edits.EDITS:
         (where / edit.file).parent.mkdir(parents=True, exist_ok=True)
     (where / "Makefile").write_text(
         MAKEFILE.format(steps=steps, seconds=seconds).replace("VERSION = 6", f"VERSION = {version}", 1)

@@ -293,7 +293,7 @@ def model(data: bytes) -> None:
 
 
 def policy(data: bytes) -> None:
-    """A policy of ``sawtooth.gym``, read and asked for a decision."""
+    """A policy of ``sawtooth.gym``: it is read, and decides once."""
     from sawtooth.engines.policy import OBSERVED, Policy
 
     _input.write_bytes(data)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sawtooth.errors import InputError
-from sawtooth.kernel import source
+from sawtooth.kernel import edits, source
 from stand_in_kernel import PROCESS, REGISTERS, WITH_A_FIXED_LENGTH, WITH_THE_HOSTS_LENGTH, stand_in
 
 PROCESS_FILE = "arch/um/os-Linux/skas/process.c"
@@ -172,7 +172,7 @@ TARBALLS = sorted(Path("/usr/src").glob("linux-source-6.*.tar.xz"))
 @pytest.mark.skipif(not TARBALLS, reason="no kernel's source is installed (/usr/src/linux-source-6.*.tar.xz)")
 @pytest.mark.usefixtures("patience")
 def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> None:
-    needed = {edit.file for edit in source.EDITS}
+    needed = {edit.file for edit in edits.EDITS}
     for tarball in TARBALLS:
         where = tmp_path / tarball.name
         where.mkdir()
@@ -181,11 +181,11 @@ def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> No
         members = [f"{top}/{file}" for file in sorted(needed)]
         subprocess.run(["tar", "-xf", tarball, "-C", where, "--occurrence=1", *members], check=True)
         tree = where / top
-        texts, lacking = source._edited(tree, tarball, 250, source.EDITS)
-        given = {edit.file for edit in source.EDITS if edit.unless and "host_fp_size" in (tree / edit.file).read_text()}
+        texts, lacking = edits.edited(tree, tarball, 250, edits.EDITS)
+        given = {edit.file for edit in edits.EDITS if edit.unless and "host_fp_size" in (tree / edit.file).read_text()}
         absent = {edit.file for edit in lacking}
         assert needed - texts.keys() <= given | absent, json.dumps([str(tarball), sorted(texts)])
-        assert not lacking or top != source.PACKAGE, "the package's kernel gets every edit"
+        assert not lacking or top != edits.PACKAGE, "the package's kernel gets every edit"
 
 
 def test_edits_for_speed_that_use_each_other_are_left_out_together(tmp_path: Path) -> None:

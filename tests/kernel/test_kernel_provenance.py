@@ -13,7 +13,7 @@ import pytest
 
 from sawtooth.cli import main
 from sawtooth.errors import SawtoothError
-from sawtooth.kernel import build, provenance, source
+from sawtooth.kernel import build, edits, provenance, source
 from stand_in_kernel import stand_in
 
 VERSION = "6.12.7-1"
@@ -150,8 +150,8 @@ def test_a_tarball_that_changes_while_it_is_unpacked_is_refused(
     assert not (tmp_path / "tree").exists()
 
 
-@pytest.mark.skipif(not source.PACKAGED.exists(), reason=f"the package {source.PACKAGE} is not installed")
+@pytest.mark.skipif(not source.PACKAGED.exists(), reason=f"the package {edits.PACKAGE} is not installed")
 @pytest.mark.usefixtures("patience")
 def test_debians_package_is_as_it_was_installed() -> None:
     chosen = source.locate()
-    assert provenance.check(chosen.path, chosen.sha256).startswith(f"as {source.PACKAGE} 6.12")
+    assert provenance.check(chosen.path, chosen.sha256).startswith(f"as {edits.PACKAGE} 6.12")

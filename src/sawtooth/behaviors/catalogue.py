@@ -54,7 +54,7 @@ class _File(_Table):
 
 @dataclass(frozen=True)
 class Situation:
-    """A scenario, and the names of the quantities that are measured in it."""
+    """A scenario, and what is measured in it."""
 
     name: str
     title: str
@@ -91,8 +91,8 @@ class Catalogue:
         return cls(about.title, tuple(about.seeds), tuple(found))
 
     def chosen(self, only: Sequence[str]) -> Catalogue:
-        """The situations whose name begins with or contains one of these parts, like loss or loss/cubic. Raises
-        InputError ``unknown-name``."""
+        """The situations whose name has one of these parts, like loss or loss/cubic. Raises InputError
+        ``unknown-name``."""
         for part in only:
             if not any(_has(one, part) for one in self.situations):
                 names = sorted({word for one in self.situations for word in one.name.split("/")})

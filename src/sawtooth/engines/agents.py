@@ -209,7 +209,7 @@ class Played:
 
 
 def _place(error: BaseException, file: str | None) -> str:
-    """The line of the file where it was raised."""
+    """Which line of the file raised it, in words."""
     line, at = None, error.__traceback__
     while at is not None:
         if at.tb_frame.f_code.co_filename == file:

@@ -40,8 +40,8 @@ def _spaces(bounds: tuple[float, float]) -> tuple[Any, Any]:
 class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
     """One connection of a scenario. Each step is one decision of its congestion control.
 
-    ``scenario``: a scenario, its tables, or a file. ``flow``: the name or place of the flow that is decided (default:
-    the first), which has one connection. ``every``: ``rtt``, ``ack``, or a time like ``10 ms``. ``action``: ``cwnd`` in
+    ``scenario``: a scenario, its tables, or a file. ``flow``: the name or index of the flow to control (default: the
+    first), which has one connection. ``every``: ``rtt``, ``ack``, or a time like ``10 ms``. ``action``: ``cwnd`` in
     packets, ``rate`` in bit/s, or ``change``, the power of two by which the window is multiplied. ``reward``: a
     function of the observation by name (default: packets delivered).
 

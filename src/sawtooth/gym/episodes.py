@@ -37,7 +37,7 @@ def scenario_of(given: Given) -> Scenario:
 
 
 def flow_of(scenario: Scenario, flow: str | int | None) -> int:
-    """The place of the flow that is decided among the compiled ones; the first one if it is not named.
+    """The index of the flow to control among the compiled ones; None is the first.
 
     Raises InputError ``unknown-name``, ``out-of-range``.
     """

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import new_directory, write_json, writing
-from sawtooth.kernel import prerequisites, provenance, source, source_trees
+from sawtooth.kernel import edits, prerequisites, provenance, source, source_trees
 from sawtooth.kernel.additions import FOLDER, Additions
 from sawtooth.kernel.guest import Guest
 from sawtooth.kernel.kernel import (
@@ -214,7 +214,7 @@ def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
     lacking = [line.partition("=")[0] for line in wanted if line not in set_]
     if lacking:
         message = f"this kernel's configuration does not take {', '.join(lacking)}"
-        raise SawtoothError("build-failed", message, file=tree / ".config", fix=f"use the package {source.PACKAGE}")
+        raise SawtoothError("build-failed", message, file=tree / ".config", fix=f"use the package {edits.PACKAGE}")
 
 
 def _make(
@@ -307,7 +307,7 @@ def _algorithms(binary: Path) -> list[str]:
         shutil.rmtree(share)
     if not found:
         message = "the kernel boots, but lists no congestion control"
-        raise SawtoothError("build-failed", message, fix=f"use the package {source.PACKAGE}")
+        raise SawtoothError("build-failed", message, fix=f"use the package {edits.PACKAGE}")
     return found
 
 

@@ -105,7 +105,7 @@ def data(name: str) -> str:
 
 def recipe() -> str:
     """Digest of sawtooth's part of a kernel build: configuration and edits."""
-    from sawtooth.kernel.source import EDITS
+    from sawtooth.kernel.edits import EDITS
 
     return hashlib.sha256((configuration() + repr(EDITS)).encode()).hexdigest()[:12]
 

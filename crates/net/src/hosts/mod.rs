@@ -83,7 +83,7 @@ pub struct Hosts {
     retired: Vec<SenderStats>,
     pub reports: Reports,
     bursts: Vec<Burst>,
-    /// The connection that has asked for a decision last.
+    /// The last connection that asked for a decision.
     waiting: Option<u32>,
     /// The first timer of a connection.
     first_timer: u32,

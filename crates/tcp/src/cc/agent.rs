@@ -58,7 +58,7 @@ pub enum Every {
     Ack,
     /// at the first one of each round trip,
     RoundTrip,
-    /// or at the first one after so many microseconds.
+    /// or at the first one when so many microseconds have passed.
     Micros(u64),
 }
 

@@ -127,15 +127,21 @@ impl Receiver {
     /// Acknowledges while `unread` data still takes memory.
     #[inline(never)]
     pub(super) fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        self.emit_ack(self.next, unread, clock, emit);
-        self.pushed = false;
-        self.pushed_again = false;
-        self.marks.at_once = false;
         // The last of those that are sent at once: the delay starts small.
         if self.quick == 1 {
             self.ato = shortest_delay(clock);
         }
         self.quick = self.quick.saturating_sub(1);
+        self.send_uncounted(unread, clock, emit);
+    }
+
+    /// As [`Self::send`], but not one of those that are sent at once (`tcp_dec_quickack_mode` with no ACK scheduled).
+    #[inline(always)]
+    pub(super) fn send_uncounted(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        self.emit_ack(self.next, unread, clock, emit);
+        self.pushed = false;
+        self.pushed_again = false;
+        self.marks.at_once = false;
         self.delayed_until = None;
         self.timer = Time::NEVER;
     }

@@ -317,12 +317,10 @@ impl Receiver {
             self.reassembly.note_duplicate(Block { start: data.seq, end });
             self.enter_quick_mode(MAX_QUICK_ACKS, clock);
         }
-        // Without data to acknowledge it does not count as one of those that are sent at once.
-        let (quick, ato) = (self.quick, self.ato);
-        let counts = self.delayed_until.is_some() || self.compressed > 0;
-        self.send(self.queue.unread(), clock, emit);
-        if !counts {
-            (self.quick, self.ato) = (quick, ato);
+        if self.delayed_until.is_some() || self.compressed > 0 {
+            self.send(self.queue.unread(), clock, emit);
+        } else {
+            self.send_uncounted(self.queue.unread(), clock, emit);
         }
         Read::default()
     }

@@ -43,7 +43,7 @@ impl Sender {
                 self.tag_twice(block, &mut walk, acking, clock);
                 continue;
             }
-            // The block before it looks at it too. At the end of the queue it is then counted again.
+            // It is marked with the block before it, and again by itself if nothing was sent after that block.
             let twice = twice.filter(|_| twice_at == Some(i + 1));
             let mut start = block.start;
             // What the previous ACK already reported is skipped.

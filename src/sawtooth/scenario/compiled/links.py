@@ -161,7 +161,7 @@ class Link:
 
     @property
     def packets(self) -> tuple[int, ...]:
-        """The numbers of the packets that are lost; empty for another loss."""
+        """Numbers of the lost packets; empty for other kinds of loss."""
         return self.loss_pattern.packets if isinstance(self.loss_pattern, Packets) else ()
 
     @property
