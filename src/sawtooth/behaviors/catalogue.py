@@ -7,7 +7,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -90,16 +90,36 @@ class Catalogue:
                 raise InputError("duplicate-name", message, file=str(file), field=field_, fix=fix)
         return cls(about.title, tuple(about.seeds), tuple(found))
 
-    def chosen(self, only: Sequence[str]) -> Catalogue:
+    def chosen(self, only: Sequence[str], *, field: str = "--only") -> Catalogue:
         """The situations whose name has one of these parts, like loss or loss/cubic. Raises InputError
         ``unknown-name``."""
         for part in only:
             if not any(_has(one, part) for one in self.situations):
                 names = sorted({word for one in self.situations for word in one.name.split("/")})
                 message = f"no situation has {plain(part, 60)}"
-                raise InputError("unknown-name", message, field="--only", fix=suggestion(part, names))
+                raise InputError("unknown-name", message, field=field, fix=suggestion(part, names))
         chosen = [one for one in self.situations if not only or any(_has(one, part) for part in only)]
         return Catalogue(self.title, self.seeds, tuple(chosen))
+
+    def of(self, behaviors: Sequence[str]) -> Catalogue:
+        """The behaviors with these names, each PART or PART:MEASURE, like loss/cubic or loss/cubic:timeouts. Raises
+        InputError ``unknown-name``."""
+        wanted: dict[str, set[str]] = {}
+        for name in behaviors:
+            part, between, measure = name.partition(":")
+            those = self.chosen([part], field="--behavior").situations
+            known = {one for situation in those for one in situation.measures}
+            if between and measure not in known:
+                message = f"{plain(part, 60)} has no measure {plain(measure, 60)}"
+                raise InputError("unknown-name", message, field="--behavior", fix=suggestion(measure, sorted(known)))
+            for one in those:
+                wanted.setdefault(one.name, set()).update({measure} if between else one.measures)
+        found = [
+            replace(one, measures=tuple(name for name in one.measures if name in wanted[one.name]))
+            for one in self.situations
+            if one.name in wanted
+        ]
+        return Catalogue(self.title, self.seeds, tuple(one for one in found if one.measures))
 
     @property
     def behaviors(self) -> int:

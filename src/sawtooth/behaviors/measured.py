@@ -76,9 +76,7 @@ def measure(
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
     tasks = [(kernel, seed) for kernel in kernels for seed in chosen]
-    files = {
-        (kernel.digest, seed): directory / f"{kernel.digest}-{catalogue.digest()}-{seed}.json" for kernel, seed in tasks
-    }
+    files = {(kernel.digest, seed): _file(directory, kernel, catalogue, seed) for kernel, seed in tasks}
     stopped = threading.Event()
     missing = list({files[kernel.digest, seed]: (kernel, seed) for kernel, seed in tasks}.values())
     missing = [task for task in missing if not _is_whole(files[task[0].digest, task[1]])]
@@ -112,6 +110,15 @@ def measure(
         tables, failed = ({seed: about[part] for seed, about in read.items()} for part in ("tables", "failed"))
         found.append(Measured(kernel, values, tables, failed))
     return found
+
+
+def is_measured(kernel: Kernel, catalogue: Catalogue, directory: Path, seeds: Sequence[int]) -> bool:
+    """Whether ``measure`` has nothing left to run."""
+    return all(_is_whole(_file(directory, kernel, catalogue, seed)) for seed in seeds)
+
+
+def _file(directory: Path, kernel: Kernel, catalogue: Catalogue, seed: int) -> Path:
+    return directory / f"{kernel.digest}-{catalogue.digest()}-{seed}.json"
 
 
 def _measured(catalogue: Catalogue, stop: Callable[[], bool], task: tuple[Kernel, int]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def kernel() -> None:
 @click.option(
     "--source", type=str, metavar="TARBALL-OR-DIRECTORY", help="Kernel source (default: Debian's linux-source-6.12)."
 )
+@click.option("--commit", metavar="COMMIT", help="Build this commit of the git repository that --source names.")
 @click.option(
     "--with", "modules", type=str, multiple=True, metavar="FILE.c", help="Build this congestion control in; repeatable."
 )
@@ -51,6 +52,7 @@ def kernel() -> None:
 def build(
     hz: int,
     source: str | None,
+    commit: str | None,
     modules: tuple[str, ...],
     patches: tuple[str, ...],
     name: str | None,
@@ -72,10 +74,11 @@ def build(
     from sawtooth.kernel import build as build_kernel
 
     given = dict(_pair(text) for text in names)
-    with _Lines() as lines:
+    with Lines() as lines:
         built = build_kernel(
             hz=hz,
             source_path=source,
+            commit=commit,
             jobs=jobs,
             progress=lines.show,
             name=name,
@@ -188,7 +191,7 @@ def remove(name: str | None, trees: bool) -> None:
         kernel.remove()
         say(f"removed {where(kernel.path.parent)}")
     if trees:
-        with _Lines() as lines:
+        with Lines() as lines:
             removed = remove_trees(lines.show)
         for tree in removed:
             say(f"removed {where(tree)}")
@@ -250,7 +253,7 @@ def compare(
         fix = "name the reference and at least one other kernel: sawtooth kernel list"
         raise InputError("bad-usage", "one kernel has nothing to be compared with", field="KERNEL", fix=fix)
     chosen = [find(hz, name) for name in kernels]
-    with _Lines() as lines:
+    with Lines() as lines:
         found = measure(
             chosen,
             catalogue,
@@ -317,7 +320,7 @@ def doctor(as_json: bool) -> None:
         say_folded(words(found))
 
 
-class _Lines:
+class Lines:
     """Progress on standard error: the current activity, the finished fraction, the time."""
 
     def __init__(self) -> None:
@@ -340,7 +343,7 @@ class _Lines:
         else:
             tell(line)
 
-    def __enter__(self) -> _Lines:
+    def __enter__(self) -> Lines:
         return self
 
     def __exit__(self, *_: object) -> None:

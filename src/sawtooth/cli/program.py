@@ -24,6 +24,7 @@ from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.exec_command import exec_
 from sawtooth.cli.explain_command import explain
 from sawtooth.cli.find_command import find
+from sawtooth.cli.kernel_bisect import bisect
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
 from sawtooth.cli.packetdrill_command import packetdrill
@@ -62,6 +63,7 @@ for _command in (
     exec_,
 ):
     sawtooth.add_command(_command)
+kernel.add_command(bisect)
 
 SECTIONS = {
     "Questions": ("predict", "run", "find", "explain", "whatif", "compare", "check"),

@@ -62,19 +62,20 @@ def build(
     patches: Sequence[str | PathLike[str]] = (),
     modules: Sequence[str | PathLike[str]] = (),
     names: Mapping[str, str] | None = None,
+    commit: str | None = None,
 ) -> Kernel:
     """Return the kernel for this source and HZ; build it if it is not in the cache.
 
-    ``source_path`` is a tarball or directory, by default Debian's package. ``jobs`` is the number of parallel
-    compilers, by default one per core. An interrupted build continues where it stopped. If two builds run at the same
-    time, the second waits, unless its kernel exists already.
+    ``source_path`` is a tarball or directory, by default Debian's package. With ``commit``, it is a git repository,
+    which is only read. ``jobs`` is the number of parallel compilers, by default one per core. An interrupted build
+    continues where it stopped. If two builds run at the same time, the second waits, unless its kernel exists already.
 
     ``patches`` are applied to the copy of the source that is built. ``modules`` are C files to build in, each with one
     congestion control, and their headers. ``name`` is the name that scenarios use for the kernel; the new kernel
     replaces one with the same name and HZ. ``names`` maps a control's name in scenarios to its name in this kernel.
 
     Raises SawtoothError: ``out-of-range``, ``file-not-found``, ``file-unreadable``, ``bad-source``, ``tool-missing``,
-    ``disk-full``, ``unwritable-output``, ``build-failed``, and the errors of ``Additions``.
+    ``disk-full``, ``unwritable-output``, ``build-failed``, ``unknown-name``, and the errors of ``Additions``.
     """
     if hz not in RATES:
         fix = f"choose one of: {', '.join(map(str, RATES))}"
@@ -83,7 +84,7 @@ def build(
     added = Additions.read(name=name, patches=patches, modules=modules, names=names)
     tell("checking tools and source", None)
     prerequisites.check(lambda what: tell(what, None))
-    chosen = source.locate(source_path)
+    chosen = source.locate(source_path, commit)
     cache = cache_directory()
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)
@@ -93,15 +94,16 @@ def build(
     if ready is not None and _is_held(cache / "build.lock"):
         return ready
     with _locked(cache / "build.lock", tell) as lock:
-        work = cache / "build" / base
+        work = cache / "build" / f"hz{hz}-{chosen.repository or chosen.digest}-{recipe()}"
         ready = load(target)
         if ready is None:
             ready = _build(chosen, hz, added, jobs or os.cpu_count() or 1, work, target, lock, tell)
         for other in everything():
             if added.name and (other.name, other.hz) == (added.name, hz) and other.path.parent != target:
                 other.remove()
-        # A user who adds patches or modules will probably build again. The kept tree then needs only a partial compile.
-        source_trees.tidy(work, tell, keep=bool(added.modules or added.patches))
+        # A user who adds patches or modules, or names a commit, will probably build again. The kept tree then needs
+        # only a partial compile.
+        source_trees.tidy(work, tell, keep=bool(added.modules or added.patches or commit))
         return ready
 
 
@@ -133,11 +135,15 @@ def _build(
     )
     clock = _Clock(work / "seconds")
     with clock:
-        checked = provenance.check(chosen.path, chosen.sha256)
+        checked = f"commit {chosen.commit}" if chosen.commit else provenance.check(chosen.path, chosen.sha256)
         if chosen.sha256:
             tell(f"{chosen.path.name}: SHA-256 {chosen.sha256}; checked: {checked}", None)
-        is_patched = source.has_patches(tree, added.patched())
-        if is_patched is None:
+        is_patched = None if chosen.commit else source.has_patches(tree, added.patched())
+        if chosen.commit:
+            tell(f"checking out {chosen.commit[:12]}", None)
+            configured.unlink(missing_ok=True)
+            source.check_out(chosen, tree, hz, added)
+        elif is_patched is None:
             if tree.exists():
                 source_trees.remove(work, tell)
                 work.mkdir()

@@ -55,6 +55,13 @@ class Kernel:
     modules: tuple[Mapping[str, Any], ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def described(cls, about: Mapping[str, Any]) -> Kernel:
+        """The kernel of ``describe``'s values, whether it is still in the cache or not. Raises TypeError or KeyError
+        for others."""
+        lists = {key: tuple(about[key]) for key in ("algorithms", "patches", "modules") if key in about}
+        return cls(**{**about, **lists, "path": Path(about["path"])})
+
     @property
     def is_plain(self) -> bool:
         """Whether the kernel has neither additions nor its own name."""
@@ -173,9 +180,7 @@ def _listed(numbers: Iterable[int]) -> str:
 def load(directory: Path) -> Kernel | None:
     """The kernel in a directory of the cache; None if it is incomplete or has another format."""
     try:
-        about = read_json(directory / DESCRIPTION)
-        about |= {key: tuple(about[key]) for key in ("algorithms", "patches", "modules") if key in about}
-        kernel = Kernel(path=directory / BINARY, **about)
+        kernel = Kernel.described(read_json(directory / DESCRIPTION) | {"path": directory / BINARY})
     except (SawtoothError, AttributeError, KeyError, TypeError):
         return None
     return kernel if os.access(kernel.path, os.X_OK) else None

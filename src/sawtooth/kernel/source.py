@@ -16,6 +16,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, checksum, write_bytes, writing
 from sawtooth.kernel import prerequisites
 from sawtooth.kernel.edits import EDITS, PACKAGE, edit
+from sawtooth.kernel.history import History
 
 PACKAGED = Path("/usr/src/linux-source-6.12.tar.xz")
 
@@ -25,11 +26,14 @@ _LEFT_OUT = ("Documentation/*/*", "tools/testing/*")
 
 @dataclass(frozen=True)
 class Source:
-    """A source: a tarball or directory, a digest that changes with its content, and the full SHA-256 of a tarball."""
+    """A source: a tarball, a directory or a commit of a git repository; a digest that changes with its content, and the
+    full SHA-256 of a tarball. ``repository``: a digest that all commits of the repository share."""
 
     path: Path
     digest: str
     sha256: str = ""
+    commit: str = ""
+    repository: str = ""
 
 
 class Patches(Protocol):
@@ -49,11 +53,20 @@ _ORIGINALS = ".sawtooth"
 """Directory in a copy of the source with the files that patches and edits change, as they were."""
 
 
-def locate(given: Path | str | None = None) -> Source:
+def locate(given: Path | str | None = None, commit: str | None = None) -> Source:
     """The source to build from: the given one, otherwise Debian's package, which is installed if run as root.
+    ``commit``: of the git repository ``given``.
 
-    Raises SawtoothError: ``file-not-found``, ``bad-source``, or ``tool-missing`` naming the package.
+    Raises SawtoothError: ``file-not-found``, ``bad-source``, ``tool-missing`` naming the package, ``unknown-name`` for
+    a commit, and ``bad-usage`` for one without a repository.
     """
+    if commit is not None:
+        if given is None:
+            fix = "name the repository, too: sawtooth kernel build --source DIRECTORY --commit NAME"
+            raise InputError("bad-usage", "a commit needs its repository", field="--commit", fix=fix)
+        history = History.open(given)
+        found = history.resolve(commit)
+        return Source(history.path, history.contents(found)[:16], commit=found, repository=history.digest)
     if given is None:
         if not PACKAGED.exists():
             prerequisites.install([PACKAGE])
@@ -142,6 +155,35 @@ def _copy_file(old: Path, new: Path) -> None:
     if old.is_file():
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(old, new)
+
+
+def check_out(source: Source, tree: Path, hz: int, patches: Patches | None = None) -> None:
+    """Make ``tree`` a patched and edited copy of the source's commit. It may have been one of another commit before.
+    Files that stay the same keep their times, so that make compiles only what changed.
+
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patches``.
+    """
+    names = tree / _ORIGINALS / "names"
+    with writing(tree):
+        names.parent.mkdir(parents=True, exist_ok=True)
+        # git restores what patches and edits changed.
+        changed = names.read_text(encoding="utf-8").splitlines() if names.is_file() else []
+        before = {
+            file: ((tree / file).read_bytes(), (tree / file).stat()) for file in changed if (tree / file).is_file()
+        }
+        index = names.with_name("index")
+        # Left by a checkout that was interrupted: whoever changes the tree holds the lock of the build.
+        index.with_name("index.lock").unlink(missing_ok=True)
+        History(source.path).check_out(source.commit, tree, index)
+        _check(tree, source.path)
+        wanted = sorted({one.file for one in EDITS} | (set() if patches is None else patches.files()))
+        write_bytes(names, "\n".join(wanted).encode())
+        if patches is not None:
+            patches.patch(tree)
+        edit(tree, source.path, hz)
+        for file, (content, status) in before.items():
+            if (tree / file).is_file() and (tree / file).read_bytes() == content:
+                os.utime(tree / file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def version(tree: Path) -> str:

@@ -1,0 +1,321 @@
+"""Bisect: the commit of a git repository that changed a behavior of TCP, or an expectation's verdict.
+
+As in ``git bisect``, the commit that halves the suspects best is tried next. One that cannot be judged is skipped: it
+does not build, its runs fail, or they are inconclusive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sawtooth.behaviors.catalogue import Catalogue
+from sawtooth.behaviors.changes import INCONCLUSIVE, Comparison, compared
+from sawtooth.behaviors.measured import Measured, Show, is_measured, measure
+from sawtooth.behaviors.text import effect, number
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.io.atomic_io import read_json, write_json, writing
+from sawtooth.kernel import Kernel
+from sawtooth.kernel.history import Commit, History
+from sawtooth.kernel.kernel import recipe
+
+if TYPE_CHECKING:
+    from sawtooth.study import Study
+
+GOOD, BAD, SKIPPED = "good", "bad", "skipped"
+_UNBUILDABLE = ("build-failed", "bad-source", "patch-failed")
+_UNRUNNABLE = ("guest-failed", "testbed-failed", "unsupported")
+_MORE = "use more seeds"
+
+
+class Judge(Protocol):
+    """Tells good kernels from bad ones. What it ran is kept in files, by the kernel's digest."""
+
+    def compare(self, good: Kernel, bad: Kernel) -> None:
+        """Takes the ends of the search. Raises InputError ``conflict`` if they do not differ."""
+
+    def knows(self, kernel: Kernel) -> bool:
+        """Whether ``verdict`` has nothing to run."""
+
+    def verdict(self, kernel: Kernel) -> tuple[str, str]:
+        """GOOD, BAD or SKIPPED, and its values or why it was skipped."""
+
+    def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
+        """What differs between two kernels that it knows: as JSON values, and as rows."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit that was tried. ``told``: its values, or why it was skipped."""
+
+    commit: Commit
+    verdict: str
+    told: str
+    kernel: Kernel | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**self.commit.describe(), "verdict": self.verdict, "told": self.told}
+
+
+@dataclass(frozen=True)
+class Found:
+    """``suspects``: the first bad commit alone; with skipped ones between the last good and the first bad, all of
+    which one is it. ``before``: the good kernel next to it."""
+
+    steps: tuple[Step, ...]
+    suspects: tuple[Commit, ...]
+    before: Step
+    after: Step
+
+
+@dataclass
+class Bisection:
+    """A search in ``history``. ``build``: makes a commit's kernel. ``directory``: for what was tried, so that the same
+    call continues. ``remove``: whether kernels are removed from the cache when they were judged. ``show``: called with
+    each step."""
+
+    history: History
+    judge: Judge
+    build: Callable[[str], Kernel]
+    directory: Path
+    paths: Sequence[str] = ()
+    remove: bool = True
+    show: Callable[[Step], None] = lambda step: None
+
+    def find(self, good: str, bad: str) -> Found:
+        """``good`` and ``bad``: hashes. Raises SawtoothError: ``conflict`` if ``bad`` does not descend from ``good``,
+        if both have the same behavior, or if no commit on ``paths`` changed it; as ``build`` does for these two, and
+        as the judge does."""
+        self._check(good, bad)
+        with writing(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+        ends = [self.build(one) for one in (good, bad)]
+        self.judge.compare(*ends)
+        steps = {one: self._judged(one, kernel) for one, kernel in zip((good, bad), ends, strict=True)}
+        for one in steps.values():
+            self.show(one)
+        left, right = {good}, bad
+        while (suspects := self.history.suspects(left, right, self.paths)) != [right]:
+            open_ = [one for one in suspects if one not in steps]
+            if not open_:
+                break
+            step = steps[open_[0]] = self._tried(open_[0])
+            self.show(step)
+            if step.verdict == GOOD:
+                left.add(step.commit.hash)
+            elif step.verdict == BAD:
+                right = step.commit.hash
+        if not suspects:
+            message = f"no commit that changes {', '.join(self.paths)} is the first bad one"
+            raise InputError("conflict", message, field="--path", fix="remove --path, or name more paths")
+        nearest = [steps[one] for one in self.history.parents(right) if one in left and one in steps]
+        # The youngest one known to be bad comes first.
+        told = sorted(suspects, key=lambda one: one != right)
+        result = Found(
+            tuple(steps.values()),
+            tuple(self.history.commit(one) for one in told),
+            (nearest or [steps[good]])[0],
+            steps[right],
+        )
+        if self.remove:
+            for kernel in ends:
+                _remove(kernel)
+        return result
+
+    def _check(self, good: str, bad: str) -> None:
+        common = self.history.common(good, bad)
+        if common == good != bad:
+            return
+        if common == bad:
+            message = "the bad commit is not younger than the good one"
+            fix = f"exchange them: --good {bad} --bad {good}; the search is for what changed, better or worse"
+        else:
+            message = "the bad commit does not descend from the good one"
+            fix = f"name the one from which both descend: --good {common}" if common else "name other commits"
+        raise InputError("conflict", message, field="--good", fix=fix)
+
+    def _tried(self, hash_: str) -> Step:
+        known = self._journal().get(hash_)
+        try:
+            if known is not None and self.judge.knows(kernel := Kernel.described(known)):
+                return self._judged(hash_, kernel)
+        except (KeyError, TypeError):
+            pass
+        try:
+            kernel = self.build(hash_)
+        except SawtoothError as error:
+            if error.code not in _UNBUILDABLE:
+                raise
+            return Step(self.history.commit(hash_), SKIPPED, f"does not build: {error.message}")
+        step = self._judged(hash_, kernel)
+        if self.judge.knows(kernel):
+            write_json(self._file, {"recipe": recipe(), "kernels": self._journal() | {hash_: kernel.describe()}})
+        if self.remove:
+            _remove(kernel)
+        return step
+
+    def _judged(self, hash_: str, kernel: Kernel) -> Step:
+        commit = self.history.commit(hash_)
+        try:
+            return Step(commit, *self.judge.verdict(kernel), kernel)
+        except SawtoothError as error:
+            if error.code not in _UNRUNNABLE:
+                raise
+            return Step(commit, SKIPPED, f"does not run: {error.message}", kernel)
+
+    @property
+    def _file(self) -> Path:
+        return self.directory / "kernels.json"
+
+    def _journal(self) -> dict[str, Any]:
+        """The kernels that were judged, by commit."""
+        about = read_json(self._file) if self._file.is_file() else {}
+        return dict(about["kernels"]) if about.get("recipe") == recipe() else {}
+
+
+def _remove(kernel: Kernel) -> None:
+    if kernel.path.is_file():
+        kernel.remove()
+
+
+class ByBehavior:
+    """A kernel is bad if a behavior that differs between the ends has changed from the good end. ``within``: the
+    tolerance, as ``compared`` has it."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        directory: Path,
+        *,
+        seeds: Sequence[int],
+        within: float,
+        jobs: int | None = None,
+        show: Show | None = None,
+    ) -> None:
+        self._catalogue, self._judged = catalogue, catalogue
+        self._directory, self._seeds, self._within = directory, seeds, within
+        self._jobs, self._show = jobs, show
+        self._ends: list[Measured] = []
+
+    def compare(self, good: Kernel, bad: Kernel) -> None:
+        self._ends = [self._measured(one) for one in (good, bad)]
+        found = compared(self._ends[0], self._ends[1], self._catalogue, self._within)
+        if not found.changed:
+            undecided = found.count(INCONCLUSIVE)
+            message = f"none of the {len(found.changes)} behaviors changed between the two commits"
+            fix = f"{_MORE}: {undecided} are inconclusive" if undecided else "name a behavior that kernel compare shows"
+            raise InputError("conflict", message, field="--behavior", fix=fix)
+        names = {one.name for one in found.changed}
+        some = [
+            replace(one, measures=tuple(measure for measure in one.measures if f"{one.name}:{measure}" in names))
+            for one in self._catalogue.situations
+        ]
+        self._judged = replace(self._catalogue, situations=tuple(one for one in some if one.measures))
+
+    def knows(self, kernel: Kernel) -> bool:
+        return is_measured(kernel, self._catalogue, self._directory, self._seeds)
+
+    def verdict(self, kernel: Kernel) -> tuple[str, str]:
+        own = self._measured(kernel)
+        from_good, from_bad = (self._compared(end, own) for end in self._ends)
+        told = ", ".join(f"{one.name} {number(one.after)}" for one in from_good.changes[:3])
+        if from_good.changed:
+            return BAD, told
+        if not from_good.count(INCONCLUSIVE):
+            return GOOD, told
+        if own.failures:
+            return SKIPPED, f"a run failed: {own.failures[0]['why']}"
+        if not from_bad.changed and not from_bad.count(INCONCLUSIVE):
+            return BAD, told
+        return SKIPPED, f"inconclusive ({told}): {_MORE}"
+
+    def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
+        found = self._compared(self._measured(before), self._measured(after))
+        rows = [[one.name, number(one.before), number(one.after), effect(one)] for one in found.changes]
+        behaviors: list[dict[str, Any]] = found.describe()["behaviors"]
+        return behaviors, rows
+
+    def _measured(self, kernel: Kernel) -> Measured:
+        options: Mapping[str, Any] = {"seeds": self._seeds, "jobs": self._jobs, "show": self._show}
+        return measure([kernel], self._catalogue, self._directory, **options)[0]
+
+    def _compared(self, reference: Measured, other: Measured) -> Comparison:
+        return compared(reference, other, self._judged, self._within)
+
+
+class ByExpectation:
+    """A kernel is bad if an expectation of a scenario or study fails on it, and good if all hold."""
+
+    def __init__(
+        self,
+        study: Study,
+        expectations: Sequence[str],
+        directory: Path,
+        *,
+        overrides: Mapping[str, Any],
+        seeds: Sequence[int] | None,
+        jobs: int | None = None,
+    ) -> None:
+        from sawtooth.study.expectation import read
+
+        self._study, self._wanted = study, {one: one for one in expectations}
+        read(self._wanted)
+        self._directory, self._overrides, self._seeds, self._jobs = directory, overrides, seeds, jobs
+
+    def compare(self, good: Kernel, bad: Kernel) -> None:
+        for kernel, wanted, name in ((good, GOOD, "--good"), (bad, BAD, "--bad")):
+            found, told = self.verdict(kernel)
+            if found != wanted:
+                fix = "name another commit or expectation" if found != SKIPPED else _MORE
+                raise InputError("conflict", f"this commit is {found}: {told}", field=name, fix=fix)
+
+    def knows(self, kernel: Kernel) -> bool:
+        return self._file(kernel).is_file()
+
+    def verdict(self, kernel: Kernel) -> tuple[str, str]:
+        from sawtooth.assertions import FAILS, HOLDS
+
+        found = self._verdicts(kernel)
+        told = "; ".join(f"{one['verdict']}: {one['told']}" for one in found)
+        verdicts = {one["verdict"] for one in found}
+        return BAD if FAILS in verdicts else GOOD if verdicts == {HOLDS} else SKIPPED, told
+
+    def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
+        both = list(zip(*(self._verdicts(one) for one in (before, after)), strict=True))
+        rows = [[old["title"], old["told"], new["told"], new["verdict"]] for old, new in both]
+        return [{"expectation": old["title"], "before": old, "after": new} for old, new in both], rows
+
+    def _verdicts(self, kernel: Kernel) -> list[dict[str, Any]]:
+        from sawtooth.assertions import judge
+        from sawtooth.assertions.text import sides
+        from sawtooth.study import run_study
+
+        if not self.knows(kernel):
+            result = run_study(
+                self._study,
+                engine="kernel",
+                out=self._directory / "runs",
+                overrides={**self._overrides, "host.kernel": kernel.name},
+                seeds=self._seeds,
+                jobs=self._jobs,
+                quiet=True,
+            )
+            told = [
+                {"title": one.title, "told": sides(one), **one.describe()}
+                for one in judge(result, self._wanted).verdicts
+            ]
+            with writing(self._directory):
+                self._file(kernel).parent.mkdir(parents=True, exist_ok=True)
+            write_json(self._file(kernel), told)
+        verdicts: list[dict[str, Any]] = read_json(self._file(kernel))
+        return verdicts
+
+    def _file(self, kernel: Kernel) -> Path:
+        asked = [self._study.model_dump(mode="json"), self._wanted, dict(self._overrides), list(self._seeds or ())]
+        digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
+        return self._directory / "judged" / f"{kernel.digest}-{digest}.json"

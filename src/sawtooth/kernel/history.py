@@ -1,0 +1,131 @@
+"""History: the commits of a user's git repository with a kernel's source. The repository is only read: files are
+checked out elsewhere, with a separate index."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.sanitize import plain
+
+_PLAIN = ("core.autocrlf=false", "core.sparseCheckout=false", "core.fsmonitor=false", "core.hooksPath=/dev/null")
+"""Settings of the user's git that would change which files are checked out, or run programs."""
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit. ``date``: when its author wrote it, in ISO 8601."""
+
+    hash: str
+    subject: str
+    author: str
+    date: str
+
+    @property
+    def short(self) -> str:
+        return self.hash[:12]
+
+    def describe(self) -> dict[str, str]:
+        """As JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class History:
+    """The commits of a git repository. ``path``: a directory in its work tree, or a bare repository."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: Path | str) -> History:
+        """Raises SawtoothError ``bad-source`` if git reads no repository there, ``tool-missing`` without git."""
+        found = cls(Path(path).absolute())
+        if not found.path.is_dir():
+            fix = "name a directory with a clone of the kernel's git repository"
+            raise InputError("file-not-found", "there is no directory", file=found.path, fix=fix)
+        found._git("rev-parse", "--git-dir")
+        return found
+
+    @property
+    def digest(self) -> str:
+        """The same for every work tree of the repository, and for every commit."""
+        common = Path(self.path, self._git("rev-parse", "--git-common-dir").strip()).resolve()
+        return "git" + hashlib.sha256(str(common).encode(errors="surrogateescape")).hexdigest()[:13]
+
+    def resolve(self, name: str) -> str:
+        """The hash of a commit, from whatever git takes for its name. Raises SawtoothError ``unknown-name``."""
+        try:
+            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+        except InputError:
+            fix = f"name one that this prints: git -C {self.path} log --oneline"
+            message = f'"{plain(name, 60)}" is no commit of this repository'
+            raise InputError("unknown-name", message, file=self.path, fix=fix) from None
+
+    def contents(self, commit: str) -> str:
+        """The hash of everything that the commit holds."""
+        return self._git("rev-parse", f"{commit}^{{tree}}").strip()
+
+    def commit(self, hash_: str) -> Commit:
+        """Who wrote a commit and when, and the first line of its message."""
+        told = self._git("show", "--no-patch", "--no-show-signature", "--format=%H%x00%s%x00%an%x00%aI", hash_)
+        return Commit(*(plain(part, 200) for part in told.strip("\n").split("\0")))
+
+    def parents(self, commit: str) -> list[str]:
+        """The hashes of a commit's parents."""
+        return self._git("rev-parse", f"{commit}^@").split()
+
+    def common(self, one: str, other: str) -> str | None:
+        """The best commit from which both descend, if there is one."""
+        try:
+            return self._git("merge-base", one, other).strip()
+        except InputError:
+            return None
+
+    def suspects(self, good: Collection[str], bad: str, paths: Sequence[str] = ()) -> list[str]:
+        """The commits of which one may be the first bad one: ``bad`` and those from which it descends, without
+        ``good`` and those from which these do. They begin with the one that halves them best. ``paths``: only those
+        that change something there."""
+        order = ["rev-list", "--bisect-all", bad, *(f"^{one}" for one in sorted(good)), "--", *paths]
+        return [line.split()[0] for line in self._git(*order).splitlines()]
+
+    def check_out(self, commit: str, tree: Path, index: Path) -> None:
+        """Puts the commit's files into ``tree``. Those that are already there keep their times. Other files stay."""
+        order = [f"--work-tree={tree}", "read-tree", "--reset", "-u", commit]
+        self._git(*order, environment={"GIT_INDEX_FILE": str(index)})
+
+    def _git(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+        """Its output. Raises SawtoothError ``bad-source`` with its message."""
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        where = ["-C", str(self.path)]
+        if environment:
+            # With --work-tree, -C would be taken as a place in it.
+            where = [f"--git-dir={Path(self.path, self._git('rev-parse', '--git-dir').strip()).resolve()}"]
+        settings = [word for one in _PLAIN for word in ("-c", one)]
+        command = ["git", "--no-optional-locks", *where, *settings, *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                env=own | {"LC_ALL": "C"} | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+            )
+        except FileNotFoundError:
+            message = "git is not installed"
+            raise SawtoothError("tool-missing", message, fix="install it: apt-get install git") from None
+        told = done.stdout.decode(errors="replace")
+        if done.returncode:
+            said = done.stderr.decode(errors="replace")
+            if "No space left" in said:
+                fix = "free some space, then run the same command again"
+                raise SawtoothError("disk-full", "no space is left for the kernel's source", file=self.path, fix=fix)
+            lines = said.strip().splitlines() or [f"git ended with status {done.returncode}"]
+            fix = "name a directory with a clone of the kernel's git repository"
+            raise InputError("bad-source", f"git says: {plain(lines[0], 200)}", file=self.path, fix=fix)
+        return told

@@ -1,0 +1,268 @@
+"""Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sawtooth import engines
+from sawtooth import kernel as kernel_package
+from sawtooth.cli.kernel_bisect import bisect
+from sawtooth.engines import kernel as engine
+from sawtooth.errors import SawtoothError
+from sawtooth.kernel import Kernel
+from sawtooth.kernel.history import History
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+
+BEHAVIOR = "limited:goodput"
+CATALOGUE = """
+[scenario]
+duration = "200 ms"
+interval = "50 ms"
+host = { processing = "20 us" }
+
+[situations.limited]
+measures = ["goodput", "cwnd_max"]
+
+[situations.other]
+measures = ["goodput"]
+"""
+
+
+class Repository:
+    """Each commit's file ``window`` has the initial window of its kernel, ``broken`` that it does not build, ``noise``
+    that its values vary with the seed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words: str) -> str:
+        settings = ("-c", "user.name=A. Uthor", "-c", "user.email=a@example.org")
+        command = ["git", *settings, *words]
+        return subprocess.run(command, cwd=self.path, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self, window: str, file: str = "window") -> str:
+        (self.path / "window").write_text(window)
+        with (self.path / file).open("a") as more:
+            more.write("\n")
+        self.git("add", "--all")
+        self.git("commit", "-q", "-m", f"window {window}")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "linux")
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, repository: Repository) -> list[str]:
+    """The windows of the kernels that were built, in order. Their situations are the simulator's."""
+    done: list[str] = []
+    windows: dict[str, str] = {}
+
+    def build(*, hz: int, source_path: str, commit: str, name: str, **options: Any) -> Kernel:
+        window = repository.git("show", f"{commit}:window")
+        done.append(window)
+        if window == "broken":
+            raise SawtoothError("build-failed", "make ended with status 2", fix="correct it")
+        windows[name] = window
+        return Kernel(Path("absent/linux"), "6.12", hz, ("cubic",), window, "", "", "", "", 0.0, name=name)
+
+    def series(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+        name = scenarios[0].host.kernel
+        assert name is not None
+        window = windows[name]
+        if window == "crash":
+            return [SawtoothError("guest-failed", "the kernel panicked")] * len(scenarios)
+        size = scenarios[0].seed * 7 if window == "noise" else int(window)
+        wide = {"host.initial_window": size, "host.kernel": "default"}
+        return [engines.get("sim").run(one.set(wide)) for one in scenarios]
+
+    monkeypatch.setattr(kernel_package, "build", build)
+    monkeypatch.setattr(engine, "series", series)
+    return done
+
+
+def run(repository: Repository, good: str, bad: str, *more: str) -> Result:
+    catalogue = repository.path.parent / "behaviors.toml"
+    catalogue.write_text(CATALOGUE)
+    ends = ["--tree", str(repository.path), "--good", good, "--bad", bad]
+    asked = [] if "--behavior" in more else ["--behavior", BEHAVIOR]
+    out = ["--file", str(catalogue), "--out", str(repository.path.parent / "out")]
+    return CliRunner().invoke(bisect, [*ends, *out, *asked, *more])
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_the_first_bad_commit_is_found_wherever_it_is(repository: Repository, built: list[str], at: int) -> None:
+    hashes = [repository.commit("30" if number >= at else "10", f"file{number}") for number in range(12)]
+    done = run(repository, hashes[0], "main", "--json")
+    assert done.exit_code == 0, done.output
+    about = json.loads(done.stdout)
+    assert about["first_bad"]["hash"] == hashes[at]
+    assert about["first_bad"]["author"] == "A. Uthor"
+    assert [one["hash"] for one in (about["compared"]["good"], about["compared"]["bad"])] == hashes[at - 1 : at + 1]
+    (change,) = about["changes"]
+    assert (change["situation"], change["quantity"], change["verdict"]) == ("limited", "goodput", "changed")
+    assert change["after"] > change["before"]
+    assert len(built) <= 2 + 4, "the ends, and the logarithm of 11"
+
+
+def test_what_is_printed_and_a_second_call_builds_only_the_ends(repository: Repository, built: list[str]) -> None:
+    hashes = [repository.commit(window) for window in ("10", "10 ", "10  ", "30", "30 ", "30  ")]
+    first = run(repository, hashes[0], hashes[-1])
+    assert first.exit_code == 0, first.output
+    assert f"first bad commit: {hashes[3]}\nwindow 30\nA. Uthor, " in first.output
+    assert "5 commits, about 3 steps" in first.output
+    assert BEHAVIOR in first.output.partition("first bad commit")[2]
+    built.clear()
+    again = run(repository, hashes[0], hashes[-1])
+    assert again.stdout == first.stdout
+    assert built == ["10", "30"]
+
+
+def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repository, built: list[str]) -> None:
+    windows = ("10", "10 ", "broken", "crash", "noise", "30", "30 ", "30  ")
+    hashes = [repository.commit(window) for window in windows]
+    done = run(repository, hashes[0], hashes[-1], "--json")
+    assert done.exit_code == 4, done.output
+    about = json.loads(done.stdout)
+    assert about["first_bad"] is None
+    suspects = [one["hash"] for one in about["suspects"]]
+    assert suspects[0] == hashes[5], "the first bad one that was tried"
+    assert {*suspects} == {*hashes[2:6]}
+    told = {one["hash"]: one["told"] for one in about["steps"] if one["verdict"] == "skipped"}
+    assert told[hashes[2]] == "does not build: make ended with status 2"
+    assert told[hashes[3]] == "a run failed: the kernel panicked"
+    assert told[hashes[4]].startswith("inconclusive")
+
+
+def test_a_merge_is_searched_on_both_sides(repository: Repository, built: list[str]) -> None:
+    first = repository.commit("10", "base")
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit("10 ", "side1")
+    culprit = repository.commit("30", "side2")
+    repository.git("checkout", "-q", "main")
+    repository.git("commit", "-q", "--allow-empty", "-m", "on main")
+    repository.git("merge", "-q", "--no-ff", "-m", "merge", "side")
+    last = repository.commit("30 ", "last")
+    about = json.loads(run(repository, first, last, "--json").stdout)
+    assert about["first_bad"]["hash"] == culprit
+
+
+def test_only_commits_on_a_path_are_tried(repository: Repository, built: list[str]) -> None:
+    hashes = [repository.commit("30" if at >= 5 else "10", f"file{at % 2}") for at in range(9)]
+    done = run(repository, hashes[0], hashes[-1], "--path", "file1", "--json")
+    about = json.loads(done.stdout)
+    assert about["first_bad"]["hash"] == hashes[5]
+    none = run(repository, hashes[0], hashes[-1], "--path", "absent")
+    assert isinstance(none.exception, SawtoothError)
+    assert none.exception.field == "--path"
+
+
+def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Repository, built: list[str]) -> None:
+    hashes = [repository.commit(window) for window in ("10", "10 ", "30")]
+    same = run(repository, hashes[0], hashes[1])
+    assert isinstance(same.exception, SawtoothError)
+    assert (same.exception.code, same.exception.field) == ("conflict", "--behavior")
+    turned = run(repository, hashes[2], hashes[0])
+    assert isinstance(turned.exception, SawtoothError)
+    assert turned.exception.code == "conflict"
+    fix = str(turned.exception.fix).removeprefix("exchange them: ").partition(";")[0].split()
+    assert run(repository, fix[1], fix[3]).exit_code == 0
+    repository.git("checkout", "-q", hashes[1])
+    other = repository.commit("12")
+    apart = run(repository, other, hashes[2])
+    assert isinstance(apart.exception, SawtoothError)
+    assert apart.exception.fix == f"name the one from which both descend: --good {hashes[1]}"
+
+
+def test_one_thing_to_judge_by_is_needed_and_it_must_be_known(repository: Repository, built: list[str]) -> None:
+    hashes = [repository.commit(window) for window in ("10", "30")]
+    for more, code in (
+        (["--expect", "mean_mbps > 1"], "bad-usage"),
+        (["--behavior", "limited:timeouts"], "unknown-name"),
+        (["--behavior", "nothing"], "unknown-name"),
+    ):
+        done = run(repository, *hashes, *more)
+        assert isinstance(done.exception, SawtoothError)
+        assert done.exception.code == code, more
+        assert done.exception.fix
+
+
+def test_a_behavior_is_named_by_its_part_alone_or_with_its_measure() -> None:
+    from sawtooth.behaviors import Catalogue
+
+    some = Catalogue.load().of(["loss/cubic:timeouts", "handshake/one"])
+    names = [f"{one.name}:{measure}" for one in some.situations for measure in one.measures]
+    assert names == [
+        *(f"loss/cubic/{case}:timeouts" for case in ("periodic", "random", "bursts")),
+        *(f"handshake/one:{measure}" for measure in ("completion", "goodput", "cwnd_max")),
+    ]
+
+
+def test_an_expectation_of_a_scenario_judges(
+    repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hashes = [repository.commit(window) for window in ("30", "30 ", "10", "10 ")]
+    file = tmp_path / "short.toml"
+    file.write_text('name = "short"\nduration = "200 ms"\ninterval = "50 ms"\nhost = { processing = "20 us" }\n')
+    windows = {f"bisect-{one[:12]}": repository.git("show", f"{one}:window") for one in hashes}
+
+    class Simulated:
+        """The kernel's initial window, by the simulator."""
+
+        name = "kernel"
+
+        def check(self, scenario: Scenario) -> None:
+            pass
+
+        def run(self, scenario: Scenario, **options: Any) -> Run:
+            window = int(windows[str(scenario.host.kernel)])
+            return engines.get("sim").run(scenario.set({"host.initial_window": window, "host.kernel": "default"}))
+
+    from sawtooth import study
+
+    real = study.run_study
+
+    def run_study(asked: Any, *, engine: str, **options: Any) -> Any:
+        assert engine == "kernel"
+        with ThreadPoolExecutor(1) as threads:
+            return real(asked, engine=cast(engines.Engine, Simulated()), executor=threads, **options)
+
+    monkeypatch.setattr(study, "run_study", run_study)
+    asked = ["--behavior", BEHAVIOR]
+    ends = ["--tree", str(repository.path), "--good", hashes[0], "--bad", hashes[-1], "--jobs", "1"]
+    words = [str(file), *ends, "--expect", "mean_mbps > 55 Mbit/s", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(bisect, words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"first bad commit: {hashes[2]}" in done.output
+    both = CliRunner().invoke(bisect, [*words, *asked])
+    assert isinstance(both.exception, SawtoothError)
+    turned = CliRunner().invoke(bisect, [*words[:-3], "mean_mbps < 55 Mbit/s", *words[-2:]])
+    assert isinstance(turned.exception, SawtoothError)
+    assert turned.exception.field == "--good"
+
+
+def test_the_repository_is_only_read(repository: Repository, tmp_path: Path) -> None:
+    hashes = [repository.commit(window) for window in ("10", "20")]
+    before = {path: path.read_bytes() for path in repository.path.rglob("*") if path.is_file()}
+    history = History.open(repository.path)
+    history.suspects([hashes[0]], hashes[1])
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    history.check_out(hashes[0], tree, tmp_path / "index")
+    assert (tree / "window").read_text().strip() == "10"
+    history.check_out(hashes[1], tree, tmp_path / "index")
+    assert (tree / "window").read_text().strip() == "20"
+    assert {path: path.read_bytes() for path in repository.path.rglob("*") if path.is_file()} == before

@@ -1,0 +1,143 @@
+"""Kernels of the commits of a git repository, which is only read, built from the stand-in source in one tree."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sawtooth.cli import main
+from sawtooth.errors import SawtoothError
+from sawtooth.kernel import build
+from sawtooth.kernel.history import History
+from stand_in_kernel import BOOTS, stand_in
+
+pytestmark = pytest.mark.usefixtures("patience")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "sawtooth" / "kernel"
+
+
+class Repository:
+    """A git repository whose commits are called by their numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.hashes: list[str] = []
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words: str) -> str:
+        settings = ("-c", "user.name=A. Uthor", "-c", "user.email=a@example.org")
+        return subprocess.run(
+            ["git", *settings, *words], cwd=self.path, check=True, capture_output=True, text=True
+        ).stdout
+
+    def commit(self, subject: str, **files: str | None) -> str:
+        for name, text in files.items():
+            file = self.path / name.replace("__", "/")
+            file = file.with_name(file.name.replace("_c", ".c"))
+            file.unlink() if text is None else file.write_text(text)
+        self.git("add", "--all")
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        self.hashes.append(self.git("rev-parse", "HEAD").strip())
+        return self.hashes[-1]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Its kernel is linked again when linux.c changes."""
+    tree = stand_in(tmp_path / "linux", does=BOOTS)
+    makefile = (tree / "Makefile").read_text()
+    (tree / "Makefile").write_text(makefile.replace("linux: $(STEPS)", "linux: $(STEPS) linux.c"))
+    found = Repository(tree)
+    found.commit("first")
+    program = (tree / "linux.c").read_text()
+    found.commit("second", linux_c=program.replace("reno cubic", "reno cubic bbr"), more_c="int more;\n")
+    found.commit("third", linux_c=program.replace("reno cubic", "reno vegas"), more_c=None)
+    return found
+
+
+def contents(tree: Path, but: Sequence[str] = ()) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in tree.rglob("*") if path.is_file() and path.name not in but}
+
+
+def test_commits_are_built_in_one_tree_and_the_repository_is_not_touched(repository: Repository, cache: Path) -> None:
+    (repository.path / "linux.c").write_text("the user's own work\n")
+    before = contents(repository.path)
+    controls = [("cubic", "reno"), ("bbr", "cubic", "reno"), ("reno", "vegas")]
+    edited = []
+    for number, (name, wanted) in enumerate(zip(repository.hashes, controls, strict=True)):
+        kernel = build(source_path=repository.path, commit=name, name=f"at-{number}")
+        assert kernel.algorithms == wanted
+        assert kernel.source_checked == f"commit {name}"
+        (tree,) = cache.glob("build/*/tree")
+        assert (tree / "more.c").is_file() == (number == 1)
+        edited.append((tree / "arch/um/kernel/time.c").stat().st_mtime_ns)
+    assert len({*edited}) == 1, "make does not see what stays the same"
+    assert (cache / "build").joinpath(tree.parent.name, "compiled").read_text().split().count("step1.o") == 1
+    assert contents(repository.path) == before
+
+
+def test_what_an_interrupted_checkout_left_does_not_stop_the_next(repository: Repository, cache: Path) -> None:
+    build(source_path=repository.path, commit="HEAD~1", name="one")
+    (tree,) = cache.glob("build/*/tree")
+    (tree / ".sawtooth/index.lock").touch()
+    (tree / ".sawtooth/index").unlink()
+    (tree / "linux.c").write_text("half of it")
+    assert build(source_path=repository.path, commit="HEAD", name="other").algorithms == ("reno", "vegas")
+
+
+def test_two_commits_with_one_content_are_one_kernel(repository: Repository) -> None:
+    first = build(source_path=repository.path, commit="HEAD", name="one")
+    repository.commit("nothing")
+    again = build(source_path=repository.path, commit="HEAD", name="one")
+    assert again.path == first.path
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("v9.9", "unknown-name"), ("--all", "unknown-name"), ("HEAD:linux.c", "unknown-name")]
+)
+def test_what_is_no_commit_is_refused(repository: Repository, name: str, code: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        build(source_path=repository.path, commit=name)
+    assert caught.value.code == code
+    assert caught.value.fix
+
+
+def test_what_is_no_repository_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    for path, code in (
+        (tmp_path / "plain", "bad-source"),
+        (tmp_path / "absent", "file-not-found"),
+        (None, "bad-usage"),
+    ):
+        with pytest.raises(SawtoothError) as caught:
+            build(source_path=path, commit="HEAD")
+        assert caught.value.code == code
+        assert caught.value.fix
+
+
+def test_the_command_builds_a_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["kernel", "build", "--source", str(repository.path), "--commit", "HEAD~2", "--name", "old"])
+    assert caught.value.code == 0
+    assert 'kernel "old" 6.12.7' in capsys.readouterr().out
+
+
+def test_a_history_tells_its_commits_and_halves_them(repository: Repository) -> None:
+    first, second, third = repository.hashes
+    history = History.open(repository.path / "arch")
+    assert history.digest == History.open(repository.path).digest
+    told = history.commit(second)
+    assert (told.hash, told.subject, told.author) == (second, "second", "A. Uthor")
+    assert told.date[:4].isdigit()
+    assert history.suspects([first], third) == [second, third]
+    assert history.suspects([second], third) == [third]
+    assert history.suspects([first], third, ["arch"]) == []
+    assert history.parents(third) == [second]
+    assert history.common(first, third) == first
