@@ -47,11 +47,13 @@ class Planted:
 
 
 PLANTED = (
-    Planted("init-cwnd", HEADER, "#define TCP_INIT_CWND\t\t10", "#define TCP_INIT_CWND\t\t12"),
-    Planted("cubic-beta", "net/ipv4/tcp_cubic.c", "beta __read_mostly = 717", "beta __read_mostly = 819"),
-    Planted("tlp-delay", OUTPUT, "timeout_us = tp->srtt_us >> 2", "timeout_us = tp->srtt_us >> 3"),
-    Planted("rto-min", HEADER, "#define TCP_RTO_MIN\t((unsigned)(HZ/5))", "#define TCP_RTO_MIN\t((unsigned)(HZ/4))"),
-    Planted("delack-max", HEADER, "TCP_DELACK_MAX\t((unsigned)(HZ/5))", "TCP_DELACK_MAX\t((unsigned)(HZ/10))"),
+    Planted(
+        "cwnd-validation",
+        HEADER,
+        "return tcp_snd_cwnd(tp) < 2 * tp->max_packets_out;",
+        "return tcp_snd_cwnd(tp) < 8 * tp->max_packets_out;",
+    ),
+    Planted("syn-timeout", HEADER, "TCP_TIMEOUT_INIT ((unsigned)(1*HZ))", "TCP_TIMEOUT_INIT ((unsigned)(3*HZ))"),
     Planted("pacing-ss-ratio", IPV4, "sysctl_tcp_pacing_ss_ratio = 200", "sysctl_tcp_pacing_ss_ratio = 150"),
     Planted("rack-reo-wnd", "net/ipv4/tcp_recovery.c", "(tcp_min_rtt(tp) >> 2)", "(tcp_min_rtt(tp) >> 4)"),
     Planted("prr-bound", INPUT, "sndcnt = min(delta, sndcnt);", "sndcnt = min(delta, 1);"),
@@ -65,24 +67,12 @@ PLANTED = (
         "u32 cwnd = min(tcp_snd_cwnd(tp) + min(acked, 1U), tp->snd_ssthresh);",
     ),
     Planted(
-        "reno-ssthresh",
-        "net/ipv4/tcp_cong.c",
-        "return max(tcp_snd_cwnd(tp) >> 1U, 2U);",
-        "return max(tcp_snd_cwnd(tp) * 3 / 4, 2U);",
-    ),
-    Planted(
         "dupthresh",
         IPV4,
         "sysctl_tcp_reordering = TCP_FASTRETRANS_THRESH",
         "sysctl_tcp_reordering = 2 * TCP_FASTRETRANS_THRESH",
     ),
     Planted("f-rto", IPV4, "sysctl_tcp_frto = 2", "sysctl_tcp_frto = 0"),
-    Planted(
-        "cwnd-validation",
-        HEADER,
-        "return tcp_snd_cwnd(tp) < 2 * tp->max_packets_out;",
-        "return tcp_snd_cwnd(tp) < 8 * tp->max_packets_out;",
-    ),
     Planted("idle-restart", IPV4, "sysctl_tcp_slow_start_after_idle = 1", "sysctl_tcp_slow_start_after_idle = 0"),
     Planted(
         "rto-backoff",
@@ -90,8 +80,18 @@ PLANTED = (
         "icsk->icsk_rto = min(icsk->icsk_rto << 1, TCP_RTO_MAX);",
         "icsk->icsk_rto = min(icsk->icsk_rto * 3 / 2, TCP_RTO_MAX);",
     ),
-    Planted("syn-timeout", HEADER, "TCP_TIMEOUT_INIT ((unsigned)(1*HZ))", "TCP_TIMEOUT_INIT ((unsigned)(3*HZ))"),
     Planted("rwnd-growth", INPUT, "rcvwin = ((u64)copied << 1)", "rcvwin = ((u64)copied)"),
+    Planted(
+        "reno-ssthresh",
+        "net/ipv4/tcp_cong.c",
+        "return max(tcp_snd_cwnd(tp) >> 1U, 2U);",
+        "return max(tcp_snd_cwnd(tp) * 3 / 4, 2U);",
+    ),
+    Planted("cubic-beta", "net/ipv4/tcp_cubic.c", "beta __read_mostly = 717", "beta __read_mostly = 819"),
+    Planted("tlp-delay", OUTPUT, "timeout_us = tp->srtt_us >> 2", "timeout_us = tp->srtt_us >> 3"),
+    Planted("init-cwnd", HEADER, "#define TCP_INIT_CWND\t\t10", "#define TCP_INIT_CWND\t\t12"),
+    Planted("rto-min", HEADER, "#define TCP_RTO_MIN\t((unsigned)(HZ/5))", "#define TCP_RTO_MIN\t((unsigned)(HZ/4))"),
+    Planted("delack-max", HEADER, "TCP_DELACK_MAX\t((unsigned)(HZ/5))", "TCP_DELACK_MAX\t((unsigned)(HZ/10))"),
 )
 
 

@@ -193,6 +193,9 @@ ELSEWHERE = {
         watch/netlink:_within
     """,
     "a kernel that is built, or building one": """
+        behaviors/bisect:_check
+        behaviors/bisect:find
+        cli/kernel_bisect:bisect
         cli/kernel_commands:_called
         cli/kernel_commands:compare
         cli/kernel_commands:remove
@@ -203,6 +206,7 @@ ELSEWHERE = {
         compare/fidelity/campaign:_away
         compare/fidelity/measurements:unmeasured
         kernel/additions:patch
+        kernel/history:resolve
         kernel/kernel:find
         kernel/kernel:find_with
         kernel/provenance:_wrong
@@ -270,6 +274,7 @@ ELSEWHERE = {
         replication/replication:_check_columns
         behaviors/catalogue:_situations
         behaviors/catalogue:load
+        behaviors/catalogue:of
         scoreboard/networks:_networks
         study/axis:in_unit
         study/cases:axes_of
