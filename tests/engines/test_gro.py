@@ -112,3 +112,11 @@ def test_the_kernel_and_the_simulator_agree_on_acknowledgements(kernel, gro: str
     assert ours[1] == pytest.approx(theirs[1], rel=0.05)
     if "loss" not in given:
         assert ours[0] == pytest.approx(theirs[0], rel=0.005)
+
+
+def test_a_buffer_that_limits_the_flow_offers_as_much_for_merged_segments_as_the_kernel(kernel) -> None:
+    host = {"gro": "30 us", "receive_buffer": "1 MiB"}
+    line = FAST | {"rate": "500 Mbit/s", "rtt": "40 ms", "queue": "2 bdp"}
+    scenario = Scenario(duration="3 s", traffic="native", host=host, path=line)
+    (ours, _), (theirs, _) = (told(scenario, engine) for engine in ("sim", "kernel"))
+    assert ours == pytest.approx(theirs, rel=0.04)

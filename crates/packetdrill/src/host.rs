@@ -142,6 +142,8 @@ pub struct Host {
     offload: bool,
     /// Size of the segments of which a longer inbound packet consists (`--mss`).
     unit: Option<u32>,
+    /// The largest window that the peer has offered, in bytes.
+    largest_window: u64,
     pub now_us: i64,
     pub sent: VecDeque<Sent>,
     /// Bytes that the application has written.
@@ -194,6 +196,7 @@ impl Host {
             agreement,
             offload: settings.offload,
             unit: settings.peer_mss,
+            largest_window: window,
             now_us,
             sent: VecDeque::new(),
             written: 0,
@@ -223,6 +226,11 @@ impl Host {
     /// The application sets `SO_SNDBUF`.
     pub fn fix_send_buffer(&mut self, bytes: u64) {
         self.sender.set_send_buffer(bytes, true);
+    }
+
+    /// The application sets `SO_RCVBUF`.
+    pub fn fix_receive_buffer(&mut self, bytes: u64) {
+        self.receiver.fix_buffer(bytes);
     }
 
     /// Bytes that arrived in order and are unread.
@@ -286,16 +294,24 @@ impl Host {
         let next = packet.ack.unwrap_or(1);
         let most = 1 + self.sender.flight.snd_nxt + u64::from(self.fin_sent);
         if next > most {
-            // It acknowledges what was never sent.
+            // It acknowledges what was never sent. Linux 6.12 does not answer.
+            return Ok(());
+        }
+        if next + self.largest_window < 1 + self.sender.flight.snd_una {
+            // It acknowledges what was sent long ago (RFC 5961 section 5.2).
+            let challenge = self.plain(self.next_sequence());
+            self.sent.push_back(challenge);
             return Ok(());
         }
         let (tsval, tsecr) = match packet.timestamps().filter(|_| self.agreement.timestamps) {
             Some((value, echo)) => (value, stamps.echo(echo)),
             None => (self.ts_newest, 0),
         };
+        let window = packet.window.unwrap_or(0) << self.agreement.window_scale;
+        self.largest_window = self.largest_window.max(window);
         let ack = Ack {
             next: Self::byte(next, "acknowledgement")?.min(self.sender.flight.snd_nxt),
-            window: packet.window.unwrap_or(0) << self.agreement.window_scale,
+            window,
             tsval,
             tsecr,
             ece: packet.has('E'),

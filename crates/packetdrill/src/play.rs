@@ -24,7 +24,7 @@ const TOLERANCE_PART: i64 = 8;
 /// Microseconds after its time during which a missing packet is still awaited, to report when it came.
 const LATE_US: i64 = 2_000_000;
 /// Calls that have no effect on the simulation.
-const NEUTRAL_CALLS: [&str; 4] = ["bind", "listen", "accept", "fcntl"];
+const NEUTRAL_CALLS: [&str; 3] = ["bind", "accept", "fcntl"];
 /// Socket options that have no effect on the simulation.
 const NEUTRAL_OPTIONS: [&str; 5] = ["SO_REUSEADDR", "SO_ERROR", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"];
 /// A second connection of a script is a new one after this many.
@@ -61,6 +61,8 @@ struct Player {
     last_us: i64,
     tolerance: Tolerance,
     connections: usize,
+    /// The file descriptor that listens.
+    listener: Option<String>,
     variables: BTreeMap<String, i64>,
     outcome: Outcome,
 }
@@ -92,6 +94,7 @@ pub fn play(script: &Script, hz: u32, tolerance_us: Option<i64>) -> Outcome {
         last_us: 0,
         tolerance,
         connections: 0,
+        listener: None,
         variables: BTreeMap::new(),
         outcome: Outcome::default(),
     };
@@ -274,6 +277,11 @@ impl Player {
                     return Err(Stop::Beyond("many connections".to_owned()));
                 }
                 self.stage = Stage::Closed;
+                self.listener = None;
+                Ok(())
+            }
+            "listen" => {
+                self.listener = call.arguments.first().cloned();
                 Ok(())
             }
             "connect" => {
@@ -298,7 +306,10 @@ impl Player {
                 Ok(())
             }
             "close" => {
-                if let Stage::Open(host) = &mut self.stage {
+                let is_listener = self.listener.as_ref().is_some_and(|one| call.arguments.first() == Some(one));
+                if let Stage::Open(host) = &mut self.stage
+                    && !is_listener
+                {
                     host.close();
                 }
                 Ok(())
@@ -342,8 +353,11 @@ impl Player {
                     host.fix_send_buffer(bytes);
                 }
             }
-            ("setsockopt", "SO_RCVBUF", Some(bytes)) if !matches!(self.stage, Stage::Open(_)) => {
-                self.settings.fix_receive_buffer(bytes);
+            ("setsockopt", "SO_RCVBUF", Some(bytes)) => {
+                let bytes = self.settings.fix_receive_buffer(bytes);
+                if let Stage::Open(host) = &mut self.stage {
+                    host.fix_receive_buffer(bytes);
+                }
             }
             ("setsockopt", "TCP_NODELAY", Some(value)) if value > 0 => {
                 self.settings.no_delay = true;

@@ -1,7 +1,7 @@
 //! The kernel settings in a script's shell commands, and which of them the simulated sender supports.
 
 use sawtooth_tcp::cc::{Algorithm, MIN_TSO_SEGS};
-use sawtooth_tcp::options::HostOptions;
+use sawtooth_tcp::options::{Device, HostOptions};
 
 /// Kernel settings (`net.ipv4.…`) that match the sender's behaviour (defaults of Linux 6.12 or of the suite's
 /// `defaults.sh`), or that do not affect an open connection that sends.
@@ -43,9 +43,10 @@ pub struct Settings {
     pub min_tso_segs: u32,
     /// The device takes super-packets.
     pub offload: bool,
-    /// The first and the largest size of the receive buffer, or `SO_RCVBUF`'s for both; and of the send buffer, with
-    /// whether `SO_SNDBUF` fixes it.
+    /// The first and the largest size of the receive buffer, and whether `SO_RCVBUF` set both.
     receive_buffer: [u64; 2],
+    fixed_buffer: bool,
+    /// The size of the send buffer, and whether `SO_SNDBUF` fixes it.
     send_buffer: (u64, bool),
     /// `TCP_NODELAY`, set before the connection is open.
     pub no_delay: bool,
@@ -69,6 +70,7 @@ impl Settings {
             min_tso_segs: MIN_TSO_SEGS,
             offload: true,
             receive_buffer: [RECEIVE_BUFFER, LARGEST_RECEIVE_BUFFER],
+            fixed_buffer: false,
             send_buffer: (SEND_BUFFER, false),
             no_delay: false,
             peer_mss: None,
@@ -79,7 +81,15 @@ impl Settings {
     /// Options of this host with segments of `mss` bytes.
     pub fn host_options(&self, mss: u64) -> HostOptions {
         let [receive_buffer_start, receive_buffer] = self.receive_buffer;
-        HostOptions { hz: self.hz, mss: mss as u32, receive_buffer_start, receive_buffer, ..HostOptions::default() }
+        HostOptions {
+            hz: self.hz,
+            mss: mss as u32,
+            receive_buffer_start,
+            receive_buffer,
+            fixed_buffer: self.fixed_buffer,
+            device: Device::Tun,
+            ..HostOptions::default()
+        }
     }
 
     pub fn send_buffer(&self) -> (u64, bool) {
@@ -92,8 +102,10 @@ impl Settings {
         self.send_buffer = (bytes, true);
         bytes
     }
-    pub fn fix_receive_buffer(&mut self, bytes: u64) {
-        self.receive_buffer = [2 * bytes.min(LARGEST_BUFFER); 2];
+    pub fn fix_receive_buffer(&mut self, bytes: u64) -> u64 {
+        let bytes = 2 * bytes.min(LARGEST_BUFFER);
+        (self.receive_buffer, self.fixed_buffer) = ([bytes; 2], true);
+        bytes
     }
 
     /// Applies the settings in a script's shell commands.
@@ -135,7 +147,12 @@ impl Settings {
             }
             "tcp_sack" => self.sack = value != "0",
             "tcp_timestamps" => self.timestamps = value != "0",
-            "tcp_ecn" => self.ecn = value.parse().unwrap_or(0),
+            "tcp_ecn" => {
+                self.ecn = value.parse().unwrap_or(0);
+                if self.ecn > 2 {
+                    return Err(format!("tcp_ecn={value} (AccECN)"));
+                }
+            }
             "tcp_slow_start_after_idle" => self.slow_start_after_idle = value != "0",
             "tcp_min_tso_segs" => self.min_tso_segs = value.parse().unwrap_or(MIN_TSO_SEGS),
             "tcp_rmem" | "tcp_wmem" => {

@@ -207,6 +207,74 @@ fn each_end_closes_and_the_other_s_fin_is_acknowledged() {
 }
 
 #[test]
+fn closing_the_listener_does_not_close_the_connection() {
+    let outcome = played(
+        "+0 close(3) = 0
+         +0 < P. 1:1001(1000) ack 1 win 1000
+         +0 > . 1:1(0) ack 1001",
+    );
+    assert_eq!(outcome, Outcome { packets: 1, ..Outcome::default() });
+}
+
+#[test]
+fn an_acknowledgement_older_than_the_largest_window_is_answered_and_one_of_unsent_data_is_not() {
+    let outcome = played(
+        "+0 < . 1:1(0) ack 9000 win 1000
+         +0 write(4, ..., 400) = 400
+         +0 > P. 1:401(400) ack 1
+         +.05 < . 1:1(0) ack 401 win 1000",
+    );
+    assert_eq!(outcome, Outcome { packets: 1, ..Outcome::default() });
+    let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+         +0 < S 0:0(0) win 300 <mss 300>
+         +0 > S. 0:0(0) ack 1 <mss 1460>
+         +.05 < . 1:1(0) ack 1 win 300
+         +0 write(4, ..., 300) = 300
+         +0 > P. 1:301(300) ack 1
+         +.05 < . 1:1(0) ack 301 win 300
+         +0 write(4, ..., 300) = 300
+         +0 > P. 301:601(300) ack 1
+         +.05 < . 1:1(0) ack 601 win 300
+         +0 < . 1:1(0) ack 300 win 300
+         +0 > . 601:601(0) ack 1";
+    assert_eq!(run(script, HZ, None), Outcome { packets: 3, ..Outcome::default() });
+}
+
+/// A packet of a tun device takes whole pages: 9,000 bytes take 12,544 bytes of 40,000, so 183/256 of memory is payload,
+/// and the window is what that leaves, in whole segments.
+#[test]
+fn the_window_follows_the_memory_that_packets_take_and_data_beyond_it_is_taken_only_by_an_empty_queue() {
+    let open = "\
+--mss=1000
+
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0
++0 < S 0:0(0) win 64000 <mss 1000,nop,wscale 7>
++0 > S. 0:0(0) ack 1 win 18980 <mss 1460,nop,wscale 0>
++.05 < . 1:1(0) ack 1 win 1000
++0 < P. 1:9001(9000) ack 1 win 1000
++0 > . 1:1(0) ack 9001 win 18980
+";
+    let read = format!(
+        "{open}
+         +0 < P. 9001:29001(20000) ack 1 win 1000
+         +0 > . 1:1(0) ack 9001 win 18980
+         +0 read(4, ..., 9000) = 9000
+         +0 < P. 9001:29001(20000) ack 1 win 1000
+         +0 > . 1:1(0) ack 29001 win 13000"
+    );
+    assert_eq!(run(&read, HZ, None), Outcome { packets: 3, ..Outcome::default() });
+    // A FIN is answered at once if memory is exceeded.
+    let smaller = format!(
+        "{open}
+         +0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [5000], 4) = 0
+         +0 < F. 9001:9001(0) ack 1 win 1000
+         +0 > . 1:1(0) ack 9002"
+    );
+    assert_eq!(run(&smaller, HZ, None), Outcome { packets: 2, ..Outcome::default() });
+}
+
+#[test]
 fn the_handshake_s_answer_has_what_both_ends_have() {
     let syn = |options: &str, answer: &str| {
         let script = format!(

@@ -26,7 +26,7 @@ impl Receiver {
     pub fn take_end(&mut self, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let unread = self.queue.unread();
         self.answers = true;
-        if at_once || self.next + 1 - self.acked > self.full {
+        if at_once || self.buffer.is_exceeded(self.held(unread)) || self.next + 1 - self.acked > self.full {
             self.send(unread, clock, emit);
         } else {
             self.delay(unread, clock, emit);

@@ -194,6 +194,11 @@ impl Receiver {
         is_first
     }
 
+    /// The application sets the size of its receive buffer, in bytes of memory, which no longer changes.
+    pub fn fix_buffer(&mut self, size: u64) {
+        self.buffer.resize(size);
+    }
+
     /// Whether anything arrived after the SYN.
     pub fn is_open(&self) -> bool {
         self.handshake_us > 0
@@ -236,20 +241,31 @@ impl Receiver {
     /// Memory used by out-of-order data and by `unread` data.
     fn held(&self, unread: Unread) -> u64 {
         let buffers = self.reassembly.buffers() + unread.buffers;
-        Buffer::memory(self.reassembly.bytes() + unread.bytes, buffers)
+        self.buffer.memory(self.reassembly.bytes() + unread.bytes, buffers)
     }
 
     /// The window that could be offered with this much unread data. If that takes half the memory, acknowledgements are
     /// no longer sent quickly.
     fn window(&mut self, unread: Unread) -> u64 {
         if self.reassembly.is_empty() && (unread.bytes == 0 || unread.bytes == self.mss()) {
-            return self.buffer.select_plain(unread.bytes > 0);
+            let free = self.buffer.select_plain(unread.bytes > 0);
+            return if self.buffer.is_scaled() { free } else { self.whole_segments(free) };
         }
         let held = self.held(unread);
         if self.asked != ALL && self.buffer.is_half_taken(held) {
             self.quick = 0;
         }
-        self.buffer.select(held)
+        let free = self.buffer.select(held);
+        if self.buffer.is_scaled() { free } else { self.whole_segments(free) }
+    }
+
+    /// A window that is not scaled: the last one while less than a segment more is free, or whole segments
+    /// (`__tcp_select_window`).
+    #[cold]
+    fn whole_segments(&self, free: u64) -> u64 {
+        let last = self.right_edge.saturating_sub(self.acked);
+        let keeps = last <= free && free < last + self.full;
+        if keeps { last } else { free / self.full * self.full }
     }
 
     /// Takes a data segment; `emit` gets the acknowledgements to send at once.
@@ -271,10 +287,10 @@ impl Receiver {
         }
         let length = u64::from(data.length);
         self.next = data.seq + length;
-        if length != self.full || self.last_short > 0 {
-            self.measure_segment(length, data.has(PUSH));
-        }
         let come = Unread { bytes: length, buffers: 1 };
+        if length != self.full || self.last_short > 0 {
+            self.measure_segment(length, come, data.has(PUSH));
+        }
         self.receive_event(data, come, clock, emit);
         let read = if self.reassembly.is_empty() {
             self.decide(come, false, clock, emit);
@@ -364,6 +380,9 @@ impl Receiver {
         let (seq, length) = (data.seq, u64::from(data.length));
         let block = Block { start: seq, end: seq + length };
         let unread = self.queue.unread();
+        if self.exceeds_window(block.end) {
+            return self.discard(data, clock, emit);
+        }
         if seq < self.next {
             self.reassembly.note_duplicate(block);
             self.enter_quick_mode(MAX_QUICK_ACKS, clock);
@@ -377,7 +396,8 @@ impl Receiver {
         if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
             self.send(unread, clock, emit);
         }
-        self.measure_other(length, data.has(PUSH));
+        // Data after a gap is measured too (since Linux 6.12.36).
+        self.measure_segment(length, Unread { bytes: length, buffers: 1 }, data.has(PUSH));
         // The window grows before a separate buffer counts, and after a shared one does.
         let before = self.held(unread);
         let held = match self.reassembly.insert(block) {
@@ -400,10 +420,13 @@ impl Receiver {
     }
 
     /// The length of full segments (`tcp_measure_rcv_mss`): the longest, unless two equal shorter ones arrive. A short
-    /// one ends a write, and nothing may follow it soon.
+    /// one ends a write, and nothing may follow it soon. `length`: of the segments of which `come` consists.
     #[cold]
-    fn measure_segment(&mut self, length: u64, push: bool) {
+    fn measure_segment(&mut self, length: u64, come: Unread, push: bool) {
         let before = std::mem::take(&mut self.last_short);
+        if length > self.full {
+            self.buffer.measure(come.bytes, come.buffers);
+        }
         if length >= self.full {
             self.full = length.min(self.mss());
             return;
@@ -420,17 +443,6 @@ impl Receiver {
         self.pushed = true;
     }
 
-    /// Data after a gap is measured too (since Linux 6.12.36).
-    pub(super) fn measure_other(&mut self, length: u64, push: bool) {
-        let before = self.full;
-        if length != before || self.last_short > 0 {
-            self.measure_segment(length, push);
-        }
-        if self.full > before {
-            self.buffer.measure();
-        }
-    }
-
     /// A segment arrived in order and is part of `unread`: updates the buffer and the acknowledgement delay.
     #[inline(always)]
     fn receive_event(&mut self, data: Data, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
@@ -440,7 +452,6 @@ impl Receiver {
         self.buffer.sample_rtt_echo(data.tsecr, clock);
         let now = clock.jiffies64();
         if self.ato == 0 {
-            self.buffer.measure();
             self.enter_quick_mode(MAX_QUICK_ACKS, clock);
         } else {
             self.follow_pace(now - self.last_received, clock);

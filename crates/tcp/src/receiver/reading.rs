@@ -1,7 +1,7 @@
 //! An application that reads late: data waits, the window closes and opens again (RFC 9293 section 3.8.6.2). And one
 //! that reads at once, but only after everything of one instant has arrived.
 
-use super::{ALL, Data, Read, Receiver};
+use super::{ALL, Data, Read, Receiver, Unread};
 use crate::clock::Clock;
 use crate::packet::{Ack, PUSH};
 use sawtooth_units::Time;
@@ -71,6 +71,12 @@ impl Receiver {
         self.delivered() < self.next
     }
 
+    /// Data that ends after the offered window is taken only while nothing else waits (`tcp_sequence` of Linux 6.19;
+    /// earlier ones take all of a packet that begins in the window).
+    pub(super) fn exceeds_window(&self, end: u64) -> bool {
+        end > self.right_edge && self.has_unread()
+    }
+
     /// Adds expected segments, all of `unit` bytes except the last.
     #[cold]
     pub(super) fn enqueue(
@@ -82,21 +88,26 @@ impl Receiver {
         emit: &mut impl FnMut(&Ack),
     ) -> Read {
         let length = u64::from(data.length);
+        if self.exceeds_window(data.seq + length) {
+            return self.discard(data, clock, emit);
+        }
         let (from, before) = (self.delivered(), self.segments);
+        let is_beyond = data.seq + length > self.right_edge;
         self.next = data.seq + length;
-        self.measure_segment(unit, data.has(PUSH));
-        self.queue.push(self.next, count);
+        let come = Unread { bytes: length, buffers: self.buffer.buffers(count) };
+        self.measure_segment(unit, come, data.has(PUSH));
+        self.queue.push(self.next, self.buffer.fragments(count));
+        let mut at_once = is_beyond && self.buffer.is_exceeded(self.held(self.queue.unread()));
         self.receive_event(data, self.queue.unread(), clock, emit);
         self.segments += count;
-        let mut filled = false;
         if !self.reassembly.is_empty() {
             let segments;
             (self.next, segments) = self.reassembly.advance(self.next);
             self.queue.push(self.next, segments);
             self.segments += segments;
-            filled = self.reassembly.is_empty();
+            at_once |= self.reassembly.is_empty();
         }
-        self.decide(self.queue.unread(), filled, clock, emit);
+        self.decide(self.queue.unread(), at_once, clock, emit);
         self.read_on(from, clock, emit);
         Read { bytes: self.delivered() - from, segments: self.segments - before }
     }
