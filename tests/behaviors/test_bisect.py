@@ -129,6 +129,9 @@ def test_what_is_printed_and_a_second_call_builds_only_the_ends(repository: Repo
     again = run(repository, hashes[0], hashes[-1])
     assert again.stdout == first.stdout
     assert built == ["10", "30"]
+    built.clear()
+    run(repository, hashes[0], hashes[-1], "--hz", "1000")
+    assert len(built) > 2, "kernels with other ticks are others"
 
 
 def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repository, built: list[str]) -> None:

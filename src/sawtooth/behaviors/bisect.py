@@ -75,14 +75,15 @@ class Found:
 
 @dataclass
 class Bisection:
-    """A search in ``history``. ``build``: makes a commit's kernel. ``directory``: for what was tried, so that the same
-    call continues. ``remove``: whether kernels are removed from the cache when they were judged. ``show``: called with
-    each step."""
+    """A search in ``history``. ``build``: makes a commit's kernel, with ticks of ``hz``. ``directory``: for what was
+    tried, so that the same call continues. ``remove``: whether kernels are removed from the cache when they were
+    judged. ``show``: called with each step."""
 
     history: History
     judge: Judge
     build: Callable[[str], Kernel]
     directory: Path
+    hz: int
     paths: Sequence[str] = ()
     remove: bool = True
     show: Callable[[Step], None] = lambda step: None
@@ -154,7 +155,8 @@ class Bisection:
             return Step(self.history.commit(hash_), SKIPPED, f"does not build: {error.message}")
         step = self._judged(hash_, kernel)
         if self.judge.knows(kernel):
-            write_json(self._file, {"recipe": recipe(), "kernels": self._journal() | {hash_: kernel.describe()}})
+            kernels = self._journal() | {hash_: kernel.describe()}
+            write_json(self._file, {"recipe": recipe(), "hz": self.hz, "kernels": kernels})
         if self.remove:
             _remove(kernel)
         return step
@@ -175,7 +177,8 @@ class Bisection:
     def _journal(self) -> dict[str, Any]:
         """The kernels that were judged, by commit."""
         about = read_json(self._file) if self._file.is_file() else {}
-        return dict(about["kernels"]) if about.get("recipe") == recipe() else {}
+        same = (about.get("recipe"), about.get("hz")) == (recipe(), self.hz)
+        return dict(about["kernels"]) if same else {}
 
 
 def _remove(kernel: Kernel) -> None:

@@ -117,7 +117,7 @@ def bisect(
 
         if not as_json:
             say(f"{count} commits, about {max(1, count).bit_length()} steps")
-        found = Bisection(history, judge, built, directory, paths=paths, show=show).find(*ends)
+        found = Bisection(history, judge, built, directory, hz, paths=paths, show=show).find(*ends)
     assert found.before.kernel is not None
     assert found.after.kernel is not None
     values, rows = judge.report(found.before.kernel, found.after.kernel)
