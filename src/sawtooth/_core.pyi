@@ -258,8 +258,8 @@ class Module:
 
 @final
 class Policy:
-    """A congestion control whose decisions a network makes: tanh between its ``layers`` (a row of weights for each
-    output, and the biases), of which the last has one output, the action.
+    """A congestion control whose decisions a network makes: an ``activation``, ``tanh`` or ``relu``, between its
+    ``layers`` (a row of weights for each output, and the biases), of which the last has one output, the action.
 
     ``every``: ``ack``, ``rtt``, or ``time`` with ``micros``. ``action``: ``cwnd``, ``rate`` or ``change``. ``inputs``:
     positions in ``observed``. Raises ValueError if the layers' sizes do not match.
@@ -273,6 +273,7 @@ class Policy:
         action: str,
         inputs: list[int],
         layers: list[tuple[list[list[float]], list[float]]],
+        activation: str,
     ) -> Self: ...
     def decide(self, seen: NDArray[np.float64]) -> float:
         """The network's output for an observation, not yet within the action's bounds."""

@@ -12,8 +12,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import onnx
 import pytest
 from gymnasium.utils.env_checker import check_env
+from onnx import TensorProto, helper, numpy_helper
 
 import sawtooth.gym
 from sawtooth import Scenario
@@ -167,6 +169,68 @@ def test_a_policy_is_numpys_network() -> None:
     (first, biases), (last, bias) = own.layers
     value = last @ np.tanh(first @ inputs + biases) + bias
     assert own(seen) == pytest.approx(np.clip(value[0], -1, 1), rel=1e-12)
+
+
+def model(path: Path, *layers: Any, activation: str = "Tanh", matmul: bool = False) -> Path:
+    """An ONNX file with these layers: Gemm with weights by output, as PyTorch writes it, or MatMul and Add."""
+    nodes, fixed, value = [], [], "seen"
+    for at, (weights, biases) in enumerate(layers):
+        w = np.asarray(weights, dtype=np.float32)
+        fixed.append(numpy_helper.from_array(w.T if matmul else w, f"w{at}"))
+        fixed.append(numpy_helper.from_array(np.asarray(biases, dtype=np.float32), f"b{at}"))
+        if matmul:
+            nodes.append(helper.make_node("MatMul", [value, f"w{at}"], [f"m{at}"]))
+            nodes.append(helper.make_node("Add", [f"m{at}", f"b{at}"], [f"y{at}"]))
+        else:
+            nodes.append(helper.make_node("Gemm", [value, f"w{at}", f"b{at}"], [f"y{at}"], transB=1))
+        value = f"y{at}"
+        if at + 1 < len(layers):
+            nodes.append(helper.make_node(activation, [value], [f"a{at}"]))
+            value = f"a{at}"
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("seen", value)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "policy", ends[:1], ends[1:], fixed)), path)
+    return path
+
+
+@pytest.mark.parametrize("matmul", [False, True])
+@pytest.mark.parametrize(("operator", "of"), [("Tanh", np.tanh), ("Relu", lambda x: np.maximum(x, 0))])
+def test_a_policy_from_onnx_is_its_network(tmp_path: Path, operator: str, of: Any, matmul: bool) -> None:
+    own = policy()
+    read = Policy.from_onnx(model(tmp_path / "own.onnx", *own.layers, activation=operator, matmul=matmul), own.inputs)
+    seen = np.random.default_rng(1).random(len(OBSERVED))
+    inputs = seen[[PLACES.index(name) for name in own.inputs]]
+    (first, biases), (last, bias) = own.layers
+    assert read(seen) == pytest.approx(np.clip((last @ of(first @ inputs + biases) + bias)[0], -1, 1), rel=1e-5)
+    read.save(tmp_path / "own.npz")
+    assert Policy.load(tmp_path / "own.npz")(seen) == read(seen)
+
+
+def test_models_with_something_else_than_dense_layers_are_refused(tmp_path: Path) -> None:
+    one = (np.ones((1, 3)), np.zeros(1))
+    two = (np.ones((3, 3)), np.zeros(3))
+    for activation in ("Sigmoid", "Softmax"):
+        with pytest.raises(SawtoothError, match=activation) as caught:
+            Policy.from_onnx(model(tmp_path / "own.onnx", two, one, activation=activation), policy().inputs)
+        assert (caught.value.code, caught.value.file) == ("bad-policy", str(tmp_path / "own.onnx"))
+    with pytest.raises(SawtoothError, match="not an ONNX file"):
+        Policy.from_onnx(RENO, policy().inputs)
+    with pytest.raises(SawtoothError, match="relu") as caught:
+        policy(activation="sigmoid")
+    assert caught.value.field == "activation"
+
+
+def test_a_damaged_model_is_an_error_or_a_policy(tmp_path: Path) -> None:
+    path = model(tmp_path / "own.onnx", *policy().layers)
+    whole, chosen = path.read_bytes(), random.Random(5)
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(chosen.randint(1, 4)):
+            damaged[chosen.randrange(len(damaged))] = chosen.randrange(256)
+        path.write_bytes(damaged[: chosen.choice([len(damaged), chosen.randrange(len(damaged))])])
+        try:
+            Policy.from_onnx(path, policy().inputs)
+        except SawtoothError as error:
+            assert error.code == "bad-policy", error
 
 
 @pytest.mark.parametrize(

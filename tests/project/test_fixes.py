@@ -169,6 +169,7 @@ ELSEWHERE = {
         link_estimate/gaussian:scikit
         packetdrill/guest:find_program
         engines/cc_module/compiler:_compiler
+        engines/onnx_layers:read
         gym/__init__:__getattr__
         results/query:_duckdb
         study/dataset:__init__

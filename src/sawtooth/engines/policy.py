@@ -1,4 +1,5 @@
-"""Policy: a congestion control as a small neural network in a NumPy file (.npz). The core evaluates it."""
+"""Policy: a congestion control as a small neural network in a NumPy file (.npz), or read from an ONNX file. The core
+evaluates it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sawtooth import _core
+from sawtooth.engines import onnx_layers
 from sawtooth.errors import InputError, suggestion
 from sawtooth.io.atomic_io import write_bytes
 from sawtooth.io.untrusted import read_bytes
@@ -62,8 +64,9 @@ def checked_action(action: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Layers with tanh between them. ``inputs``: names of what it sees. ``every``, ``action``: as in the environment.
-    ``layers``: a row of weights for each output, and the biases; the last one's only output is the action.
+    """Layers with an ``activation`` between them, ``tanh`` or ``relu``. ``inputs``: names of what it sees. ``every``,
+    ``action``: as in the environment. ``layers``: a row of weights for each output, and the biases; the last one's only
+    output is the action.
 
     Raises InputError ``unknown-name``, ``bad-policy`` for layers whose sizes do not match and for too many weights, and
     as ``every`` does.
@@ -74,6 +77,7 @@ class Policy:
     every: str = "rtt"
     action: str = "change"
     name: str = "policy"
+    activation: str = "tanh"
 
     def __post_init__(self) -> None:
         for name in self.inputs:
@@ -82,6 +86,9 @@ class Policy:
                 raise InputError("unknown-name", message, field="inputs", fix=suggestion(str(name), OBSERVED))
         checked_action(self.action)
         interval(self.every)
+        if self.activation not in ("tanh", "relu"):
+            message = f"no activation is named {plain(str(self.activation), 40)}"
+            raise InputError("unknown-name", message, field="activation", fix='write activation = "tanh" or "relu"')
         # Rows without columns count too: they become lists.
         weights = sum(math.prod(max(size, 1) for size in np.shape(part)) for layer in self.layers for part in layer)
         if weights > _MOST_WEIGHTS:
@@ -104,7 +111,7 @@ class Policy:
         places = list(OBSERVED)
         inputs = [places.index(name) for name in self.inputs]
         layers = [(np.asarray(weights).tolist(), np.asarray(biases).tolist()) for weights, biases in self.layers]
-        return _core.Policy(self.name, *interval(self.every), self.action, inputs, layers)
+        return _core.Policy(self.name, *interval(self.every), self.action, inputs, layers, self.activation)
 
     def __call__(self, seen: NDArray[np.float64]) -> float:
         """The action for an observation."""
@@ -114,7 +121,7 @@ class Policy:
     def save(self, path: str | PathLike[str]) -> None:
         """Writes it as a NumPy file. Raises SawtoothError ``unwritable-output``, ``disk-full``."""
         parts: dict[str, Any] = {"inputs": np.array(self.inputs), "every": np.array(self.every)}
-        parts["action"] = np.array(self.action)
+        parts |= {"action": np.array(self.action), "activation": np.array(self.activation)}
         for at, (weights, biases) in enumerate(self.layers):
             parts |= {f"weights{at}": np.asarray(weights), f"biases{at}": np.asarray(biases)}
         text = io.BytesIO()
@@ -149,7 +156,25 @@ class Policy:
             raise InputError("bad-policy", "it has no array weights0", fix=_AGAIN)
         inputs = tuple(str(one) for one in _texts(parts, "inputs", 1))
         every, action = (str(_texts(parts, word, 0)) for word in ("every", "action"))
-        return cls(inputs, tuple(layers), every, action, name)
+        activation = str(_texts(parts, "activation", 0)) if "activation" in parts else "tanh"
+        return cls(inputs, tuple(layers), every, action, name, activation)
+
+    @classmethod
+    def from_onnx(
+        cls, path: str | PathLike[str], inputs: Sequence[str], *, every: str = "rtt", action: str = "change"
+    ) -> Policy:
+        """The network in an ONNX file, as PyTorch and others export it: dense layers (Gemm, or MatMul and Add) with
+        tanh or ReLU between them. ``inputs``: the observations that the model takes, in its order.
+
+        Raises InputError ``file-not-found``, ``file-unreadable``, ``bad-policy``, ``unknown-name``; SawtoothError
+        ``tool-missing`` without the library onnx.
+        """
+        given = read_bytes(path, _LARGEST)
+        try:
+            layers, activation = onnx_layers.read(given)
+            return cls(tuple(inputs), tuple(layers), every, action, Path(path).stem, activation)
+        except InputError as error:
+            raise error.at(file=str(path)) from None
 
 
 _UNREADABLE = (

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sawtooth_net::Simulation;
 use sawtooth_net::scenario::Scenario;
-use sawtooth_tcp::cc::agent::{Agent, Every, Layer, Network, OBSERVED, Sets};
+use sawtooth_tcp::cc::agent::{Activation, Agent, Every, Layer, Network, OBSERVED, Sets};
 use sawtooth_tcp::cc::module::Module;
 use std::sync::Arc;
 
@@ -63,9 +63,19 @@ impl Policy {
 #[pymethods]
 impl Policy {
     #[new]
-    fn new(name: &str, every: &str, micros: u64, action: &str, inputs: Vec<usize>, layers: Layers) -> PyResult<Self> {
+    fn new(
+        name: &str,
+        every: &str,
+        micros: u64,
+        action: &str,
+        inputs: Vec<usize>,
+        layers: Layers,
+        activation: &str,
+    ) -> PyResult<Self> {
         let layers = layers.into_iter().map(|(weights, biases)| Layer { weights, biases }).collect();
-        let network = Network::new(inputs, layers)
+        let activation = Activation::from_name(activation)
+            .ok_or_else(|| PyValueError::new_err("the activation is neither tanh nor relu"))?;
+        let network = Network::new(inputs, layers, activation)
             .ok_or_else(|| PyValueError::new_err("the sizes of the layers do not match"))?;
         let network = Arc::new(network);
         let (every, sets) = (self::every(every, micros)?, sets(action)?);

@@ -4,7 +4,7 @@ use crate::common::{MS, PERCENT, Path, SECOND, bits, find};
 use sawtooth_net::Simulation;
 use sawtooth_net::scenario::Scenario;
 use sawtooth_net::tables::{Column, Table};
-use sawtooth_tcp::cc::agent::{Agent, Every, Layer, Network, OBSERVED, Observation, Sets};
+use sawtooth_tcp::cc::agent::{Activation, Agent, Every, Layer, Network, OBSERVED, Observation, Sets};
 use sawtooth_tcp::cc::module::Module;
 use sawtooth_units::Time;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn network() -> Arc<Network> {
     let inputs = vec![at("loss_share"), at("rtt_ratio"), at("log2_cwnd")];
     let hidden = Layer { weights: vec![vec![-3.0, -0.5, 0.1], vec![2.0, 1.0, -0.3]], biases: vec![0.2, 0.5] };
     let last = Layer { weights: vec![vec![0.7, -0.4]], biases: vec![0.3] };
-    Arc::new(Network::new(inputs, vec![hidden, last]).expect("the sizes match"))
+    Arc::new(Network::new(inputs, vec![hidden, last], Activation::Tanh).expect("the sizes match"))
 }
 
 const ALL: [Every; 3] = [Every::Ack, Every::RoundTrip, Every::Micros(20_000)];
@@ -102,9 +102,10 @@ fn layers_whose_sizes_do_not_match_are_refused() {
         weights: weights.iter().map(|row| row.to_vec()).collect(),
         biases: vec![0.0; weights.len()],
     };
-    assert!(Network::new(vec![0, 1], vec![layer(&[&[1.0, 1.0]])]).is_some());
-    assert!(Network::new(vec![0, 1], vec![layer(&[&[1.0]])]).is_none());
-    assert!(Network::new(vec![0, 1], vec![layer(&[&[1.0, 1.0], &[1.0, 1.0]])]).is_none());
-    assert!(Network::new(vec![OBSERVED.len()], vec![layer(&[&[1.0]])]).is_none());
-    assert!(Network::new(vec![0], vec![]).is_none());
+    let network = |inputs, layers| Network::new(inputs, layers, Activation::Relu);
+    assert!(network(vec![0, 1], vec![layer(&[&[1.0, 1.0]])]).is_some());
+    assert!(network(vec![0, 1], vec![layer(&[&[1.0]])]).is_none());
+    assert!(network(vec![0, 1], vec![layer(&[&[1.0, 1.0], &[1.0, 1.0]])]).is_none());
+    assert!(network(vec![OBSERVED.len()], vec![layer(&[&[1.0]])]).is_none());
+    assert!(network(vec![0], vec![]).is_none());
 }

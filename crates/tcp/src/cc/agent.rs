@@ -91,17 +91,42 @@ pub struct Layer {
     pub biases: Vec<f64>,
 }
 
-/// Layers with tanh between them; the last one's only output is the action.
+/// What is applied to the outputs of a layer that another one follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    Tanh,
+    Relu,
+}
+
+impl Activation {
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "tanh" => Some(Activation::Tanh),
+            "relu" => Some(Activation::Relu),
+            _ => None,
+        }
+    }
+
+    fn of(self, sum: f64) -> f64 {
+        match self {
+            Activation::Tanh => libm::tanh(sum),
+            Activation::Relu => sum.max(0.0),
+        }
+    }
+}
+
+/// Layers with an activation between them; the last one's only output is the action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// Positions in [`OBSERVED`].
     pub inputs: Vec<usize>,
     pub layers: Vec<Layer>,
+    pub activation: Activation,
 }
 
 impl Network {
     /// None: the sizes of the layers do not match.
-    pub fn new(inputs: Vec<usize>, layers: Vec<Layer>) -> Option<Network> {
+    pub fn new(inputs: Vec<usize>, layers: Vec<Layer>, activation: Activation) -> Option<Network> {
         let mut size = inputs.len();
         for layer in &layers {
             let is_whole =
@@ -112,7 +137,7 @@ impl Network {
             size = layer.biases.len();
         }
         let known = inputs.iter().all(|&input| input < OBSERVED.len());
-        (known && size == 1 && !layers.is_empty()).then_some(Network { inputs, layers })
+        (known && size == 1 && !layers.is_empty()).then_some(Network { inputs, layers, activation })
     }
 
     /// The sums are in the order of the inputs, so that they are the same everywhere.
@@ -121,7 +146,8 @@ impl Network {
         for (place, layer) in self.layers.iter().enumerate() {
             let sums = layer.weights.iter().zip(&layer.biases);
             let sums = sums.map(|(row, bias)| row.iter().zip(&values).fold(*bias, |sum, (w, x)| sum + w * x));
-            values = if place + 1 < self.layers.len() { sums.map(libm::tanh).collect() } else { sums.collect() };
+            let is_last = place + 1 == self.layers.len();
+            values = sums.map(|sum| if is_last { sum } else { self.activation.of(sum) }).collect();
         }
         values[0]
     }
