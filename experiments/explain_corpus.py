@@ -122,7 +122,7 @@ def counted(run: Run) -> dict[str, Any]:
 
 
 def shown(file: Path) -> dict[str, Any]:
-    """What the capture of one end shows of the flow in question: that with the first port."""
+    """What the capture of one end shows of the flow in question: that to the first port."""
     first = read_capture(file, 0)
     at = int(np.argmin([port(one) for one in first.facts["connections"]]))
     capture = first if at == 0 else read_capture(file, at)
@@ -141,9 +141,9 @@ def shown(file: Path) -> dict[str, Any]:
     return seen
 
 
-def port(connection: dict[str, Any]) -> tuple[str, int]:
-    address, _, port = str(connection["client"]).rpartition(":")
-    return address, int(port)
+def port(connection: dict[str, Any]) -> int:
+    """Every flow of a scenario has its own, in their order. Those of the other end are the kernel's choice."""
+    return int(str(connection["server"]).rpartition(":")[2])
 
 
 def one(task: tuple[int, str, str]) -> str:

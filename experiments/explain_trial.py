@@ -4,7 +4,9 @@
     python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …]
 
 ``measure`` draws paths as ``explain_corpus.py`` does, runs a transfer on each, and keeps the captures of both ends and
-what ``ss -tin`` printed at the sender once a second. Then each control runs a new transfer on the same path, which is
+what ``ss -tin`` printed at the sender once a second. iperf3 sends on the same path in the transfer's place, and its
+report is kept. ``sim`` runs no programs, so it has neither. ``--others`` takes those of the paths that others
+use. Then each control runs a new transfer on the same path, which is
 the truth for what ``explain`` says that it would get. A path that is in DIRECTORY already is not run again. ``judge``
 explains each file and prints tables as Markdown: how far the path's quantities are off, and how often 90% intervals
 hold.
@@ -31,6 +33,7 @@ from sawtooth import Run, Scenario
 from sawtooth.capture import read_capture
 from sawtooth.engines.kernel import Kernel
 from sawtooth.engines.netns import Netns
+from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain
 from sawtooth.scenario import Span
@@ -40,13 +43,17 @@ LOOKS = "sleep 2; while :; do ss -tin state established; echo; sleep 1; done"
 """Slow start is over after two seconds on most paths; ss counts from the start all the same."""
 CONTROLS = ("cubic", "reno", "bbr")
 OTHER_SEED = 1_000_000
+IPERF3, PORT = "iperf3.json", "5301"
+FINISHING_S = 5.0
+"""How long iperf3 may take to begin and to exchange the results."""
+ENGINES = {"sim": Sim, "kernel": Kernel, "netns": Netns}
 
 
 def measure(task: tuple[int, str, str]) -> str:
     number, engine, directory = task
     target = Path(directory) / f"{number:06}"
     if target.exists():
-        return ""
+        return _added(target, ENGINES[engine])
     case = drawn(number)
     fields = case["scenario"]
     if case["truth"]["cc"] not in CONTROLS:
@@ -54,11 +61,13 @@ def measure(task: tuple[int, str, str]) -> str:
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    made = Kernel if engine == "kernel" else Netns
-    looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}]
+    made = ENGINES[engine]
+    looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}] if engine != "sim" else []
     try:
         run = made(capture=part).run(Scenario(**fields, programs=looking))
-        (part / "ss.txt").write_bytes(_looks(run))
+        if looking:
+            (part / "ss.txt").write_bytes(_printed(run))
+            (part / IPERF3).write_bytes(_iperf3(case, made))
         case["truth"] |= counted(run)
         case["goodput_bps"] = {}
         for cc in CONTROLS:
@@ -73,7 +82,31 @@ def measure(task: tuple[int, str, str]) -> str:
     return ""
 
 
-def _looks(run: Run) -> bytes:
+def _added(home: Path, made: type[Kernel] | type[Netns] | type[Sim]) -> str:
+    """The report of iperf3, for a path that was measured without it."""
+    if not (home / IPERF3).exists() and made is not Sim:
+        try:
+            (home / IPERF3).write_bytes(_iperf3(json.loads((home / "path.json").read_text()), made))
+        except SawtoothError as error:
+            return f"{home.name}: {error}"
+    return ""
+
+
+def _iperf3(case: dict[str, Any], made: type[Kernel] | type[Netns]) -> bytes:
+    """What the sender's iperf3 prints."""
+    fields = case["scenario"]
+    seconds = Span.parse(fields["duration"]).seconds
+    sending = ["iperf3", "-p", PORT, "-c", "client", "-t", f"{seconds:.0f}", "-C", case["truth"]["cc"], "-J"]
+    programs = [
+        {"host": "client", "name": "receiver", "command": ["iperf3", "-p", PORT, "-s", "-1"], "ready": f"port {PORT}"},
+        {"host": "server", "name": "sender", "command": sending},
+    ]
+    asked = fields | {"duration": f"{seconds + FINISHING_S:.2f} s", "flows": fields["flows"][1:], "programs": programs}
+    return _printed(made().run(Scenario(**asked)))
+
+
+def _printed(run: Run) -> bytes:
+    """By the program at the sender."""
     programs = run.tables["programs"]
     return bytes(programs.loc[programs["host"] == "server", "stdout"].iloc[0])
 
@@ -88,6 +121,7 @@ INPUTS = {
     "capture at the sender": "capture-sender.pcap",
     "capture at the receiver": "capture-receiver.pcap",
     "ss": "ss.txt",
+    "iperf3": IPERF3,
 }
 
 
@@ -96,10 +130,7 @@ def explained(task: tuple[str, str, int]) -> dict[str, Any]:
     directory, file, draws = task
     home = Path(directory)
     case = json.loads((home / "path.json").read_text())
-    capture = "capture-sender.pcap" if file.endswith(".txt") else file
-    connections = read_capture(home / capture, 0).facts["connections"]
-    at = min(range(len(connections)), key=lambda one: port(connections[one]))
-    connection = connections[at]["client"] if file.endswith(".txt") else str(at)
+    connection = None if file == IPERF3 else _which(home, file)
     begun = time.process_time()
     try:
         told = explain([str(home / file)], connection=connection, draws=draws)
@@ -108,9 +139,20 @@ def explained(task: tuple[str, str, int]) -> dict[str, Any]:
     return {"number": home.name, "case": case, "told": told.describe(), "cpu_s": time.process_time() - begun}
 
 
+def _which(home: Path, file: str) -> str:
+    """The connection of the transfer: its index in a capture, its client in the output of ss."""
+    capture = file if file.endswith(".pcap") else "capture-sender.pcap"
+    connections = read_capture(home / capture, 0).facts["connections"]
+    at = min(range(len(connections)), key=lambda one: port(connections[one]))
+    return str(at) if capture == file else str(connections[at]["client"])
+
+
 def judge(directories: list[Path], draws: int, workers: int) -> None:
-    paths = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
+    every_path = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
     for called, file in INPUTS.items():
+        paths = [one for one in every_path if (one / file).exists()]
+        if not paths:
+            continue
         with ProcessPoolExecutor(workers) as pool:
             every = list(pool.map(explained, [(str(one), file, draws) for one in paths]))
         found = [one for one in every if "told" in one]
@@ -190,7 +232,8 @@ def main() -> None:
     measuring.add_argument("directory", type=Path)
     measuring.add_argument("--paths", type=int, default=100)
     measuring.add_argument("--first", type=int, default=300_000, help="number of the first path")
-    measuring.add_argument("--engine", choices=("kernel", "netns"), default="kernel")
+    measuring.add_argument("--engine", choices=tuple(ENGINES), default="kernel")
+    measuring.add_argument("--others", action="store_true", help="only paths that others use")
     measuring.add_argument("--workers", type=int, default=2)
     judging = commands.add_parser("judge")
     judging.add_argument("directories", type=Path, nargs="+")
@@ -201,7 +244,10 @@ def main() -> None:
         judge(options.directories, options.draws, options.workers)
         return
     options.directory.mkdir(parents=True, exist_ok=True)
-    tasks = [(options.first + at, options.engine, str(options.directory)) for at in range(options.paths)]
+    numbers = [options.first + at for at in range(options.paths)]
+    if options.others:
+        numbers = [one for one in numbers if drawn(one)["truth"]["cross"] != "none"]
+    tasks = [(one, options.engine, str(options.directory)) for one in numbers]
     with ProcessPoolExecutor(options.workers) as pool:
         for told in pool.map(measure, tasks):
             if told:
