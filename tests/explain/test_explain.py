@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from sawtooth.capture import read_capture
 from sawtooth.capture.busiest_connection import read_busiest
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.summary import Judgement
@@ -18,12 +20,15 @@ from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain, live, page, words
+from sawtooth.explain.gains import CHANGES
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.watch.expected import expect, observed
 from sawtooth.whatif import estimate, observe
 from sawtooth.whatif.kinds import Kinds, shipped
+from sawtooth.whatif.observation import CONTROLS
+from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
 from tests.watch.test_watch_expected import seen
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
@@ -290,12 +295,53 @@ def test_no_such_live_connection_says_so(
     assert "sawtooth watch" in caught.value.fix
 
 
-def test_what_others_leave_to_another_kind_of_control_is_not_told(tmp_path: Path) -> None:
-    flows = [{"name": "own", "cc": "cubic"}, {"name": "other", "cc": "cubic", "count": 3}]
+@pytest.fixture(scope="module")
+def shared_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both ends of CUBIC beside three others."""
+    directory = tmp_path_factory.mktemp("shared")
+    Sim(capture=directory).run(beside_others("cubic", 4))
+    return directory
+
+
+def beside_others(cc: str, seed: int) -> Scenario:
+    flows = [{"name": "own", "cc": cc}, {"name": "other", "cc": "cubic", "count": 3}]
     path = {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": "1 bdp"}
-    Sim(capture=tmp_path).run(Scenario(duration="20 s", seed=4, path=path, flows=flows))
-    told = explain([str(tmp_path / "capture-sender.pcap")], connection="0", cc="cubic", draws=8)
+    return Scenario(duration="20 s", seed=seed, path=path, flows=flows)
+
+
+@pytest.mark.parametrize("side", ["sender", "receiver"])
+def test_what_others_yield_was_learned(shared_path: Path, side: str) -> None:
+    file = str(shared_path / f"capture-{side}.pcap")
+    told = explain([file], connection="0", cc="cubic", draws=8)
     assert told.kinds["cross_traffic"].answer == "present"
+    assert told.test is not None
+    assert told.test.verdict == "none"
+    assert len(told.gains) == len(CONTROLS) + len(CHANGES)
+    for gain in told.gains:
+        assert gain.low_bps is not None
+        assert gain.goodput_bps is not None
+        assert gain.high_bps is not None
+        assert 0 < gain.low_bps <= gain.goodput_bps <= gain.high_bps
+    of = {gain.change: gain for gain in told.gains}
+    for cc in CONTROLS:
+        intervals = Sim().run(beside_others(cc, 5)).tables["intervals"]
+        gets = intervals.loc[intervals["flow"] == 0, "goodput_bps"].mean()
+        low, high = of[cc].low_bps, of[cc].high_bps
+        assert low is not None
+        assert high is not None
+        assert low <= gets <= high, cc
+    (line,) = [line for line in words(told).splitlines() if line.startswith("note: ")]
+    assert "learned from simulated paths with other traffic" in line
+    by_whatif = CliRunner().invoke(whatif, [file, "--connection", "0", "--cc", "cubic"], catch_exceptions=False)
+    assert by_whatif.output.count("learned") == len(CONTROLS) + 1
+
+
+def test_what_others_yield_is_not_told_of_a_path_unlike_those_that_were_learned(
+    shared_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = replace(learned(), limits=learned().limits * 0 + 1e6)
+    monkeypatch.setattr(sys.modules["sawtooth.whatif.replay"], "learned", lambda: far)
+    told = explain([str(shared_path / "capture-sender.pcap")], connection="0", cc="cubic", draws=8)
     of = {gain.change: gain for gain in told.gains}
     for cc in ("bbr", "bbr3"):
         assert of[cc].low_bps is None
@@ -303,6 +349,30 @@ def test_what_others_leave_to_another_kind_of_control_is_not_told(tmp_path: Path
     assert of["reno"].low_bps is not None
     (line,) = [line for line in words(told).splitlines() if line.startswith("bbr ")]
     assert "cannot tell" in line
+    with pytest.raises(ValueError, match="format 9"):
+        Shared.read({"format": 9})
+
+
+def test_a_queue_that_others_filled_before_bounds_the_base_round_trip(tmp_path: Path) -> None:
+    asked = beside_others("cubic", 4)
+    later = asked.set({"flows.own.start": "4 s", "path.queue": "3 bdp"})
+    Sim(capture=tmp_path).run(later)
+    at = next(
+        number
+        for number, one in enumerate(read_capture(tmp_path / "capture-sender.pcap", 0).facts["connections"])
+        if one["server"].endswith(":5201")
+    )
+    found = estimate(observe(tmp_path / "capture-sender.pcap", connection=str(at))).rtt
+    assert found.bound == "at most"
+    assert found.low <= 0.030 <= found.high
+    assert found.high > 0.033, "others' packets waited before this flow's"
+
+
+def test_a_path_of_ones_own_is_simulated(captures: Path) -> None:
+    observed = observe(captures / "capture-sender.pcap")
+    assert likely(observed) < LIKELY
+    assert not learned().knows(observed)
+    assert likely(replace(observed, signs=None)) == 0
 
 
 def test_random_loss_under_codel_names_both(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def explain(
         direct, path = path, found.estimate
     why = "" if first.refused is None else first.refused.message
     kinds = _kinds(first)
-    doubts += _not_simulated(kinds)
+    doubts += _not_simulated(kinds, shared=found is not None and found.shared)
     quantities = {} if path is None else path.quantities
     lost = judged.lost(first, path, probed, kinds)
     explained = Explanation(
@@ -159,8 +159,10 @@ def _kinds(first: Transfer) -> dict[str, Choice]:
     return {name: Choice(None, why) for name in PARTS}
 
 
-def _not_simulated(kinds: dict[str, Choice]) -> list[str]:
+def _not_simulated(kinds: dict[str, Choice], *, shared: bool) -> list[str]:
     """What the simulated path lacks."""
+    if shared:
+        return ["others probably use the bottleneck; the table is learned from simulated paths with other traffic"]
     doubts = []
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
     if (queue in MANAGED and MANAGED[queue] is None) or queue == "policer":

@@ -13,6 +13,7 @@ from sawtooth.whatif import Answer
 from sawtooth.whatif.observation import CONTROLS
 from sawtooth.whatif.replay import Replays, interval
 from sawtooth.whatif.runs import Drawn, Replayed
+from sawtooth.whatif.shared import Given, learned
 
 LARGER = 4.0
 """How many times as long a larger buffer is."""
@@ -38,16 +39,27 @@ CHANGES = (
 
 
 def gains(found: Replays, observed_cc: str | None) -> tuple[Gain, ...]:
-    """The answers for the controls, and the runs of each change on the same paths. Empty if the self-test fails."""
+    """The answers for the controls, and the runs of each change on the same paths. Empty if the self-test fails. Where
+    others use the path, all were learned."""
     if found.test.verdict == "fails":
         return ()
     cc = observed_cc if observed_cc in CONTROLS else INSTEAD
+    if found.shared:
+        observed = found.runs.observed
+        same = [_given(answer.cc, answer.cc, learned().gives(observed, answer.cc)) for answer in found.answers]
+        return (*same, *(_given(one.name, cc, learned().gives(observed, cc, one.name)) for one in CHANGES))
     told = [_gain(answer.cc, answer, found.results[answer.cc]) for answer in found.answers]
     for change in CHANGES:
         paths = [change.of_path(path) for path in found.paths]
         runs = found.runs.of(paths, cc, change.fields)
         told.append(_gain(change.name, found.answer(cc, runs, paths, change.fields), runs))
     return tuple(told)
+
+
+def _given(change: str, cc: str, given: Given) -> Gain:
+    low, middle, high = given.goodput_bps
+    trip_low, trip, trip_high = given.rtt_s
+    return Gain(change, cc, "", middle, low, high, trip, trip_low, trip_high)
 
 
 def _gain(change: str, answer: Answer, runs: Sequence[Replayed]) -> Gain:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sawtooth.whatif.estimate import Estimate, no_ack_loss, single_losses
+from sawtooth.whatif.estimate import UNKNOWN_QUEUE_BDP, Estimate, no_ack_loss, single_losses
 from sawtooth.whatif.from_totals import from_sums
 from sawtooth.whatif.kinds import MANAGED, NOT_SEEN, simulated
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
+from sawtooth.whatif.shared import LIKELY, likely
+
+SAME = 0.005
+"""If the data's shortest round trip is below the handshake's by more than this share, the handshake waited: full
+packets take longer to send."""
+EMPTY = 1 / (1 + UNKNOWN_QUEUE_BDP[-1])
+"""Least base round trip as a part of the shortest that was seen: the longest queue that is tried may always have been
+full."""
 
 
 def estimate(observed: Observed) -> Estimate:
@@ -17,10 +25,24 @@ def estimate(observed: Observed) -> Estimate:
     if observed.path is not None:
         # A replay can only decide with a known control.
         path = _managed(observed, observed.path)
+        if likely(observed) >= LIKELY:
+            path = replace(path, rtt=_behind_others(observed, path.rtt))
         return replace(path, by_replay=path.by_replay and observed.cc is not None)
     if observed.given:
         return _given(observed)
     return from_sums(observed)
+
+
+def _behind_others(observed: Observed, rtt: Estimated) -> Estimated:
+    """The base round trip where others probably use the path: the queue may not have been empty at the start, and the
+    bottleneck may be faster than what they leave."""
+    took, least = observed.rtt_handshake_s, observed.rtt_min_s
+    if not took or not least:
+        return rtt
+    if least < took * (1 - SAME):
+        how = "the minimum RTT; the handshake took longer, so others filled the queue before it"
+        return Estimated(least, least * EMPTY, least, how, "at most")
+    return replace(rtt, high=max(rtt.high, took))
 
 
 def _managed(observed: Observed, path: Estimate) -> Estimate:

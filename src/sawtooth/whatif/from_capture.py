@@ -15,6 +15,7 @@ from sawtooth.whatif.kinds import kinds
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
 from sawtooth.whatif.replayable import identified
+from sawtooth.whatif.signs import signs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -92,8 +93,8 @@ def observed_in(capture: Capture, control: Identification) -> Observed:
         return observed
     direction = int(seen["direction"])
     losses = capture.losses[capture.losses["connection"] == connection]
-    told = kinds(facts["directions"][direction], capture.segments, losses, direction, observed)
-    return replace(observed, kinds=told)
+    observed = replace(observed, signs=signs(facts["directions"][direction], capture.segments, losses, direction))
+    return replace(observed, kinds=kinds(observed))
 
 
 def _columns(table: DataFrame) -> dict[str, Any]:

@@ -21,11 +21,8 @@ from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats
 from sawtooth.whatif.estimate import TAIL_DROP
 from sawtooth.whatif.quantity import Choice
-from sawtooth.whatif.signs import signs
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from sawtooth.whatif.observation import Observed
 
 FORMAT = 1
@@ -127,19 +124,24 @@ def shipped() -> Kinds:
     return Kinds.read(json.loads((files("sawtooth") / "data" / "explain.json").read_text(encoding="utf-8")))
 
 
-def kinds(
-    facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, direction: int, observed: Observed
-) -> dict[str, Choice]:
-    """The kinds of what one direction of a connection shows, by the names of ``PARTS``."""
-    assert observed.path is not None
-    assert observed.goodput_bps is not None
-    found = signs(facts, segments, losses, direction)
-    if found is None:
+def kinds(observed: Observed) -> dict[str, Choice]:
+    """The kinds of what a capture shows, by the names of ``PARTS``."""
+    if observed.signs is None:
         return _unknown(TOO_FEW)
+    assert observed.path is not None
     path = {name: value.describe() for name, value in observed.path.quantities.items()}
     if (why := unlike(path)) is not None:
         return _unknown(why)
-    return shipped().judge(vector(found, path, observed.cc, observed.goodput_bps))
+    return shipped().judge(as_seen(observed))
+
+
+def as_seen(observed: Observed) -> Floats:
+    """The vector of a capture that shows signs, a path and a goodput."""
+    assert observed.signs is not None
+    assert observed.path is not None
+    assert observed.goodput_bps is not None
+    path = {name: value.describe() for name, value in observed.path.quantities.items()}
+    return vector(observed.signs, path, observed.cc, observed.goodput_bps)
 
 
 def _unknown(why: str) -> dict[str, Choice]:

@@ -46,7 +46,8 @@ class Observed:
       ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to 1). ``bottleneck_bps``: the
       bottleneck's rate as a BBR sender estimates it.
     - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
-    - ``kinds``: of queue, loss process and other traffic (``kinds.PARTS``).
+    - ``kinds``: of queue, loss process and other traffic (``kinds.PARTS``). ``signs``: their evidence
+      (``signs.signs``).
     - ``problems``: what is damaged in the input or was left out.
     """
 
@@ -79,6 +80,7 @@ class Observed:
     given: dict[str, Estimated] = field(default_factory=dict)
     path: Estimate | None = None
     kinds: dict[str, Choice] = field(default_factory=dict)
+    signs: dict[str, float] | None = field(default=None, compare=False)
     problems: tuple[str, ...] = ()
 
     @property

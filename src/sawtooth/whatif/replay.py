@@ -13,6 +13,7 @@ from sawtooth.whatif.fitting import AGAIN, RUNS, fit, posterior
 from sawtooth.whatif.observation import CONTROLS, Observed
 from sawtooth.whatif.quantity import Z90
 from sawtooth.whatif.runs import DRAWS, Drawn, Replayed, Runs, affordable, draw
+from sawtooth.whatif.shared import Given, learned
 
 AGREES = 0.1
 ROUGHLY = 0.3
@@ -35,14 +36,15 @@ class Answer:
 
     Each draw is one run, so the interval covers the uncertainty of the path and the chance in one transfer. ``open``:
     the answer depends on the bottleneck's rate, of which only a lower bound is known; only ``low_bps`` is valid.
-    ``unknown``: why nothing of it is; the path has what the simulated one lacks.
+    ``unknown``: why nothing of it is; the path has what the simulated one lacks. An answer that was learned has no
+    draws, and ``retransmitted`` is None.
     """
 
     cc: str
     median_bps: float
     low_bps: float
     high_bps: float
-    retransmitted: float
+    retransmitted: float | None
     draws: tuple[float, ...]
     open: bool = False
     unknown: str = ""
@@ -80,7 +82,7 @@ class SelfTest:
 @dataclass(frozen=True)
 class Replays:
     """All that ``replay`` simulated: the paths, what they leave of the estimate, the runs of each control on them, and
-    what these say."""
+    what these say. ``shared``: others use the path, and the answers were learned instead."""
 
     test: SelfTest
     answers: list[Answer]
@@ -88,6 +90,7 @@ class Replays:
     paths: list[Drawn]
     results: dict[str, list[Replayed]]
     runs: Runs
+    shared: bool = False
 
     def answer(
         self,
@@ -112,6 +115,12 @@ class Replays:
         return replace(told, low_bps=predicted(cc, self.runs.of(slowest, cc, change)).low_bps, open=True)
 
 
+SHARED = (
+    "not possible, because others use the bottleneck; what each control gets was learned from simulated paths "
+    "with other traffic"
+)
+
+
 def replay(
     observed: Observed,
     estimate: Estimate,
@@ -125,9 +134,13 @@ def replay(
     """Simulates every drawn path with each of ``controls``; ``progress`` receives the share done. ``more`` runs of each
     path may follow; ``progress`` counts them too.
 
-    If only a replay can tell the losses of the path from those of a full queue, the paths are fitted. Uses at least two
+    If only a replay can tell the losses of the path from those of a full queue, the paths are fitted. Where others use
+    the path, nothing is simulated: what they yield was learned. Uses at least two
     threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
+    if learned().knows(observed):
+        told = [by_others(cc, learned().gives(observed, cc)) for cc in controls]
+        return Replays(SelfTest("none", math.nan, SHARED), told, estimate, [], {}, Runs(observed, estimate), True)
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
     each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more + (RUNS if fitted else 0)
     count = max(2, affordable(observed, estimate, draws, each))
@@ -145,6 +158,12 @@ def replay(
         # A control gets no number if the replay does not reproduce the observation.
         replays.answers.extend(replays.answer(cc, results[cc], paths) for cc in controls)
     return replays
+
+
+def by_others(cc: str, given: Given) -> Answer:
+    """What was learned of paths that others use, as an answer."""
+    low, middle, high = given.goodput_bps
+    return Answer(cc, middle, low, high, None, ())
 
 
 def _beyond_simulation(observed: Observed, cc: str) -> str:

@@ -130,7 +130,9 @@ def _table(observed: Observed, answers: Sequence[Answer]) -> list[tuple[str, str
         rows.append(("observed", rate(observed.goodput_bps), "", again, observed.cc or ""))
     for one in answers:
         interval = f"{rate(one.low_bps)} … {rate(one.high_bps)}"
-        rows.append((one.cc, rate(one.median_bps), interval, share(one.retransmitted), f"{len(one.draws)} replays"))
+        again = "-" if one.retransmitted is None else share(one.retransmitted)
+        how = f"{len(one.draws)} replays" if one.draws else "learned"
+        rows.append((one.cc, rate(one.median_bps), interval, again, how))
     widths = [max(len(row[at]) for row in rows) for at in range(1, 5)]
     return [
         (row[0], "  ".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip())
