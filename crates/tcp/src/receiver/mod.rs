@@ -397,7 +397,9 @@ impl Receiver {
             self.send(unread, clock, emit);
         }
         // Data after a gap is measured too (since Linux 6.12.36).
-        self.measure_segment(length, Unread { bytes: length, buffers: 1 }, data.has(PUSH));
+        if length != self.full || self.last_short > 0 {
+            self.measure_segment(length, Unread { bytes: length, buffers: 1 }, data.has(PUSH));
+        }
         // The window grows before a separate buffer counts, and after a shared one does.
         let before = self.held(unread);
         let held = match self.reassembly.insert(block) {
