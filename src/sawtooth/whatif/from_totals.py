@@ -103,7 +103,13 @@ def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
         # It may be that of a SYN, which takes no time to send, or come from a timestamp, in whole milliseconds.
         most = seen + (MILLISECOND if in_milliseconds(seen) else 0.0)
         return Estimated((base + most) / 2, base, most, "the minimum RTT, of a frame or of less")
-    empty = Estimated(base, base * 0.85, base * 1.05, "the minimum smoothed RTT minus the time to send a frame")
+    how = "the minimum smoothed RTT minus the time to send a frame"
+    if rate.bound:
+        # A faster bottleneck sends a frame in less time, and the rate may be what others leave of it.
+        middle = max(seen - observed.frame_bytes * 8 / rate.high, base)
+        empty = Estimated(middle, base * 0.85, max(seen, middle * 1.05), how)
+    else:
+        empty = Estimated(base, base * 0.85, base * 1.05, how)
     how = "the minimum smoothed RTT; it may include queue delay"
     return empty.toward(Estimated(base, base * 0.4, base, how, "at most"), full)
 
