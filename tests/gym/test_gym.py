@@ -16,6 +16,7 @@ import onnx
 import pytest
 from gymnasium.utils.env_checker import check_env
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
 
 import sawtooth.gym
 from sawtooth import Scenario
@@ -209,14 +210,50 @@ def test_models_with_something_else_than_dense_layers_are_refused(tmp_path: Path
     one = (np.ones((1, 3)), np.zeros(1))
     two = (np.ones((3, 3)), np.zeros(3))
     for activation in ("Sigmoid", "Softmax"):
-        with pytest.raises(SawtoothError, match=activation) as caught:
+        with pytest.raises(SawtoothError) as caught:
             Policy.from_onnx(model(tmp_path / "own.onnx", two, one, activation=activation), policy().inputs)
-        assert (caught.value.code, caught.value.file) == ("bad-policy", str(tmp_path / "own.onnx"))
+        error = caught.value
+        assert (error.code, error.file) == ("bad-policy", str(tmp_path / "own.onnx"))
+        assert error.message == f"the model has the operator {activation} after 1 layers"
+        assert error.fix == "give dense layers with tanh or ReLU between them, or call the model from a Python file"
     with pytest.raises(SawtoothError, match="not an ONNX file"):
         Policy.from_onnx(RENO, policy().inputs)
+    with pytest.raises(SawtoothError, match="more than 32 layers"):
+        Policy.from_onnx(model(tmp_path / "own.onnx", *[two] * 40, one), policy().inputs)
     with pytest.raises(SawtoothError, match="relu") as caught:
         policy(activation="sigmoid")
     assert caught.value.field == "activation"
+
+
+def test_a_model_that_onnx_would_compute_in_another_way_is_refused(tmp_path: Path) -> None:
+    path = model(tmp_path / "own.onnx", (np.ones((1, 3)), np.zeros(1)))
+    (tmp_path / "w.bin").write_bytes(np.ones(3, dtype=np.float32).tobytes())
+
+    def refused(change: Any, what: str) -> None:
+        given = onnx.load(path)
+        change(given.graph)
+        (tmp_path / "other.onnx").write_bytes(given.SerializeToString())
+        with pytest.raises(SawtoothError, match=what) as caught:
+            Policy.from_onnx(tmp_path / "other.onnx", policy().inputs)
+        assert caught.value.code == "bad-policy"
+
+    def weights(graph: Any, value: Any) -> None:
+        graph.initializer[0].CopyFrom(numpy_helper.from_array(value, "w0"))
+
+    def elsewhere(graph: Any) -> None:
+        set_external_data(graph.initializer[0], "w.bin")
+        graph.initializer[0].ClearField("raw_data")
+
+    refused(elsewhere, "in another file")
+    refused(lambda graph: graph.node[0].input.__setitem__(2, "seen"), "other values")
+    refused(lambda graph: setattr(graph.node[0], "domain", "other"), "other values")
+    refused(lambda graph: graph.node[0].output.pop(), "with 0 outputs")
+    refused(lambda graph: weights(graph, np.ones((1, 3), dtype=np.complex64)), "no real numbers")
+    refused(lambda graph: weights(graph, np.ones((2, 3), dtype=np.float32)), "sizes of the layers")
+    column = numpy_helper.from_array(np.ones((3, 1), dtype=np.float32), "b0")
+    refused(
+        lambda graph: (weights(graph, np.ones((3, 3))), graph.initializer[1].CopyFrom(column)), "biases are not one"
+    )
 
 
 def test_a_damaged_model_is_an_error_or_a_policy(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ fn the_window_follows_the_memory_that_packets_take_and_data_beyond_it_is_taken_o
          +0 > . 1:1(0) ack 9001 win 18980
          +0 read(4, ..., 9000) = 9000
          +0 < P. 9001:29001(20000) ack 1 win 1000
-         +0 > . 1:1(0) ack 29001 win 13000"
+         +.04 > . 1:1(0) ack 29001 win 13000"
     );
     assert_eq!(run(&read, HZ, None), Outcome { packets: 3, ..Outcome::default() });
     // A FIN is answered at once if memory is exceeded.

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 Layers = list[tuple["NDArray[np.float64]", "NDArray[np.float64]"]]
 
 ACTIVATIONS = {"Tanh": "tanh", "Relu": "relu"}
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError, MemoryError, OSError)
-"""What onnx raises for damaged weights."""
 _SAME = ("Identity", "Flatten")
 """Operators that change no number of a single observation."""
+_STANDARD = ("", "ai.onnx")
+"""Names of ONNX's own set of operators."""
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, OverflowError, MemoryError, OSError)
+"""What onnx raises for damaged weights."""
 
 
 def read(given: bytes) -> tuple[Layers, str]:
@@ -36,6 +38,8 @@ def read(given: bytes) -> tuple[Layers, str]:
     try:
         graph = onnx.load_model_from_string(given).graph
         return _followed(graph, dict(_fixed(graph)))
+    except InputError:
+        raise
     except (DecodeError, *_UNREADABLE) as error:
         message = f"this is not an ONNX file with its weights: {plain(str(error), 120)}"
         raise InputError("bad-policy", message, fix="export the model with its weights in one file") from None
@@ -43,14 +47,24 @@ def read(given: bytes) -> tuple[Layers, str]:
 
 def _fixed(graph: Any) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """The values in the file, by name."""
-    from onnx import numpy_helper
-
     for one in graph.initializer:
-        yield one.name, np.asarray(numpy_helper.to_array(one), dtype=np.float64)
+        yield one.name, _values(one)
     for node in graph.node:
         for attribute in node.attribute:
             if node.op_type == "Constant" and attribute.name == "value":
-                yield node.output[0], np.asarray(numpy_helper.to_array(attribute.t), dtype=np.float64)
+                yield _output(node), _values(attribute.t)
+
+
+def _values(tensor: Any) -> NDArray[np.float64]:
+    from onnx import TensorProto, numpy_helper
+
+    # Such files are named by the model, and would be read from wherever it says.
+    if tensor.data_location == TensorProto.EXTERNAL:
+        raise ValueError("its weights are in another file")
+    values = numpy_helper.to_array(tensor)
+    if values.dtype.kind not in "fiu":
+        raise ValueError(f"{tensor.name} has no real numbers")
+    return values.astype(np.float64)
 
 
 def _followed(graph: Any, fixed: dict[str, NDArray[np.float64]]) -> tuple[Layers, str]:
@@ -64,19 +78,20 @@ def _followed(graph: Any, fixed: dict[str, NDArray[np.float64]]) -> tuple[Layers
     for node in graph.node:
         if node.op_type == "Constant":
             continue
-        others = [fixed.get(name) for name in node.input if name != value]
-        if value not in node.input or any(other is None for other in others):
-            raise _unlike(f"joins values at {_called(node)}")
+        names = list(node.input)
+        others = [fixed[name] for name in names if name in fixed]
+        if names.count(value) != 1 or len(others) != len(names) - 1 or node.domain not in _STANDARD:
+            raise _unlike(f"has {_called(node)} on other values than one before it and weights")
         if node.op_type in ACTIVATIONS and len(activations) + 1 == len(layers):
             activations.append(ACTIVATIONS[node.op_type])
         elif node.op_type in ("Gemm", "MatMul") and len(activations) == len(layers):
-            layers.append(_dense(node, value, [other for other in others if other is not None]))
-        elif node.op_type == "Add" and len(activations) + 1 == len(layers) and others[0] is not None:
+            layers.append(_dense(node, value, others))
+        elif node.op_type == "Add" and len(activations) + 1 == len(layers):
             weights, biases = layers[-1]
-            layers[-1] = weights, biases + others[0].reshape(-1)
+            layers[-1] = weights, biases + _row(others[0], len(biases), node)
         elif node.op_type not in _SAME:
             raise _unlike(f"has {_called(node)} after {len(layers)} layers")
-        value = node.output[0]
+        value = _output(node)
     if not layers or len(activations) != len(layers) - 1 or len(set(activations)) > 1:
         raise _unlike(f"has {len(layers)} layers and the activations {', '.join(activations) or 'none'}")
     if [one.name for one in graph.output] != [value]:
@@ -85,17 +100,31 @@ def _followed(graph: Any, fixed: dict[str, NDArray[np.float64]]) -> tuple[Layers
 
 
 def _dense(node: Any, value: str, others: list[NDArray[np.float64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    options = {one.name: one.i if one.name.startswith("trans") else one.f for one in node.attribute}
+    from onnx import helper
+
+    options = {one.name: float(helper.get_attribute_value(one)) for one in node.attribute}
     if node.input[0] != value or options.get("transA") or not others or others[0].ndim != 2:
         raise _unlike(f"has {_called(node)} whose weights are not a matrix on the right")
     weights = others[0] if options.get("transB") else others[0].T
-    biases = others[1].reshape(-1) if len(others) > 1 else np.zeros(1)
-    scaled = options.get("alpha", 1.0) * weights, options.get("beta", 1.0) * biases
-    return scaled[0], np.array(np.broadcast_to(scaled[1], scaled[0].shape[:1]))
+    biases = _row(others[1], len(weights), node) if len(others) > 1 else np.zeros(len(weights))
+    return options.get("alpha", 1.0) * weights, options.get("beta", 1.0) * biases
+
+
+def _row(values: NDArray[np.float64], size: int, node: Any) -> NDArray[np.float64]:
+    """One number for each output."""
+    if values.size not in (1, size) or (values.size > 1 and values.shape[-1] != size):
+        raise _unlike(f"has {_called(node)} whose biases are not one for each of {size} outputs")
+    return np.array(np.broadcast_to(values.reshape(-1), (size,)))
+
+
+def _output(node: Any) -> str:
+    if len(node.output) != 1:
+        raise _unlike(f"has {_called(node)} with {len(node.output)} outputs")
+    return str(node.output[0])
 
 
 def _called(node: Any) -> str:
-    return f"the operator {plain(node.op_type, 40)}"
+    return f"the operator {plain(str(node.op_type), 40)}"
 
 
 def _unlike(what: str) -> InputError:

@@ -89,6 +89,9 @@ class Policy:
         if self.activation not in ("tanh", "relu"):
             message = f"no activation is named {plain(str(self.activation), 40)}"
             raise InputError("unknown-name", message, field="activation", fix='write activation = "tanh" or "relu"')
+        if len(self.layers) > _MOST_LAYERS:
+            message = f"it has more than {_MOST_LAYERS} layers"
+            raise InputError("bad-policy", message, field="layers", fix="give a policy with fewer layers")
         # Rows without columns count too: they become lists.
         weights = sum(math.prod(max(size, 1) for size in np.shape(part)) for layer in self.layers for part in layer)
         if weights > _MOST_WEIGHTS:
@@ -102,7 +105,9 @@ class Policy:
         try:
             return self.core
         except (ValueError, TypeError) as error:
-            fix = f"give weights0 {len(self.inputs)} columns, other layers as many as rows before, the last one row"
+            fix = (
+                "name an input for each column of weights0; later layers have as many as rows before, the last one row"
+            )
             raise InputError("bad-policy", plain(str(error), 200), field="layers", fix=fix) from None
 
     @cached_property
@@ -149,7 +154,7 @@ class Policy:
             message = f"this is not a NumPy file of a policy: {plain(str(error), 120)}"
             raise InputError("bad-policy", message, fix=_AGAIN) from None
         layers: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-        while f"weights{len(layers)}" in parts and len(layers) < _MOST_LAYERS:
+        while f"weights{len(layers)}" in parts and len(layers) <= _MOST_LAYERS:
             at = len(layers)
             layers.append((_numbers(parts, f"weights{at}", 2), _numbers(parts, f"biases{at}", 1)))
         if not layers:

@@ -154,13 +154,14 @@ impl Buffer {
         grows
     }
 
-    /// Short segments take more memory than the window counts for them. The larger that excess, the sooner they no
-    /// longer let the window grow (`tcp_grow_window`).
+    /// Short segments take more memory than the window counts for them, and so do single ones where the first were
+    /// merged. The larger that excess, the sooner they no longer let the window grow (`tcp_grow_window`).
     fn earns(&self, length: u64) -> bool {
-        if length >= self.mss {
+        let mut memory = self.window_from(self.memory(length, self.buffers(length.div_ceil(self.mss))));
+        if memory <= length {
             return true;
         }
-        let mut memory = self.window_from(self.memory(length, 1)) / 2;
+        memory /= 2;
         let mut window = self.window_from(self.limit) / 2;
         while self.offered <= window && memory > length {
             (memory, window) = (memory / 2, window / 2);

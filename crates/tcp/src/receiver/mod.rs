@@ -2,7 +2,8 @@
 //!
 //! Mirrors Linux 6.12 (net/ipv4/tcp_input.c: `tcp_data_queue`, `__tcp_ack_snd_check`, SACK compression; tcp_output.c:
 //! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing. It reads
-//! at once, unless it is set to wait or sleeps while more arrives.
+//! at once, unless it is set to wait or sleeps while more arrives. Data that ends after the window is treated as in
+//! Linux 6.19.
 
 mod acknowledging;
 mod buffer;
