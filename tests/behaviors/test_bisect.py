@@ -85,6 +85,8 @@ def built(monkeypatch: pytest.MonkeyPatch, repository: Repository) -> list[str]:
         window = windows[name]
         if window == "crash":
             return [SawtoothError("guest-failed", "the kernel panicked")] * len(scenarios)
+        if window == "hang":
+            raise SawtoothError("guest-timeout", "the guest did not finish")
         size = scenarios[0].seed * 7 if window == "noise" else int(window)
         wide = {"host.initial_window": size, "host.kernel": "default"}
         return [engines.get("sim").run(one.set(wide)) for one in scenarios]
@@ -135,19 +137,20 @@ def test_what_is_printed_and_a_second_call_builds_only_the_ends(repository: Repo
 
 
 def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repository, built: list[str]) -> None:
-    windows = ("10", "10 ", "broken", "crash", "noise", "30", "30 ", "30  ")
+    windows = ("10", "10 ", "broken", "crash", "hang", "noise", "30", "30 ", "30  ")
     hashes = [repository.commit(window) for window in windows]
     done = run(repository, hashes[0], hashes[-1], "--json")
     assert done.exit_code == 4, done.output
     about = json.loads(done.stdout)
     assert about["first_bad"] is None
     suspects = [one["hash"] for one in about["suspects"]]
-    assert suspects[0] == hashes[5], "the first bad one that was tried"
-    assert {*suspects} == {*hashes[2:6]}
+    assert suspects[0] == hashes[6], "the first bad one that was tried"
+    assert {*suspects} == {*hashes[2:7]}
     told = {one["hash"]: one["told"] for one in about["steps"] if one["verdict"] == "skipped"}
     assert told[hashes[2]] == "does not build: make ended with status 2"
     assert told[hashes[3]] == "a run failed: the kernel panicked"
-    assert told[hashes[4]].startswith("inconclusive")
+    assert told[hashes[4]] == "does not run: the guest did not finish"
+    assert told[hashes[5]].startswith("inconclusive")
 
 
 def test_a_merge_is_searched_on_both_sides(repository: Repository, built: list[str]) -> None:
@@ -171,6 +174,65 @@ def test_only_commits_on_a_path_are_tried(repository: Repository, built: list[st
     none = run(repository, hashes[0], hashes[-1], "--path", "absent")
     assert isinstance(none.exception, SawtoothError)
     assert none.exception.field == "--path"
+
+
+def test_a_change_off_the_path_is_not_taken_for_one_on_it(repository: Repository, built: list[str]) -> None:
+    windows = (("10", "a"), ("10 ", "b"), ("30", "a"), ("30 ", "b"), ("30  ", "a"))
+    hashes = [repository.commit(*one) for one in windows]
+    done = run(repository, hashes[0], hashes[-1], "--path", "b")
+    assert isinstance(done.exception, SawtoothError)
+    assert (done.exception.code, done.exception.field) == ("conflict", "--path")
+    first = repository.commit("12", "a")
+    last = [repository.commit(*one) for one in (("12 ", "a"), ("30", "b"), ("30 ", "a"))]
+    about = json.loads(run(repository, first, last[-1], "--path", "b", "--json").stdout)
+    assert about["first_bad"]["hash"] == last[1]
+    assert about["compared"]["good"]["hash"] == last[0], "the commit before it, which is not on the path"
+
+
+@pytest.mark.parametrize(
+    ("windows", "listed"),
+    [
+        ((("10 ", "b"), ("broken", "b"), ("30", "a"), ("30 ", "a")), (4, 2)),
+        ((("10 ", "a"), ("broken", "a"), ("30", "b"), ("30 ", "a")), (3, 2)),
+    ],
+    ids=["on the path", "off it"],
+)
+def test_skipped_commits_hide_the_first_bad_one_of_a_path(
+    repository: Repository, built: list[str], windows: Sequence[tuple[str, str]], listed: Sequence[int]
+) -> None:
+    hashes = [repository.commit(*one) for one in (("10", "a"), *windows)]
+    done = run(repository, hashes[0], hashes[-1], "--path", "b")
+    assert done.exit_code == 4, done.output
+    _, _, told = done.output.partition("which is one of 2, or one that does not change b:\n")
+    assert [line.split()[0] for line in told.splitlines()[:2]] == [hashes[at] for at in listed]
+
+
+def test_a_kernel_that_was_removed_is_not_run_again(
+    repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A situation that tells nothing failed on the last good commit."""
+    from sawtooth.behaviors import bisect as searching
+
+    hashes = [repository.commit(window) for window in ("10", "10 ", "010", "30", "30 ", "30  ")]
+    ran, gone, inner = [], set(), engine.series
+
+    def series(scenarios: Sequence[Scenario], *, stop: Any = None, **options: Any) -> list[Run | SawtoothError]:
+        name = str(scenarios[0].host.kernel)
+        if name in gone:
+            raise SawtoothError("kernel-missing", f"no {name}")
+        ran.append(name)
+        runs = inner(scenarios, stop=stop)
+        runs[1] = inner([scenarios[1].set({"host.kernel": f"bisect-{hashes[0][:12]}"})])[0]
+        if name.endswith(hashes[2][:12]):
+            runs[1] = SawtoothError("guest-failed", "out of memory")
+        return runs
+
+    monkeypatch.setattr(engine, "series", series)
+    monkeypatch.setattr(searching, "_remove", lambda kernel: gone.add(kernel.name))
+    done = run(repository, hashes[0], hashes[-1], "--behavior", BEHAVIOR, "--behavior", "other:goodput")
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"first bad commit: {hashes[3]}" in done.output
+    assert len(ran) == 3 * len({*ran}), "each seed once"
 
 
 def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Repository, built: list[str]) -> None:
@@ -257,8 +319,13 @@ def test_an_expectation_of_a_scenario_judges(
     assert turned.exception.field == "--good"
 
 
-def test_the_repository_is_only_read(repository: Repository, tmp_path: Path) -> None:
+def test_the_repository_is_only_read(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = [repository.commit(window) for window in ("10", "20")]
+    (tmp_path / ".gitconfig").write_text(
+        f'[core]\nsplitIndex = true\nattributesFile = "{tmp_path}/attributes"\n[filter "other"]\nsmudge = tr 12 34\n'
+    )
+    (tmp_path / "attributes").write_text("window filter=other\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
     before = {path: path.read_bytes() for path in repository.path.rglob("*") if path.is_file()}
     history = History.open(repository.path)
     history.suspects([hashes[0]], hashes[1])

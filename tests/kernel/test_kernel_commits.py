@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -100,7 +105,13 @@ def test_two_commits_with_one_content_are_one_kernel(repository: Repository) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("v9.9", "unknown-name"), ("--all", "unknown-name"), ("HEAD:linux.c", "unknown-name")]
+    ("name", "code"),
+    [
+        ("v9.9", "unknown-name"),
+        ("--all", "unknown-name"),
+        ("HEAD:linux.c", "unknown-name"),
+        ("^HEAD", "unknown-name"),
+    ],
 )
 def test_what_is_no_commit_is_refused(repository: Repository, name: str, code: str) -> None:
     with pytest.raises(SawtoothError) as caught:
@@ -122,6 +133,73 @@ def test_what_is_no_repository_is_refused(tmp_path: Path) -> None:
         assert caught.value.fix
 
 
+def test_what_a_shallow_clone_lacks_is_fetched_by_the_fix(repository: Repository, tmp_path: Path) -> None:
+    clone = tmp_path / "a clone"
+    repository.git("clone", "-q", "--depth", "1", f"file://{repository.path}", str(clone))
+    history = History.open(clone)
+    with pytest.raises(SawtoothError) as caught:
+        history.resolve("HEAD~1")
+    command = str(caught.value.fix).partition(": ")[2]
+    subprocess.run(shlex.split(command), check=True, capture_output=True)
+    assert history.resolve("HEAD~1") == repository.hashes[1]
+    with pytest.raises(SawtoothError) as caught:
+        history.resolve("v9.9")
+    assert subprocess.run(shlex.split(str(caught.value.fix).partition(": ")[2]), capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives a directory to another user")
+def test_a_repository_of_another_user_is_allowed_by_the_fix(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in (repository.path, repository.path / ".git"):
+        os.chown(path, 65534, 65534)
+    with pytest.raises(SawtoothError) as caught:
+        History.open(repository.path)
+    subprocess.run(shlex.split(str(caught.value.fix).partition(": ")[2]), check=True)
+    History.open(repository.path)
+
+
+def test_git_ends_with_its_parent_and_holds_the_lock_until_then(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git's place is taken by a program that tells what it has open, and waits."""
+    (tmp_path / "bin").mkdir()
+    git = tmp_path / "bin" / "git"
+    git.write_text(
+        f"""#!/bin/sh
+        case "$*" in
+        *read-tree*) readlink /proc/$$/fd/* > {tmp_path}/open; echo $$ > {tmp_path}/pid; exec sleep 60 ;;
+        *) exec {shutil.which("git")} "$@" ;;
+        esac
+        """
+    )
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+    (tmp_path / "lock").touch()
+    program = f"""if True:
+        import os
+        from pathlib import Path
+        from sawtooth.kernel.history import History
+        lock = os.open({str(tmp_path / "lock")!r}, os.O_RDWR)
+        History(Path({str(repository.path)!r})).check_out("HEAD", Path("tree"), Path("index"), lock)
+    """
+    with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path) as child:
+        assert _comes(lambda: (tmp_path / "pid").is_file() and bool((tmp_path / "pid").read_text()))
+        child.kill()
+    assert str(tmp_path / "lock") in (tmp_path / "open").read_text().splitlines()
+    place = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")
+    assert _comes(lambda: not place.exists() or not place.read_bytes())
+
+
+def _comes(what: Callable[[], bool]) -> bool:
+    """Whether it does within 30 s."""
+    end = time.monotonic() + 30
+    while not (come := what()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return come
+
+
 def test_the_command_builds_a_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["kernel", "build", "--source", str(repository.path), "--commit", "HEAD~2", "--name", "old"])
@@ -138,6 +216,8 @@ def test_a_history_tells_its_commits_and_halves_them(repository: Repository) -> 
     assert told.date[:4].isdigit()
     assert history.suspects([first], third) == [second, third]
     assert history.suspects([second], third) == [third]
+    assert history.count([first], third) == 2
     assert history.suspects([first], third, ["arch"]) == []
+    assert history.suspects([first], third, ["linux.c"]) == [second, third], "the tree's, not the directory's"
     assert history.parents(third) == [second]
     assert history.common(first, third) == first

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 GOOD, BAD, SKIPPED = "good", "bad", "skipped"
 _UNBUILDABLE = ("build-failed", "bad-source", "patch-failed")
-_UNRUNNABLE = ("guest-failed", "testbed-failed", "unsupported")
+_UNRUNNABLE = ("guest-failed", "guest-timeout", "testbed-failed", "unsupported")
 _MORE = "use more seeds"
 
 
@@ -64,8 +64,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Found:
-    """``suspects``: the first bad commit alone; with skipped ones between the last good and the first bad, all of
-    which one is it. ``before``: the good kernel next to it."""
+    """``suspects``: the first bad commit alone. With skipped ones between the last good and the first bad, these and
+    the first bad; with paths, it may then be a commit off them, too. ``before``: the good kernel next to it."""
 
     steps: tuple[Step, ...]
     suspects: tuple[Commit, ...]
@@ -101,8 +101,13 @@ class Bisection:
         for one in steps.values():
             self.show(one)
         left, right = {good}, bad
-        while (suspects := self.history.suspects(left, right, self.paths)) != [right]:
-            open_ = [one for one in suspects if one not in steps]
+        while True:
+            suspects = self.history.suspects(left, right, self.paths)
+            hidden: list[str] = []
+            if self.paths and right in suspects:
+                # A commit before it that is not on the paths may be the first bad one.
+                hidden = [one for one in self.history.parents(right) if self.history.count(left, one)]
+            open_ = [one for one in suspects if one not in steps] or [one for one in hidden if one not in steps]
             if not open_:
                 break
             step = steps[open_[0]] = self._tried(open_[0])
@@ -115,8 +120,7 @@ class Bisection:
             message = f"no commit that changes {', '.join(self.paths)} is the first bad one"
             raise InputError("conflict", message, field="--path", fix="remove --path, or name more paths")
         nearest = [steps[one] for one in self.history.parents(right) if one in left and one in steps]
-        # The youngest one known to be bad comes first.
-        told = sorted(suspects, key=lambda one: one != right)
+        told = dict.fromkeys((right, *suspects, *hidden))
         result = Found(
             tuple(steps.values()),
             tuple(self.history.commit(one) for one in told),
@@ -138,6 +142,7 @@ class Bisection:
         else:
             message = "the bad commit does not descend from the good one"
             fix = f"name the one from which both descend: --good {common}" if common else "name other commits"
+            fix = self.history.deepening or fix
         raise InputError("conflict", message, field="--good", fix=fix)
 
     def _tried(self, hash_: str) -> Step:
@@ -204,6 +209,7 @@ class ByBehavior:
         self._directory, self._seeds, self._within = directory, seeds, within
         self._jobs, self._show = jobs, show
         self._ends: list[Measured] = []
+        self._known: dict[str, Measured] = {}
 
     def compare(self, good: Kernel, bad: Kernel) -> None:
         self._ends = [self._measured(one) for one in (good, bad)]
@@ -244,8 +250,11 @@ class ByBehavior:
         return behaviors, rows
 
     def _measured(self, kernel: Kernel) -> Measured:
-        options: Mapping[str, Any] = {"seeds": self._seeds, "jobs": self._jobs, "show": self._show}
-        return measure([kernel], self._catalogue, self._directory, **options)[0]
+        # A failed run is not run again in this search: its kernel may be removed.
+        if kernel.digest not in self._known:
+            options: Mapping[str, Any] = {"seeds": self._seeds, "jobs": self._jobs, "show": self._show}
+            self._known[kernel.digest] = measure([kernel], self._catalogue, self._directory, **options)[0]
+        return self._known[kernel.digest]
 
     def _compared(self, reference: Measured, other: Measured) -> Comparison:
         return compared(reference, other, self._judged, self._within)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,7 @@ def bisect(
     history = History.open(tree)
     ends = [history.resolve(one) for one in (good, bad)]
     directory, numbers = Path(out), range(1, seeds + 1)
-    count = len(history.suspects([ends[0]], ends[1], paths))
+    count = history.count([ends[0]], ends[1], paths)
 
     def show(step: Step) -> None:
         if not as_json:
@@ -124,7 +125,7 @@ def bisect(
     if as_json:
         say(json.dumps(_described(found, values), indent=2, ensure_ascii=False))
     else:
-        say(_words(found, rows))
+        say(_words(found, rows, paths))
         say(f"tried: {where(directory)}")
     if len(found.suspects) > 1:
         context.exit(CANNOT_TELL)
@@ -151,12 +152,13 @@ def _described(found: Found, values: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _words(found: Found, rows: list[list[str]]) -> str:
+def _words(found: Found, rows: list[list[str]], paths: Sequence[str]) -> str:
     if len(found.suspects) == 1:
         one = found.suspects[0]
         lines = ["", f"first bad commit: {one.hash}", one.subject, f"{one.author}, {one.date}"]
     else:
-        lines = ["", f"skipped commits hide the first bad one, which is one of {len(found.suspects)}:"]
+        other = f", or one that does not change {', '.join(map(plain, paths))}" if paths else ""
+        lines = ["", f"skipped commits hide the first bad one, which is one of {len(found.suspects)}{other}:"]
         lines += [f"{one.hash}  {one.subject}" for one in found.suspects]
     head = ["", f"at {found.before.commit.short}", f"at {found.after.commit.short}", "change"]
     return "\n".join([*lines, "", *aligned([head, *rows], (0,), width())])

@@ -4,7 +4,6 @@ finished stage."""
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import hashlib
 import json
@@ -24,6 +23,7 @@ from sawtooth.io.atomic_io import new_directory, write_json, writing
 from sawtooth.kernel import edits, prerequisites, provenance, source, source_trees
 from sawtooth.kernel.additions import FOLDER, Additions
 from sawtooth.kernel.guest import Guest
+from sawtooth.kernel.history import end_with_parent
 from sawtooth.kernel.kernel import (
     BINARY,
     DEFAULT_HZ,
@@ -47,7 +47,6 @@ COMPILED_STEPS = 1240
 Progress = Callable[[str, float | None], None]
 """Called with the current activity and, where known, the finished fraction."""
 
-_PR_SET_PDEATHSIG = 1
 _STEP = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|HOSTLD|GEN|UPD) ")
 _AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 
@@ -142,7 +141,7 @@ def _build(
         if chosen.commit:
             tell(f"checking out {chosen.commit[:12]}", None)
             configured.unlink(missing_ok=True)
-            source.check_out(chosen, tree, hz, added)
+            source.check_out(chosen, tree, hz, added, lock)
         elif is_patched is None:
             if tree.exists():
                 source_trees.remove(work, tell)
@@ -246,7 +245,7 @@ def _make(
             errors="replace",
             pass_fds=(lock,),
             process_group=0,
-            preexec_fn=_end_with_parent,
+            preexec_fn=end_with_parent,
         )
         try:
             assert process.stdout is not None
@@ -276,10 +275,6 @@ contain the build time."""
 
 _UNWANTED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARCH", "CROSS_COMPILE", "KBUILD_OUTPUT", "O")
 """Environment variables that an outer make, or the build of another kernel, could pass on."""
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _failure(log: Path, status: int, added: Additions) -> SawtoothError:

@@ -3,9 +3,12 @@ checked out elsewhere, with a separate index."""
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import re
+import shlex
+import signal
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,9 +17,20 @@ from pathlib import Path
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.sanitize import plain
 
-_PLAIN = ("core.autocrlf=false", "core.sparseCheckout=false", "core.fsmonitor=false", "core.hooksPath=/dev/null")
-"""Settings of the user's git that would change which files are checked out, or run programs."""
+_PLAIN = (
+    *("core.autocrlf=false", "core.sparseCheckout=false", "core.splitIndex=false", "core.fsmonitor=false"),
+    *("core.hooksPath=/dev/null", "core.attributesFile=/dev/null"),
+)
+"""Settings of the user's git that would change which files are checked out, write into the repository, or run
+programs."""
+_CLONE = "name a directory with a clone of the kernel's git repository"
+_PR_SET_PDEATHSIG = 1
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def end_with_parent() -> None:
+    """For ``preexec_fn``: the program is told to end when the process that started it has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -48,8 +62,7 @@ class History:
         """Raises SawtoothError ``bad-source`` if git reads no repository there, ``tool-missing`` without git."""
         found = cls(Path(path).absolute())
         if not found.path.is_dir():
-            fix = "name a directory with a clone of the kernel's git repository"
-            raise InputError("file-not-found", "there is no directory", file=found.path, fix=fix)
+            raise InputError("file-not-found", "there is no directory", file=found.path, fix=_CLONE)
         found._git("rev-parse", "--git-dir")
         return found
 
@@ -62,11 +75,23 @@ class History:
     def resolve(self, name: str) -> str:
         """The hash of a commit, from whatever git takes for its name. Raises SawtoothError ``unknown-name``."""
         try:
-            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+            found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
         except InputError:
-            fix = f"name one that this prints: git -C {self.path} log --oneline"
+            found = ""
+        if not _HASH.fullmatch(found):
+            fix = f"name one that this prints: {self._command('log --oneline')}"
             message = f'"{plain(name, 60)}" is no commit of this repository'
-            raise InputError("unknown-name", message, file=self.path, fix=fix) from None
+            raise InputError("unknown-name", message, file=self.path, fix=self.deepening or fix)
+        return found
+
+    @property
+    def deepening(self) -> str:
+        """The command that fetches a shallow clone's other commits; empty if it has them."""
+        is_shallow = self._git("rev-parse", "--is-shallow-repository").strip() == "true"
+        return f"get its older commits: {self._command('fetch --unshallow')}" if is_shallow else ""
+
+    def _command(self, words: str) -> str:
+        return f"git -C {shlex.quote(str(self.path))} {words}"
 
     def contents(self, commit: str) -> str:
         """The hash of everything that the commit holds."""
@@ -92,15 +117,24 @@ class History:
         """The commits of which one may be the first bad one: ``bad`` and those from which it descends, without
         ``good`` and those from which these do. They begin with the one that halves them best. ``paths``: only those
         that change something there."""
-        order = ["rev-list", "--bisect-all", bad, *(f"^{one}" for one in sorted(good)), "--", *paths]
-        return [line.split()[0] for line in self._git(*order).splitlines()]
+        return [line.split()[0] for line in self._listed("--bisect-all", good, bad, paths).splitlines()]
 
-    def check_out(self, commit: str, tree: Path, index: Path) -> None:
-        """Puts the commit's files into ``tree``. Those that are already there keep their times. Other files stay."""
+    def count(self, good: Collection[str], bad: str, paths: Sequence[str] = ()) -> int:
+        """How many ``suspects`` there are; without their order, which takes long for many."""
+        return int(self._listed("--count", good, bad, paths))
+
+    def _listed(self, how: str, good: Collection[str], bad: str, paths: Sequence[str]) -> str:
+        # Paths are those of the tree, even if this directory is one within it.
+        below = [path if path.startswith(":") else f":(top){path}" for path in paths]
+        return self._git("rev-list", how, bad, *(f"^{one}" for one in sorted(good)), "--", *below)
+
+    def check_out(self, commit: str, tree: Path, index: Path, lock: int | None = None) -> None:
+        """Puts the commit's files into ``tree``. Those that are already there keep their times. Other files stay.
+        ``lock``: a file descriptor that git holds until it has ended."""
         order = [f"--work-tree={tree}", "read-tree", "--reset", "-u", commit]
-        self._git(*order, environment={"GIT_INDEX_FILE": str(index)})
+        self._git(*order, environment={"GIT_INDEX_FILE": str(index)}, holding=() if lock is None else (lock,))
 
-    def _git(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    def _git(self, *arguments: str, environment: Mapping[str, str] | None = None, holding: Collection[int] = ()) -> str:
         """Its output. Raises SawtoothError ``bad-source`` with its message."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         where = ["-C", str(self.path)]
@@ -115,6 +149,8 @@ class History:
                 capture_output=True,
                 env=own | {"LC_ALL": "C"} | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
+                pass_fds=holding,
+                preexec_fn=end_with_parent,
             )
         except FileNotFoundError:
             message = "git is not installed"
@@ -126,6 +162,7 @@ class History:
                 fix = "free some space, then run the same command again"
                 raise SawtoothError("disk-full", "no space is left for the kernel's source", file=self.path, fix=fix)
             lines = said.strip().splitlines() or [f"git ended with status {done.returncode}"]
-            fix = "name a directory with a clone of the kernel's git repository"
+            allowed = [line.strip() for line in lines if "--add safe.directory" in line]
+            fix = f"if you trust its owner: {allowed[0]}" if allowed else _CLONE
             raise InputError("bad-source", f"git says: {plain(lines[0], 200)}", file=self.path, fix=fix)
         return told

@@ -157,9 +157,10 @@ def _copy_file(old: Path, new: Path) -> None:
         shutil.copy(old, new)
 
 
-def check_out(source: Source, tree: Path, hz: int, patches: Patches | None = None) -> None:
+def check_out(source: Source, tree: Path, hz: int, patches: Patches | None = None, lock: int | None = None) -> None:
     """Make ``tree`` a patched and edited copy of the source's commit. It may have been one of another commit before.
-    Files that stay the same keep their times, so that make compiles only what changed.
+    Files that stay the same keep their times, so that make compiles only what changed. ``lock``: as for
+    ``History.check_out``.
 
     Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and the errors of ``patches``.
     """
@@ -174,7 +175,7 @@ def check_out(source: Source, tree: Path, hz: int, patches: Patches | None = Non
         index = names.with_name("index")
         # Left by a checkout that was interrupted: whoever changes the tree holds the lock of the build.
         index.with_name("index.lock").unlink(missing_ok=True)
-        History(source.path).check_out(source.commit, tree, index)
+        History(source.path).check_out(source.commit, tree, index, lock)
         _check(tree, source.path)
         wanted = sorted({one.file for one in EDITS} | (set() if patches is None else patches.files()))
         write_bytes(names, "\n".join(wanted).encode())
