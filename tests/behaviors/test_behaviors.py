@@ -143,7 +143,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Guests are replaced by the simulator; ``other`` has a larger initial window. Counts the guests."""
     guests: list[int] = []
 
-    def series(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+    def series(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
         guests.append(scenarios[0].seed)
         wide = {"host.initial_window": 40 if scenarios[0].host.kernel == "other" else 10}
         return [engines.get("sim").run(one.set(wide | {"host.kernel": "default"})) for one in scenarios]
@@ -180,7 +180,7 @@ def test_a_run_that_fails_is_listed(
 ) -> None:
     series = engine.series
 
-    def broken(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+    def broken(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
         return [*series(scenarios)[:-1], SawtoothError("testbed-failed", "no such queue")]
 
     monkeypatch.setattr(engine, "series", broken)
@@ -216,7 +216,7 @@ def test_a_seed_with_a_failed_run_is_measured_again(
 ) -> None:
     series, some = engine.series, Catalogue.load(file)
 
-    def broken(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+    def broken(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
         found = series(scenarios)
         return [*found[:-1], SawtoothError("testbed-failed", "no memory")] if scenarios[0].seed == 2 else found
 

@@ -79,7 +79,7 @@ def built(monkeypatch: pytest.MonkeyPatch, repository: Repository) -> list[str]:
         windows[name] = window
         return Kernel(Path("absent/linux"), "6.12", hz, ("cubic",), window, "", "", "", "", 0.0, name=name)
 
-    def series(scenarios: Sequence[Scenario], *, stop: Any = None) -> list[Run | SawtoothError]:
+    def series(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
         name = scenarios[0].host.kernel
         assert name is not None
         window = windows[name]
@@ -216,12 +216,12 @@ def test_a_kernel_that_was_removed_is_not_run_again(
     hashes = [repository.commit(window) for window in ("10", "10 ", "010", "30", "30 ", "30  ")]
     ran, gone, inner = [], set(), engine.series
 
-    def series(scenarios: Sequence[Scenario], *, stop: Any = None, **options: Any) -> list[Run | SawtoothError]:
+    def series(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
         name = str(scenarios[0].host.kernel)
         if name in gone:
             raise SawtoothError("kernel-missing", f"no {name}")
         ran.append(name)
-        runs = inner(scenarios, stop=stop)
+        runs = inner(scenarios)
         runs[1] = inner([scenarios[1].set({"host.kernel": f"bisect-{hashes[0][:12]}"})])[0]
         if name.endswith(hashes[2][:12]):
             runs[1] = SawtoothError("guest-failed", "out of memory")
@@ -250,6 +250,86 @@ def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Reposi
     apart = run(repository, other, hashes[2])
     assert isinstance(apart.exception, SawtoothError)
     assert apart.exception.fix == f"name the one from which both descend: --good {hashes[1]}"
+
+
+def test_ends_that_cannot_be_judged_are_named(repository: Repository, built: list[str]) -> None:
+    windows = ("10", "broken", "crash", "hang", "30")
+    hashes = [repository.commit(window) for window in windows]
+    for good, bad, field, message in (
+        (hashes[1], hashes[-1], "--good", "make ended with status 2"),
+        (hashes[0], hashes[1], "--bad", "make ended with status 2"),
+        (hashes[2], hashes[-1], "--good", "a run failed on this commit: the kernel panicked"),
+        (hashes[0], hashes[2], "--bad", "a run failed on this commit: the kernel panicked"),
+        (hashes[0], hashes[3], "--bad", "the guest did not finish"),
+        (hashes[0], hashes[0], "--bad", "both ends are the same commit"),
+    ):
+        error = run(repository, good, bad).exception
+        assert isinstance(error, SawtoothError)
+        assert (error.field, error.message) == (field, message)
+        assert str(error.fix).startswith(("name another commit", "name a commit before"))
+
+
+def test_a_path_that_no_commit_changes_is_an_error_before_anything_is_built(
+    repository: Repository, built: list[str]
+) -> None:
+    hashes = [repository.commit(window) for window in ("10", "30")]
+    error = run(repository, *hashes, "--path", "net/ivp4").exception
+    assert isinstance(error, SawtoothError)
+    assert (error.field, built) == ("--path", [])
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"kernels": []}'])
+def test_a_damaged_file_of_what_was_tried_is_an_error(repository: Repository, built: list[str], content: str) -> None:
+    hashes = [repository.commit(window) for window in ("10", "10 ", "30", "30 ")]
+    file = repository.path.parent / "out" / "kernels.json"
+    file.parent.mkdir()
+    file.write_text(content)
+    error = run(repository, hashes[0], hashes[-1]).exception
+    assert isinstance(error, SawtoothError)
+    assert (error.code, error.file, built) == ("not-a-result", str(file), [])
+    assert str(error.fix).startswith("remove this file")
+    file.unlink()
+    assert run(repository, hashes[0], hashes[-1]).exit_code == 0
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_kernels_are_kept_only_for_the_same_command(
+    repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch, interrupted: bool
+) -> None:
+    from sawtooth.behaviors import bisect as searching
+
+    hashes = [repository.commit(window) for window in ("10", "11", "12", "30", "31")]
+    gone: list[str] = []
+    inner = engine.series
+
+    def series(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
+        if str(scenarios[0].host.kernel).endswith((hashes[0][:12], hashes[-1][:12])):
+            return inner(scenarios, **options)
+        raise SawtoothError("interrupted" if interrupted else "disk-full", "stopped")
+
+    monkeypatch.setattr(engine, "series", series)
+    monkeypatch.setattr(searching, "_remove", lambda kernel: gone.append(kernel.name))
+    done = run(repository, hashes[0], hashes[-1])
+    assert isinstance(done.exception, SawtoothError)
+    assert len(built) == 3
+    assert len(gone) == (0 if interrupted else 3)
+    assert done.output.count("kept for the same command: bisect-") == (3 if interrupted else 0)
+
+
+def test_guests_after_the_good_commit_s_have_a_limit(
+    repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashes = [repository.commit(window) for window in ("10", "12", "30")]
+    limits: dict[str, float] = {}
+    inner = engine.series
+
+    def series(scenarios: Sequence[Scenario], *, limit_s: float, **options: Any) -> list[Run | SawtoothError]:
+        limits[str(scenarios[0].host.kernel)] = limit_s
+        return inner(scenarios, limit_s=limit_s, **options)
+
+    monkeypatch.setattr(engine, "series", series)
+    assert run(repository, hashes[0], hashes[-1]).exit_code == 0
+    assert [limits[f"bisect-{one[:12]}"] for one in hashes] == [engine.TIMEOUT_S, 600, 600]
 
 
 def test_one_thing_to_judge_by_is_needed_and_it_must_be_known(repository: Repository, built: list[str]) -> None:
@@ -299,9 +379,11 @@ def test_an_expectation_of_a_scenario_judges(
     from sawtooth import study
 
     real = study.run_study
+    searched, limits = engine, list[float]()
 
-    def run_study(asked: Any, *, engine: str, **options: Any) -> Any:
-        assert engine == "kernel"
+    def run_study(asked: Any, *, engine: engines.Engine, **options: Any) -> Any:
+        assert isinstance(engine, searched.Kernel)
+        limits.append(engine.limit_s)
         with ThreadPoolExecutor(1) as threads:
             return real(asked, engine=cast(engines.Engine, Simulated()), executor=threads, **options)
 
@@ -312,6 +394,7 @@ def test_an_expectation_of_a_scenario_judges(
     done = CliRunner().invoke(bisect, words)
     assert done.exit_code == 0, (done.output, done.exception)
     assert f"first bad commit: {hashes[2]}" in done.output
+    assert (limits[0], *{*limits[1:]}) == (searched.TIMEOUT_S, 600)
     both = CliRunner().invoke(bisect, [*words, *asked])
     assert isinstance(both.exception, SawtoothError)
     turned = CliRunner().invoke(bisect, [*words[:-3], "mean_mbps < 55 Mbit/s", *words[-2:]])

@@ -120,6 +120,14 @@ def test_what_is_no_commit_is_refused(repository: Repository, name: str, code: s
     assert caught.value.fix
 
 
+def test_a_commit_needs_a_name(repository: Repository) -> None:
+    """Else its kernel would be the default one."""
+    with pytest.raises(SawtoothError) as caught:
+        build(source_path=repository.path, commit="HEAD~1")
+    assert (caught.value.code, caught.value.fix) == ("bad-usage", "name it: --name at-HEAD-1")
+    assert build(source_path=repository.path, commit="HEAD~1", name="at-HEAD-1").name
+
+
 def test_what_is_no_repository_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     for path, code in (

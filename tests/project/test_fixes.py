@@ -195,7 +195,7 @@ ELSEWHERE = {
     """,
     "a kernel that is built, or building one": """
         behaviors/bisect:_check
-        behaviors/bisect:find
+        behaviors/bisect:_searched
         cli/kernel_bisect:bisect
         cli/kernel_commands:_called
         cli/kernel_commands:compare
@@ -246,6 +246,7 @@ ELSEWHERE = {
         report/page:write_report
         results/parquet_scan:scanned
         io/atomic_io:read_description
+        behaviors/bisect:_journal
         watch/replay:_check
     """,
     "Python: the command line gives no such value": """

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +33,10 @@ GOOD, BAD, SKIPPED = "good", "bad", "skipped"
 _UNBUILDABLE = ("build-failed", "bad-source", "patch-failed")
 _UNRUNNABLE = ("guest-failed", "guest-timeout", "testbed-failed", "unsupported")
 _MORE = "use more seeds"
+_FORMAT = 2
+"""The format of the verdicts' files."""
+_LONGEST, _PATIENCE_S = 20, 600.0
+"""A guest that takes this many times as long as the good commit's, and more than these seconds, has hung."""
 
 
 class Judge(Protocol):
@@ -88,14 +95,32 @@ class Bisection:
     remove: bool = True
     show: Callable[[Step], None] = lambda step: None
 
+    kept: list[Kernel] = field(default_factory=list)
+    """Kernels that were built and not removed: none at the end, and some after an interruption."""
+
     def find(self, good: str, bad: str) -> Found:
         """``good`` and ``bad``: hashes. Raises SawtoothError: ``conflict`` if ``bad`` does not descend from ``good``,
         if both have the same behavior, or if no commit on ``paths`` changed it; as ``build`` does for these two, and
-        as the judge does."""
+        as the judge does; ``not-a-result`` for a damaged file in ``directory``."""
         self._check(good, bad)
+        self._journal()
         with writing(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
-        ends = [self.build(one) for one in (good, bad)]
+        try:
+            found = self._searched(good, bad)
+        except SawtoothError as error:
+            # The same command continues an interrupted search.
+            if error.code != "interrupted":
+                self._clear()
+            raise
+        self._clear()
+        return found
+
+    def _searched(self, good: str, bad: str) -> Found:
+        ends = []
+        for hash_, name in ((good, "--good"), (bad, "--bad")):
+            with _end(name):
+                ends.append(self._built(hash_))
         self.judge.compare(*ends)
         steps = {one: self._judged(one, kernel) for one, kernel in zip((good, bad), ends, strict=True)}
         for one in steps.values():
@@ -121,20 +146,22 @@ class Bisection:
             raise InputError("conflict", message, field="--path", fix="remove --path, or name more paths")
         nearest = [steps[one] for one in self.history.parents(right) if one in left and one in steps]
         told = dict.fromkeys((right, *suspects, *hidden))
-        result = Found(
+        return Found(
             tuple(steps.values()),
             tuple(self.history.commit(one) for one in told),
             (nearest or [steps[good]])[0],
             steps[right],
         )
-        if self.remove:
-            for kernel in ends:
-                _remove(kernel)
-        return result
 
     def _check(self, good: str, bad: str) -> None:
+        if good == bad:
+            fix = "name a commit before the change, and one after it: sawtooth kernel bisect --help"
+            raise InputError("conflict", "both ends are the same commit", field="--bad", fix=fix)
         common = self.history.common(good, bad)
-        if common == good != bad:
+        if common == good:
+            if self.paths and not self.history.count([good], bad, self.paths):
+                message = f"no commit between the two changes {', '.join(self.paths)}"
+                raise InputError("conflict", message, field="--path", fix="remove --path, or correct it")
             return
         if common == bad:
             message = "the bad commit is not younger than the good one"
@@ -147,24 +174,33 @@ class Bisection:
 
     def _tried(self, hash_: str) -> Step:
         known = self._journal().get(hash_)
+        if known is not None and self.judge.knows(known):
+            return self._judged(hash_, known)
         try:
-            if known is not None and self.judge.knows(kernel := Kernel.described(known)):
-                return self._judged(hash_, kernel)
-        except (KeyError, TypeError):
-            pass
-        try:
-            kernel = self.build(hash_)
+            kernel = self._built(hash_)
         except SawtoothError as error:
             if error.code not in _UNBUILDABLE:
                 raise
             return Step(self.history.commit(hash_), SKIPPED, f"does not build: {error.message}")
         step = self._judged(hash_, kernel)
         if self.judge.knows(kernel):
-            kernels = self._journal() | {hash_: kernel.describe()}
+            kernels = {one: each.describe() for one, each in (self._journal() | {hash_: kernel}).items()}
             write_json(self._file, {"recipe": recipe(), "hz": self.hz, "kernels": kernels})
         if self.remove:
             _remove(kernel)
+            self.kept.remove(kernel)
         return step
+
+    def _built(self, hash_: str) -> Kernel:
+        kernel = self.build(hash_)
+        self.kept.append(kernel)
+        return kernel
+
+    def _clear(self) -> None:
+        if self.remove:
+            for kernel in self.kept:
+                _remove(kernel)
+            self.kept.clear()
 
     def _judged(self, hash_: str, kernel: Kernel) -> Step:
         commit = self.history.commit(hash_)
@@ -179,11 +215,31 @@ class Bisection:
     def _file(self) -> Path:
         return self.directory / "kernels.json"
 
-    def _journal(self) -> dict[str, Any]:
-        """The kernels that were judged, by commit."""
-        about = read_json(self._file) if self._file.is_file() else {}
-        same = (about.get("recipe"), about.get("hz")) == (recipe(), self.hz)
-        return dict(about["kernels"]) if same else {}
+    def _journal(self) -> dict[str, Kernel]:
+        """The kernels that were judged, by commit. Raises SawtoothError ``not-a-result``."""
+        if not self._file.is_file():
+            return {}
+        try:
+            about = read_json(self._file)
+            if (about["recipe"], about["hz"]) != (recipe(), self.hz):
+                return {}
+            return {one: Kernel.described(kernel) for one, kernel in about["kernels"].items()}
+        except (SawtoothError, AttributeError, KeyError, TypeError) as error:
+            fix = "remove this file; the commits are then built again"
+            raise SawtoothError("not-a-result", "is damaged", file=self._file, fix=fix) from error
+
+
+@contextmanager
+def _end(name: str) -> Iterator[None]:
+    """Errors of an end's kernel name the option."""
+    try:
+        yield
+    except SawtoothError as error:
+        if error.code not in (*_UNBUILDABLE, *_UNRUNNABLE):
+            raise
+        told = error.at(field=name)
+        told.fix = "name another commit" + (f", or: {error.fix}" if error.fix else "")
+        raise told from error
 
 
 def _remove(kernel: Kernel) -> None:
@@ -210,11 +266,20 @@ class ByBehavior:
         self._jobs, self._show = jobs, show
         self._ends: list[Measured] = []
         self._known: dict[str, Measured] = {}
+        self._limit_s = math.inf
 
     def compare(self, good: Kernel, bad: Kernel) -> None:
-        self._ends = [self._measured(one) for one in (good, bad)]
+        self._ends = []
+        for kernel, name in ((good, "--good"), (bad, "--bad")):
+            with _end(name):
+                self._ends.append(self._measured(kernel))
+            self._limit_s = max(_PATIENCE_S, _LONGEST * self._ends[0].wall_s)
         found = compared(self._ends[0], self._ends[1], self._catalogue, self._within)
         if not found.changed:
+            for one, name in zip(self._ends, ("--good", "--bad"), strict=True):
+                if one.failures:
+                    message = f"a run failed on this commit: {one.failures[0]['why']}"
+                    raise InputError("conflict", message, field=name, fix="name another commit")
             undecided = found.count(INCONCLUSIVE)
             message = f"none of the {len(found.changes)} behaviors changed between the two commits"
             fix = f"{_MORE}: {undecided} are inconclusive" if undecided else "name a behavior that kernel compare shows"
@@ -252,8 +317,15 @@ class ByBehavior:
     def _measured(self, kernel: Kernel) -> Measured:
         # A failed run is not run again in this search: its kernel may be removed.
         if kernel.digest not in self._known:
-            options: Mapping[str, Any] = {"seeds": self._seeds, "jobs": self._jobs, "show": self._show}
-            self._known[kernel.digest] = measure([kernel], self._catalogue, self._directory, **options)[0]
+            (self._known[kernel.digest],) = measure(
+                [kernel],
+                self._catalogue,
+                self._directory,
+                seeds=self._seeds,
+                jobs=self._jobs,
+                show=self._show,
+                limit_s=self._limit_s,
+            )
         return self._known[kernel.digest]
 
     def _compared(self, reference: Measured, other: Measured) -> Comparison:
@@ -278,10 +350,14 @@ class ByExpectation:
         self._study, self._wanted = study, {one: one for one in expectations}
         read(self._wanted)
         self._directory, self._overrides, self._seeds, self._jobs = directory, overrides, seeds, jobs
+        self._limit_s = math.inf
 
     def compare(self, good: Kernel, bad: Kernel) -> None:
         for kernel, wanted, name in ((good, GOOD, "--good"), (bad, BAD, "--bad")):
-            found, told = self.verdict(kernel)
+            with _end(name):
+                found, told = self.verdict(kernel)
+            if wanted == GOOD:
+                self._limit_s = max(_PATIENCE_S, _LONGEST * self._kept(kernel)["wall_s"])
             if found != wanted:
                 fix = "name another commit or expectation" if found != SKIPPED else _MORE
                 raise InputError("conflict", f"this commit is {found}: {told}", field=name, fix=fix)
@@ -305,12 +381,14 @@ class ByExpectation:
     def _verdicts(self, kernel: Kernel) -> list[dict[str, Any]]:
         from sawtooth.assertions import judge
         from sawtooth.assertions.text import sides
+        from sawtooth.engines import kernel as engine
         from sawtooth.study import run_study
 
         if not self.knows(kernel):
+            begun = time.monotonic()
             result = run_study(
                 self._study,
-                engine="kernel",
+                engine=engine.Kernel(limit_s=min(self._limit_s, engine.TIMEOUT_S)),
                 out=self._directory / "runs",
                 overrides={**self._overrides, "host.kernel": kernel.name},
                 seeds=self._seeds,
@@ -323,11 +401,16 @@ class ByExpectation:
             ]
             with writing(self._directory):
                 self._file(kernel).parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._file(kernel), told)
-        verdicts: list[dict[str, Any]] = read_json(self._file(kernel))
+            write_json(self._file(kernel), {"wall_s": time.monotonic() - begun, "verdicts": told})
+        verdicts: list[dict[str, Any]] = self._kept(kernel)["verdicts"]
         return verdicts
 
+    def _kept(self, kernel: Kernel) -> dict[str, Any]:
+        found: dict[str, Any] = read_json(self._file(kernel))
+        return found
+
     def _file(self, kernel: Kernel) -> Path:
-        asked = [self._study.model_dump(mode="json"), self._wanted, dict(self._overrides), list(self._seeds or ())]
+        about = [self._wanted, dict(self._overrides), list(self._seeds or ())]
+        asked = [_FORMAT, self._study.model_dump(mode="json"), *about]
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
         return self._directory / "judged" / f"{kernel.digest}-{digest}.json"

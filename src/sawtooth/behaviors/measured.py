@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,12 +33,14 @@ Show = Callable[[int, int], None]
 @dataclass(frozen=True)
 class Measured:
     """A kernel. ``values``: by seed and situation, each quantity. ``tables``: by seed and situation, the digest of the
-    run's tables and its hosts' counters. ``failed``: by seed and situation, why a run failed."""
+    run's tables and its hosts' counters. ``failed``: by seed and situation, why a run failed. ``wall_s``: seconds of
+    the longest guest; infinite if that is not known."""
 
     kernel: Kernel
     values: Mapping[int, Mapping[str, Mapping[str, float]]] = field(repr=False)
     tables: Mapping[int, Mapping[str, str]] = field(repr=False)
     failed: Mapping[int, Mapping[str, str]] = field(repr=False)
+    wall_s: float = math.inf
 
     @property
     def label(self) -> str:
@@ -66,9 +69,11 @@ def measure(
     seeds: Sequence[int] | None = None,
     jobs: int | None = None,
     show: Show | None = None,
+    limit_s: float = math.inf,
 ) -> list[Measured]:
     """Runs all situations on each kernel: for each seed one guest, in which they follow one another. ``directory``: for
     the measurements, which are not repeated while kernel and catalogue stay the same, unless a run failed.
+    ``limit_s``: seconds after which a guest is taken for hung, at most the engine's limit.
 
     Raises SawtoothError as ``Kernel.run`` does, and ``unwritable-output``.
     """
@@ -89,7 +94,7 @@ def measure(
         done[0] += count
 
     fan_out(
-        partial(_measured, catalogue, stopped.is_set),
+        partial(_measured, catalogue, limit_s, stopped.is_set),
         missing,
         done=keep,
         poll=lambda: show(done[0], count * len(missing)) if show is not None else None,
@@ -108,7 +113,8 @@ def measure(
             for seed, about in read.items()
         }
         tables, failed = ({seed: about[part] for seed, about in read.items()} for part in ("tables", "failed"))
-        found.append(Measured(kernel, values, tables, failed))
+        wall_s = max(about.get("wall_s", math.inf) for about in read.values())
+        found.append(Measured(kernel, values, tables, failed, wall_s))
     return found
 
 
@@ -121,15 +127,19 @@ def _file(directory: Path, kernel: Kernel, catalogue: Catalogue, seed: int) -> P
     return directory / f"{kernel.digest}-{catalogue.digest()}-{seed}.json"
 
 
-def _measured(catalogue: Catalogue, stop: Callable[[], bool], task: tuple[Kernel, int]) -> dict[str, Any]:
+def _measured(
+    catalogue: Catalogue, limit_s: float, stop: Callable[[], bool], task: tuple[Kernel, int]
+) -> dict[str, Any]:
     """What one guest measures, as JSON values."""
     from sawtooth.engines import kernel as engine
 
     kernel, seed = task
     settings = {"seed": seed, "host.hz": kernel.hz} | ({"host.kernel": kernel.name} if kernel.name else {})
     situations = catalogue.situations
-    runs = engine.series([one.scenario.set(settings) for one in situations], stop=stop)
-    content: dict[str, Any] = {"values": {}, "tables": {}, "failed": {}}
+    begun = time.monotonic()
+    scenarios = [one.scenario.set(settings) for one in situations]
+    runs = engine.series(scenarios, stop=stop, limit_s=min(limit_s, engine.TIMEOUT_S))
+    content: dict[str, Any] = {"values": {}, "tables": {}, "failed": {}, "wall_s": time.monotonic() - begun}
     for situation, run in zip(situations, runs, strict=True):
         if isinstance(run, SawtoothError):
             content["failed"][situation.name] = str(run.message)

@@ -12,8 +12,8 @@ import click
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.compare_command import CANNOT_TELL
 from sawtooth.cli.kernel_commands import Lines
-from sawtooth.cli.terminal import say, width
-from sawtooth.errors import InputError
+from sawtooth.cli.terminal import say, tell, width
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
@@ -118,7 +118,13 @@ def bisect(
 
         if not as_json:
             say(f"{count} commits, about {max(1, count).bit_length()} steps")
-        found = Bisection(history, judge, built, directory, hz, paths=paths, show=show).find(*ends)
+        search = Bisection(history, judge, built, directory, hz, paths=paths, show=show)
+        try:
+            found = search.find(*ends)
+        except (KeyboardInterrupt, SawtoothError):
+            for one in search.kept:
+                tell(f"kept for the same command: {one.name}, or: sawtooth kernel remove {one.name}")
+            raise
     assert found.before.kernel is not None
     assert found.after.kernel is not None
     values, rows = judge.report(found.before.kernel, found.after.kernel)

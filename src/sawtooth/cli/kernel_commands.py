@@ -32,7 +32,7 @@ def kernel() -> None:
 @click.option(
     "--source", type=str, metavar="TARBALL-OR-DIRECTORY", help="Kernel source (default: Debian's linux-source-6.12)."
 )
-@click.option("--commit", metavar="COMMIT", help="Build this commit of the git repository that --source names.")
+@click.option("--commit", metavar="COMMIT", help="Build this commit of the git repository --source; needs --name.")
 @click.option(
     "--with", "modules", type=str, multiple=True, metavar="FILE.c", help="Build this congestion control in; repeatable."
 )

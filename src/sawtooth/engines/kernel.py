@@ -50,6 +50,8 @@ class Kernel:
     """Called with what programs print, as it comes."""
     terminal: Terminal | None = None
     """For the last program: a person's."""
+    limit_s: float = TIMEOUT_S
+    """Seconds of wall time after which a guest is ended."""
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Kernel:
         """This engine with captures."""
@@ -116,6 +118,7 @@ class Kernel:
                 memory=memory,
                 start_ns=_start_ns(scenario.date),
                 places=programs.places(scenario),
+                limit_s=self.limit_s,
             )
             printed.show()
             meta["wall_s"] = time.perf_counter() - begun
@@ -157,9 +160,11 @@ def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
     return called
 
 
-def series(scenarios: Sequence[Scenario], *, stop: Stop | None = None) -> list[Run | SawtoothError]:
+def series(
+    scenarios: Sequence[Scenario], *, stop: Stop | None = None, limit_s: float = TIMEOUT_S
+) -> list[Run | SawtoothError]:
     """Runs scenarios one after the other in one guest, which costs a tenth of a boot for each. They have one seed, one
-    kernel, and no programs. A run that fails gives its error.
+    kernel, and no programs. A run that fails gives its error. ``limit_s``: seconds of wall time for the guest.
 
     The tables are not those of ``Kernel.run``, because random numbers differ, but the same each time. Raises
     SawtoothError as ``Kernel.run`` does.
@@ -183,7 +188,7 @@ def series(scenarios: Sequence[Scenario], *, stop: Stop | None = None) -> list[R
             outcome.prepare(
                 share / part, scenario.compile(), Place(), prefix, traffic=traffic, capture=(), called=names
             )
-        meta = boot(share, scenarios[0].compile(), look, parts=parts)
+        meta = boot(share, scenarios[0].compile(), look, parts=parts, limit_s=limit_s)
         found: list[Run | SawtoothError] = []
         for part, scenario, names in zip(parts, scenarios, called, strict=True):
             try:
@@ -204,6 +209,7 @@ def boot(
     start_ns: int | None = None,
     places: Sequence[Path] = (),
     parts: Sequence[str] = (),
+    limit_s: float = TIMEOUT_S,
 ) -> dict[str, Any]:
     """Runs the testbed's task in ``share``, or those in its ``parts``, in a guest; other arguments are as in
     ``Guest.run``. Returns metadata: the kernel, and the processor time, which differs from run to run.
@@ -220,7 +226,7 @@ def boot(
         if start_ns is not None:
             guest = replace(guest, start_ns=start_ns)
         command = [sys.executable, "-m", "sawtooth.testbed", *([f"{SHARE}/{part}" for part in parts] or [SHARE])]
-        ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, poll_s=look_s, places=places)
+        ended = guest.run(command, share=share, timeout_s=limit_s, poll=look, poll_s=look_s, places=places)
     # A status of 1 says that a part left an error, which is raised when that part is read.
     if not parts or ended.exit_code not in (0, 1):
         outcome.check(share, ended.exit_code)

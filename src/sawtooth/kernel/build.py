@@ -66,15 +66,17 @@ def build(
     """Return the kernel for this source and HZ; build it if it is not in the cache.
 
     ``source_path`` is a tarball or directory, by default Debian's package. With ``commit``, it is a git repository,
-    which is only read. ``jobs`` is the number of parallel compilers, by default one per core. An interrupted build
-    continues where it stopped. If two builds run at the same time, the second waits, unless its kernel exists already.
+    which is only read, and ``name`` is needed. ``jobs`` is the number of parallel compilers, by default one per core.
+    An interrupted build continues where it stopped. If two builds run at the same time, the second waits, unless its
+    kernel exists already.
 
     ``patches`` are applied to the copy of the source that is built. ``modules`` are C files to build in, each with one
     congestion control, and their headers. ``name`` is the name that scenarios use for the kernel; the new kernel
     replaces one with the same name and HZ. ``names`` maps a control's name in scenarios to its name in this kernel.
 
     Raises SawtoothError: ``out-of-range``, ``file-not-found``, ``file-unreadable``, ``bad-source``, ``tool-missing``,
-    ``disk-full``, ``unwritable-output``, ``build-failed``, ``unknown-name``, and the errors of ``Additions``.
+    ``disk-full``, ``unwritable-output``, ``build-failed``, ``unknown-name``, ``bad-usage`` for a commit without
+    ``name`` or repository, and the errors of ``Additions``.
     """
     if hz not in RATES:
         fix = f"choose one of: {', '.join(map(str, RATES))}"
@@ -84,6 +86,10 @@ def build(
     tell("checking tools and source", None)
     prerequisites.check(lambda what: tell(what, None))
     chosen = source.locate(source_path, commit)
+    if commit is not None and not added.name:
+        message = "without a name, this kernel would become the default one"
+        called = re.sub(r"[^A-Za-z0-9_+-]", "-", commit)[:37]
+        raise InputError("bad-usage", message, field="--commit", fix=f"name it: --name at-{called}")
     cache = cache_directory()
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)

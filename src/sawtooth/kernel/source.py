@@ -62,7 +62,7 @@ def locate(given: Path | str | None = None, commit: str | None = None) -> Source
     """
     if commit is not None:
         if given is None:
-            fix = "name the repository, too: sawtooth kernel build --source DIRECTORY --commit NAME"
+            fix = "name the repository, too: sawtooth kernel build --source DIRECTORY --commit COMMIT --name NAME"
             raise InputError("bad-usage", "a commit needs its repository", field="--commit", fix=fix)
         history = History.open(given)
         found = history.resolve(commit)
