@@ -20,15 +20,20 @@ from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain, live, page, words
+from sawtooth.explain.explain import _together as together
 from sawtooth.explain.gains import CHANGES
+from sawtooth.explain.inputs import Transfer
+from sawtooth.explain.judged import limit
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.watch.expected import expect, observed
-from sawtooth.whatif import estimate, observe
-from sawtooth.whatif.kinds import Kinds, shipped
+from sawtooth.whatif import estimate, observe, save_scenario
+from sawtooth.whatif.from_capture import read_transfer
+from sawtooth.whatif.kinds import TRAINED, Kinds, shipped
 from sawtooth.whatif.observation import CONTROLS
 from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
+from sawtooth.whatif.ss import from_ss
 from tests.watch.test_watch_expected import seen
 
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
@@ -330,8 +335,18 @@ def test_what_others_yield_was_learned(shared_path: Path, side: str) -> None:
         assert low is not None
         assert high is not None
         assert low <= gets <= high, cc
-    (line,) = [line for line in words(told).splitlines() if line.startswith("note: ")]
+    shown = words(told)
+    (line,) = [line for line in shown.splitlines() if line.startswith("note: ")]
+    assert told.observed is not None
+    sure = f"others may use the bottleneck ({likely(told.observed):.0%}); "
+    assert sure in line
     assert "learned from simulated paths with other traffic" in line
+    assert told.test.words.startswith(f"not possible, because {sure}")
+    for name, true in (("rate", 20e6), ("queue", 50)):
+        assert told.path[name].bound == "at least"
+        assert told.path[name].low <= true
+        assert "what others leave" in told.path[name].how
+    assert "tried up to" not in shown
     by_whatif = CliRunner().invoke(whatif, [file, "--connection", "0", "--cc", "cubic"], catch_exceptions=False)
     assert by_whatif.output.count("learned") == len(CONTROLS) + 1
 
@@ -340,7 +355,8 @@ def test_what_others_yield_is_not_told_of_a_path_unlike_those_that_were_learned(
     shared_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far = replace(learned(), limits=learned().limits * 0 + 1e6)
-    monkeypatch.setattr(sys.modules["sawtooth.whatif.replay"], "learned", lambda: far)
+    for name in ("whatif.replay", "whatif.estimators", "explain.explain"):
+        monkeypatch.setattr(sys.modules[f"sawtooth.{name}"], "learned", lambda: far)
     told = explain([str(shared_path / "capture-sender.pcap")], connection="0", cc="cubic", draws=8)
     of = {gain.change: gain for gain in told.gains}
     for cc in ("bbr", "bbr3"):
@@ -353,19 +369,85 @@ def test_what_others_yield_is_not_told_of_a_path_unlike_those_that_were_learned(
         Shared.read({"format": 9})
 
 
-def test_a_queue_that_others_filled_before_bounds_the_base_round_trip(tmp_path: Path) -> None:
-    asked = beside_others("cubic", 4)
-    later = asked.set({"flows.own.start": "4 s", "path.queue": "3 bdp"})
-    Sim(capture=tmp_path).run(later)
-    at = next(
-        number
-        for number, one in enumerate(read_capture(tmp_path / "capture-sender.pcap", 0).facts["connections"])
-        if one["server"].endswith(":5201")
-    )
-    found = estimate(observe(tmp_path / "capture-sender.pcap", connection=str(at))).rtt
+@pytest.fixture(scope="module")
+def begun_later(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A capture of CUBIC that began after three others, and the index of its connection."""
+    directory = tmp_path_factory.mktemp("later")
+    Sim(capture=directory).run(beside_others("cubic", 4).set({"flows.own.start": "4 s", "path.queue": "3 bdp"}))
+    file = directory / "capture-sender.pcap"
+    connections = read_capture(file, 0).facts["connections"]
+    return str(file), next(str(at) for at, one in enumerate(connections) if one["server"].endswith(":5201"))
+
+
+def test_a_queue_that_others_filled_before_bounds_the_base_round_trip(begun_later: tuple[str, str]) -> None:
+    file, at = begun_later
+    observed = observe(file, connection=at)
+    found = estimate(observed).rtt
     assert found.bound == "at most"
     assert found.low <= 0.030 <= found.high
     assert found.high > 0.033, "others' packets waited before this flow's"
+    assert "may have filled" in found.how
+
+
+@pytest.mark.parametrize(("trip", "taken"), [(30.0, True), (150.0, False)])
+def test_another_inputs_value_counts_within_a_bound(begun_later: tuple[str, str], trip: float, taken: bool) -> None:
+    observed = observe(begun_later[0], connection=begun_later[1])
+    other = from_ss(SS.replace("minrtt:40.1", f"minrtt:{trip}").replace("rtt:61.5", "rtt:170"))
+    assert not estimate(other).rtt.bound
+    path, doubts = together(observed, [other])
+    assert (path.rtt.bound == "") == taken
+    assert (path.rtt == estimate(observed).rtt) != taken
+    about_rtt = "capture and ss disagree about the base RTT: are both of the same connection?"
+    assert (about_rtt in doubts) != taken
+    assert path.rate.bound == "at least", "what ss shows is what others leave, too"
+
+
+def test_no_queue_is_called_empty_where_the_base_round_trip_is_a_bound(captures: Path) -> None:
+    capture = read_transfer(captures / "capture-sender.pcap")
+    said = "For 90% of the time the sender's congestion window was full while the bottleneck's queue was empty."
+    way = capture.facts["connections"][capture.connection]["directions"]
+    for one in way:
+        one["verdict"] = [(asked, said if "limited" in asked else told) for asked, told in one.get("verdict", [])]
+    transfer = Transfer("capture", None, capture=capture)
+    path = estimate(observe(captures / "capture-sender.pcap"))
+    assert limit(transfer, path).why == said
+    bounded = replace(path, rtt=replace(path.rtt, bound="at most"))
+    assert limit(transfer, bounded).why == said.replace(
+        "the bottleneck's queue was empty", "no queue was seen beyond the shortest"
+    )
+
+
+@pytest.mark.parametrize("others", [0, 5])
+def test_a_slow_rate_is_judged_only_where_others_may_have_left_it(tmp_path: Path, others: int) -> None:
+    flows: list[dict[str, Any]] = [{"name": "own", "cc": "cubic" if others else "bbr"}]
+    flows += [{"name": "other", "cc": "cubic", "count": others}] if others else []
+    path = {"rate": "4 Mbit/s" if others else "800 kbit/s", "rtt": "60 ms", "queue": "1 bdp"}
+    Sim(capture=tmp_path).run(Scenario(duration="30 s", seed=3, path=path, flows=flows))
+    observed = observe(tmp_path / "capture-sender.pcap", connection="0")
+    assert observed.path is not None
+    assert observed.path.rate.value < TRAINED["rate"][0]
+    assert likely(observed) >= LIKELY
+    assert observed.kinds["cross_traffic"].answer == ("present" if others else None)
+    assert learned().knows(observed) == bool(others)
+
+
+def test_nothing_gives_more_than_a_steady_rate(shared_path: Path) -> None:
+    observed = observe(shared_path / "capture-sender.pcap", connection="0")
+    assert observed.path is not None
+    high = learned().gives(observed, "bbr").goodput_bps[2]
+    for width, capped in ((1.01, True), (2.0, False)):
+        rate = replace(observed.path.rate, low=high / 2 / width, value=high / 2, high=high / 2, bound="")
+        seen_so = replace(observed, path=replace(observed.path, rate=rate))
+        _, middle, most = learned().gives(seen_so, "bbr").goodput_bps
+        assert middle <= most
+        assert (most == rate.high) == capped
+
+
+def test_a_scenario_says_that_others_are_missing(shared_path: Path, captures: Path, tmp_path: Path) -> None:
+    for home, told in ((shared_path, True), (captures, False)):
+        observed = observe(home / "capture-sender.pcap", connection="0")
+        save_scenario(tmp_path / "path.toml", observed, estimate(observed))
+        assert ("# others may use the bottleneck" in (tmp_path / "path.toml").read_text()) == told
 
 
 def test_a_path_of_ones_own_is_simulated(captures: Path) -> None:

@@ -12,8 +12,9 @@ from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
 from sawtooth.whatif import Choice, Estimate, Estimated, Observed, estimate
 from sawtooth.whatif.kinds import MANAGED, PARTS
-from sawtooth.whatif.replay import Replays, replay
+from sawtooth.whatif.replay import LEARNED, Replays, replay
 from sawtooth.whatif.runs import DRAWS
+from sawtooth.whatif.shared import learned, may_use
 
 FAVOURED = ("capture", "watch", "ss", "iperf3")
 """Which input is explained where there are several: the one that shows most."""
@@ -61,7 +62,7 @@ def explain(
         direct, path = path, found.estimate
     why = "" if first.refused is None else first.refused.message
     kinds = _kinds(first)
-    doubts += _not_simulated(kinds, shared=found is not None and found.shared)
+    doubts += _not_simulated(kinds, found)
     quantities = {} if path is None else path.quantities
     lost = judged.lost(first, path, probed, kinds)
     explained = Explanation(
@@ -113,10 +114,12 @@ def _of_probes(inputs: tuple[str, ...], probed: list[Probed]) -> Explanation:
 
 
 def _together(observed: Observed, others: Sequence[Observed]) -> tuple[Estimate, list[str]]:
-    """The path behind the first observation; where another gives a number and this one only a bound, that number. Also
-    where the inputs contradict each other."""
+    """The path behind the first observation; where another gives a number within what is only a bound here, that
+    number. Also where the inputs contradict each other."""
     path = estimate(observed)
     doubts = []
+    # The other's rate and queue, too, are what others leave, and its totals do not show it.
+    left = ("rate", "queue") if learned().knows(observed) else ()
     for other in others:
         try:
             also = estimate(other).quantities
@@ -126,9 +129,12 @@ def _together(observed: Observed, others: Sequence[Observed]) -> tuple[Estimate,
             mine, its = path.quantities[name], also[name]
             if its.bound:
                 continue
-            if mine.bound and its.low >= mine.low * LEAST:
+            under = mine.bound != "at least" and its.low > mine.high
+            over = mine.bound != "at most" and its.high < mine.low
+            inside = its.high <= mine.high if mine.bound == "at most" else its.low >= mine.low * LEAST
+            if mine.bound and inside and name not in left:
                 path = _with(path, name, replace(its, how=f"{its.how} ({other.source})"))
-            elif not mine.bound and (its.low > mine.high or its.high < mine.low):
+            elif under or over:
                 told = f"{observed.source} and {other.source} disagree about the {called}"
                 doubts.append(f"{told}: are both of the same connection?")
     return path, doubts
@@ -159,10 +165,10 @@ def _kinds(first: Transfer) -> dict[str, Choice]:
     return {name: Choice(None, why) for name in PARTS}
 
 
-def _not_simulated(kinds: dict[str, Choice], *, shared: bool) -> list[str]:
+def _not_simulated(kinds: dict[str, Choice], found: Replays | None) -> list[str]:
     """What the simulated path lacks."""
-    if shared:
-        return ["others probably use the bottleneck; the table is learned from simulated paths with other traffic"]
+    if found is not None and found.given:
+        return [f"{may_use(found.runs.observed)}; {LEARNED}"]
     doubts = []
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
     if (queue in MANAGED and MANAGED[queue] is None) or queue == "policer":

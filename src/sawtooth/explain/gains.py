@@ -40,14 +40,13 @@ CHANGES = (
 
 def gains(found: Replays, observed_cc: str | None) -> tuple[Gain, ...]:
     """The answers for the controls, and the runs of each change on the same paths. Empty if the self-test fails. Where
-    others use the path, all were learned."""
+    others may use the path, all were learned."""
     if found.test.verdict == "fails":
         return ()
     cc = observed_cc if observed_cc in CONTROLS else INSTEAD
-    if found.shared:
-        observed = found.runs.observed
-        same = [_given(answer.cc, answer.cc, learned().gives(observed, answer.cc)) for answer in found.answers]
-        return (*same, *(_given(one.name, cc, learned().gives(observed, cc, one.name)) for one in CHANGES))
+    if found.given:
+        same = [_given(control, control, given) for control, given in found.given.items()]
+        return (*same, *(_given(one.name, cc, learned().gives(found.runs.observed, cc, one.name)) for one in CHANGES))
     told = [_gain(answer.cc, answer, found.results[answer.cc]) for answer in found.answers]
     for change in CHANGES:
         paths = [change.of_path(path) for path in found.paths]

@@ -20,6 +20,8 @@ FEW, MOST = 0.1, 0.9
 caused none."""
 BURSTY = 1.05
 """Mean length of a loss burst in packets, from which losses come in bursts."""
+EMPTY = "the bottleneck's queue was empty"
+"""What a capture's verdict says where packets waited no longer than in the shortest round trip."""
 ONLY_CAPTURE = "only a capture shows it"
 _PLACES = {
     "data before": "between the sender and the capture point",
@@ -43,7 +45,7 @@ def nothing() -> tuple[Limit, Lost]:
 
 def limit(transfer: Transfer, path: Estimate | None) -> Limit:
     if transfer.capture is not None:
-        return _of_capture(transfer)
+        return _of_capture(transfer, path)
     if transfer.connection is not None:
         return _of_connection(transfer.connection)
     observed = transfer.observed
@@ -74,13 +76,16 @@ def _of_connection(one: Connection) -> Limit:
     return Limit(one.limit, one.why, shares.get(one.limit), None, tuple(shares.items()))
 
 
-def _of_capture(transfer: Transfer) -> Limit:
+def _of_capture(transfer: Transfer, path: Estimate | None) -> Limit:
     judged = _judged(transfer)
     assert judged is not None
     assert transfer.capture is not None
     names = {one.fact.removesuffix("_s"): (number, one.name) for number, one in LIMITS.items()}
     shares = tuple((names[name][1] if name in names else name, share) for name, share in judged.limits.items())
     told = dict(judged.facts["verdict"])["What limited it?"]
+    if path is not None and path.rtt.bound:
+        # The shortest round trip may have waited, too.
+        told = told.replace(EMPTY, "no queue was seen beyond the shortest")
     if judged.limit is None or judged.limit not in names:
         return Limit(None, told, None, None, shares)
     number, name = names[judged.limit]

@@ -9,7 +9,7 @@ from sawtooth.whatif.from_totals import from_sums
 from sawtooth.whatif.kinds import MANAGED, NOT_SEEN, simulated
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
-from sawtooth.whatif.shared import LIKELY, likely
+from sawtooth.whatif.shared import LIKELY, learned, likely
 
 SAME = 0.005
 """If the data's shortest round trip is below the handshake's by more than this share, the handshake waited: full
@@ -27,6 +27,8 @@ def estimate(observed: Observed) -> Estimate:
         path = _managed(observed, observed.path)
         if likely(observed) >= LIKELY:
             path = replace(path, rtt=_behind_others(observed, path.rtt))
+        if learned().knows(observed):
+            path = replace(path, rate=_left(path.rate), queue=_left(path.queue))
         return replace(path, by_replay=path.by_replay and observed.cc is not None)
     if observed.given:
         return _given(observed)
@@ -40,9 +42,15 @@ def _behind_others(observed: Observed, rtt: Estimated) -> Estimated:
     if not took or not least:
         return rtt
     if least < took * (1 - SAME):
-        how = "the minimum RTT; the handshake took longer, so others filled the queue before it"
+        how = "the minimum RTT; the handshake took longer, so others may have filled the queue before it"
         return Estimated(least, least * EMPTY, least, how, "at most")
     return replace(rtt, high=max(rtt.high, took))
+
+
+def _left(value: Estimated) -> Estimated:
+    """A rate or queue where others may use the path: the bottleneck has more than they leave. Nothing is tried above,
+    since what changes give was learned."""
+    return replace(value, high=value.value, bound="at least", how=f"{value.how}; it is what others leave")
 
 
 def _managed(observed: Observed, path: Estimate) -> Estimate:

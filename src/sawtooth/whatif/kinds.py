@@ -19,7 +19,7 @@ from sawtooth.capture.identify.classifier import MISSING, calibrated
 from sawtooth.capture.identify.classifier import vector as as_vector
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats
-from sawtooth.whatif.estimate import TAIL_DROP
+from sawtooth.whatif.estimate import TAIL_DROP, Estimate
 from sawtooth.whatif.quantity import Choice
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ MANAGED = {"CoDel or fq_codel": "codel", "PIE": "pie", "RED": None}
 """Kinds of queue that drop before they are full, and which of the scenario's can be simulated without knowing more."""
 TRAINED = {"rate": (1.5e6, 200e6), "rtt": (0.004, 0.25)}
 """Rates in bit/s and base round trips in s of the simulated paths, with some room."""
+STEADY = 1.1
+"""A rate whose 90% interval spans more than this factor is not steady: others may leave it."""
 TOO_FEW = "the capture shows fewer than 100 round trips"
 
 
@@ -57,12 +59,18 @@ def vector(signs: Mapping[str, float], path: Mapping[str, Mapping[str, Any]], cc
 
 
 def unlike(path: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Why a path is unlike the simulated ones; None if its rate and round trip are in their range."""
-    for name, called in (("rate", "rate"), ("rtt", "base RTT")):
+    """Why a path is unlike the simulated ones; None if its rate and round trip are in their range. A rate that is not
+    steady, or only a lower bound, may be what others leave of one in the range: it is never too low."""
+    for name, called, any_low in (("rate", "rate", not steady(path["rate"])), ("rtt", "base RTT", False)):
         low, high = TRAINED[name]
-        if not low <= path[name]["value"] <= high:
+        if path[name]["value"] > high or (path[name]["value"] < low and not any_low):
             return f"no simulated path has such a {called}"
     return None
+
+
+def steady(rate: Mapping[str, Any]) -> bool:
+    """Whether trains of packets agree on the rate."""
+    return not rate["bound"] and bool(rate["high"] <= rate["low"] * STEADY)
 
 
 @dataclass(frozen=True)
@@ -129,8 +137,7 @@ def kinds(observed: Observed) -> dict[str, Choice]:
     if observed.signs is None:
         return _unknown(TOO_FEW)
     assert observed.path is not None
-    path = {name: value.describe() for name, value in observed.path.quantities.items()}
-    if (why := unlike(path)) is not None:
+    if (why := unlike(described(observed.path))) is not None:
         return _unknown(why)
     return shipped().judge(as_seen(observed))
 
@@ -140,8 +147,12 @@ def as_seen(observed: Observed) -> Floats:
     assert observed.signs is not None
     assert observed.path is not None
     assert observed.goodput_bps is not None
-    path = {name: value.describe() for name, value in observed.path.quantities.items()}
-    return vector(observed.signs, path, observed.cc, observed.goodput_bps)
+    return vector(observed.signs, described(observed.path), observed.cc, observed.goodput_bps)
+
+
+def described(path: Estimate) -> dict[str, dict[str, Any]]:
+    """The quantities of a path, as ``vector`` and ``unlike`` take them."""
+    return {name: value.describe() for name, value in path.quantities.items()}
 
 
 def _unknown(why: str) -> dict[str, Choice]:

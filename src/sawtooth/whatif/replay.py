@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sawtooth.stats.interval import beyond, t_quantile
@@ -13,7 +13,7 @@ from sawtooth.whatif.fitting import AGAIN, RUNS, fit, posterior
 from sawtooth.whatif.observation import CONTROLS, Observed
 from sawtooth.whatif.quantity import Z90
 from sawtooth.whatif.runs import DRAWS, Drawn, Replayed, Runs, affordable, draw
-from sawtooth.whatif.shared import Given, learned
+from sawtooth.whatif.shared import Given, learned, may_use
 
 AGREES = 0.1
 ROUGHLY = 0.3
@@ -82,7 +82,7 @@ class SelfTest:
 @dataclass(frozen=True)
 class Replays:
     """All that ``replay`` simulated: the paths, what they leave of the estimate, the runs of each control on them, and
-    what these say. ``shared``: others use the path, and the answers were learned instead."""
+    what these say. ``given``: others may use the path, and what each control gets was learned instead."""
 
     test: SelfTest
     answers: list[Answer]
@@ -90,7 +90,7 @@ class Replays:
     paths: list[Drawn]
     results: dict[str, list[Replayed]]
     runs: Runs
-    shared: bool = False
+    given: Mapping[str, Given] = field(default_factory=dict)
 
     def answer(
         self,
@@ -115,10 +115,7 @@ class Replays:
         return replace(told, low_bps=predicted(cc, self.runs.of(slowest, cc, change)).low_bps, open=True)
 
 
-SHARED = (
-    "not possible, because others use the bottleneck; what each control gets was learned from simulated paths "
-    "with other traffic"
-)
+LEARNED = "what each control gets was learned from simulated paths with other traffic"
 
 
 def replay(
@@ -134,13 +131,15 @@ def replay(
     """Simulates every drawn path with each of ``controls``; ``progress`` receives the share done. ``more`` runs of each
     path may follow; ``progress`` counts them too.
 
-    If only a replay can tell the losses of the path from those of a full queue, the paths are fitted. Where others use
-    the path, nothing is simulated: what they yield was learned. Uses at least two
-    threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
+    If only a replay can tell the losses of the path from those of a full queue, the paths are fitted. Where others may
+    use the path, nothing is simulated: what they yield was learned. Uses at least two threads, since the simulator
+    releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
     if learned().knows(observed):
-        told = [by_others(cc, learned().gives(observed, cc)) for cc in controls]
-        return Replays(SelfTest("none", math.nan, SHARED), told, estimate, [], {}, Runs(observed, estimate), True)
+        given = {cc: learned().gives(observed, cc) for cc in controls}
+        test = SelfTest("none", math.nan, f"not possible, because {may_use(observed)}; {LEARNED}")
+        told = [by_others(cc, one) for cc, one in given.items()]
+        return Replays(test, told, estimate, [], {}, Runs(observed, estimate), given)
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
     each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more + (RUNS if fitted else 0)
     count = max(2, affordable(observed, estimate, draws, each))

@@ -11,6 +11,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observation import CONTROLS, Observed
 from sawtooth.whatif.runs import middle, scenario
+from sawtooth.whatif.shared import learned, may_use
 
 
 def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, seed: int = 1) -> Scenario:
@@ -22,6 +23,8 @@ def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, s
     cc = observed.cc if observed.cc in CONTROLS else "cubic"
     asked = scenario(observed, estimate, middle(estimate, seed), cc)
     lines = [f"# Estimated from {observed.source}: {_plain(observed.what)}"]
+    if learned().knows(observed):
+        lines.append(f"# {may_use(observed)}; the answers were learned, not run on this path.")
     lines += [
         f"# {name}: {value.value:.4g}, 90% {value.low:.4g} … {value.high:.4g}; {value.how}"
         for name, value in estimate.quantities.items()

@@ -21,15 +21,14 @@ import numpy as np
 from sawtooth.capture.identify.classifier import MISSING, calibrated
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats
-from sawtooth.whatif.kinds import as_seen, shipped
+from sawtooth.whatif.kinds import as_seen, described, shipped, steady, unlike
 from sawtooth.whatif.observation import CONTROLS, Observed
 
 FORMAT = 1
 QUANTILES = (0.05, 0.5, 0.95)
 MEASURES = ("goodput", "trip")
 LIKELY = 0.3
-"""Least probability of other traffic from which the answers are the learned ones: below it, what is simulated without
-others is nearer (docs/validation.md)."""
+"""Least probability of other traffic from which the answers are the learned ones, and captures were learned from."""
 Range = tuple[float, float, float]
 """Low end, middle and high end of a 90% interval."""
 
@@ -81,8 +80,11 @@ class Shared:
         return cls(measures, tuple(kept["changes"]), np.array(kept["limits"], dtype=float), kept["strange"])
 
     def knows(self, observed: Observed) -> bool:
-        """Whether others probably use the path, and it is like those that were learned from."""
+        """Whether others may use the path, and it is like those that were learned from."""
         if likely(observed) < LIKELY:
+            return False
+        assert observed.path is not None
+        if unlike(described(observed.path)) is not None:
             return False
         values = seen(observed)
         shown = values != MISSING
@@ -90,19 +92,22 @@ class Shared:
         return float(outside[shown].mean()) <= self.strange
 
     def gives(self, observed: Observed, cc: str, change: str | None = None) -> Given:
-        """What ``cc`` gets on the path, with one of ``changes`` or none."""
+        """What ``cc`` gets on the path, with one of ``changes`` or none: no more than a steady rate. 2% of what was
+        learned from is above it."""
+        assert observed.path is not None
         assert observed.goodput_bps is not None
         assert observed.rtt_mean_s is not None
         values = np.concatenate([seen(observed), asked(observed, cc, change, self.changes)])
         relation = related(observed.cc, cc)
         goodput, trip = (self.measures[name].ratio(values, relation) for name in MEASURES)
-        bps, trip_s = observed.goodput_bps, observed.rtt_mean_s
-        return Given(_times(goodput, bps), _times(trip, trip_s))
+        rate = observed.path.rate
+        most = rate.high if steady(rate.describe()) else math.inf
+        return Given(_times(goodput, observed.goodput_bps, most), _times(trip, observed.rtt_mean_s))
 
 
-def _times(ratio: Range, value: float) -> Range:
-    low, middle, high = ratio
-    return low * value, middle * value, high * value
+def _times(ratio: Range, value: float, most: float = math.inf) -> Range:
+    low, middle, high = (min(one * value, most) for one in ratio)
+    return low, middle, high
 
 
 def likely(observed: Observed) -> float:
@@ -112,6 +117,11 @@ def likely(observed: Observed) -> float:
     part = shipped().parts["cross_traffic"]
     shares = calibrated(part.forest.logits(as_seen(observed)), part.temperature)
     return float(shares[part.classes.index("present")])
+
+
+def may_use(observed: Observed) -> str:
+    """How probable others are, in words."""
+    return f"others may use the bottleneck ({likely(observed):.0%})"
 
 
 def seen(observed: Observed) -> Floats:

@@ -112,7 +112,8 @@ def _path(estimate: Estimate) -> list[tuple[str, str]]:
 def _quantity(value: Estimated, shown: object) -> str:
     assert callable(shown)
     if value.bound == "at least":
-        figure = f"at least {shown(value.low)} (tried up to {shown(value.high)})"
+        tried = f" (tried up to {shown(value.high)})" if value.high > value.value else ""
+        figure = f"at least {shown(value.low)}{tried}"
     elif value.bound == "at most":
         figure = f"at most {shown(value.high)} (tried from {shown(value.low)})"
     elif value.low == value.high:
