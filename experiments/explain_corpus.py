@@ -15,6 +15,7 @@ import math
 import pickle
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,14 @@ def one(task: tuple[int, str, str]) -> str:
     return ""
 
 
+def each(measure: Callable[[tuple[Any, ...]], str], tasks: Sequence[tuple[Any, ...]], workers: int) -> None:
+    """Runs the tasks in processes, and prints what they say."""
+    with ProcessPoolExecutor(workers) as pool:
+        for told in pool.map(measure, tasks):
+            if told:
+                print(told, file=sys.stderr, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
@@ -176,10 +185,7 @@ def main() -> None:
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     tasks = [(options.first + at, options.engine, str(options.directory)) for at in range(options.paths)]
-    with ProcessPoolExecutor(options.workers) as pool:
-        for told in pool.map(one, tasks):
-            if told:
-                print(told, file=sys.stderr, flush=True)
+    each(one, tasks, options.workers)
     print(json.dumps({"paths": len(list(options.directory.glob("*.pickle")))}))
 
 

@@ -18,7 +18,6 @@ import argparse
 import json
 import math
 import shutil
-import sys
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from explain_corpus import counted, drawn, port
+from explain_corpus import counted, drawn, each, port
 from train_explain import FEW
 
 from sawtooth import Run, Scenario
@@ -248,10 +247,7 @@ def main() -> None:
     if options.others:
         numbers = [one for one in numbers if drawn(one)["truth"]["cross"] != "none"]
     tasks = [(one, options.engine, str(options.directory)) for one in numbers]
-    with ProcessPoolExecutor(options.workers) as pool:
-        for told in pool.map(measure, tasks):
-            if told:
-                print(told, file=sys.stderr, flush=True)
+    each(measure, tasks, options.workers)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import argparse
 import json
 import math
 import pickle
-import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from explain_corpus import SIDES, drawn, port
+from explain_corpus import SIDES, drawn, each, port
 from identify_training import _kept as kept_tree
 
 from sawtooth import Scenario
@@ -50,13 +49,13 @@ FIRST = 1_000_000
 """Number of the first path: no other experiment uses these."""
 OTHER_SEED = 1_000_000
 LATER = 3
-"""On one path in so many that others use, the explained transfer begins after theirs."""
+"""Of the paths that others use, one in this many: there the explained transfer begins after theirs."""
 FOLDS = 3
 STRANGE = 0.08
 HOLDS = 0.05
 """Part of the transfers beyond either end of an interval."""
 PLAIN = 4
-"""One path in so many that nobody else uses is measured, and counts as many."""
+"""Of the paths that nobody else uses, one in this many is measured, and counts this many times."""
 LEAST = 0.1
 """A capture with a smaller probability of other traffic is never explained by what is learned here."""
 
@@ -303,10 +302,7 @@ def main() -> None:
     numbers = range(options.first, options.first + options.paths)
     kept = [one for one in numbers if one % PLAIN == 0 or drawn(one)["truth"]["cross"] != "none"]
     tasks = [(one, str(options.directory)) for one in kept]
-    with ProcessPoolExecutor(options.workers) as pool:
-        for told in pool.map(measure, tasks):
-            if told:
-                print(told, file=sys.stderr, flush=True)
+    each(measure, tasks, options.workers)
     print(json.dumps({"paths": len(list(options.directory.glob("*.pickle")))}))
 
 

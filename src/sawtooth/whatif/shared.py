@@ -43,8 +43,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Measure:
-    """Three regressions of the logarithm of what a change gives over what was observed. ``margins`` are added to either
-    end, by how the control that is asked for relates to the observed one."""
+    """Three regressions of the logarithm of what a change gives over what was observed. ``margins`` widen the interval
+    at both ends; their keys are those of ``related``."""
 
     forests: tuple[Forest, ...]
     margins: Mapping[str, tuple[float, float]]
@@ -140,7 +140,7 @@ def seen(observed: Observed) -> Floats:
 
 
 def asked(observed: Observed, cc: str, change: str | None, changes: tuple[str, ...]) -> Floats:
-    """Which change is asked for, as numbers."""
+    """The change as numbers: its control, whether that is the observed one, and which of ``changes`` it is."""
     controls = [float(cc == one) for one in CONTROLS]
     return np.array([*controls, float(cc == observed.cc), *(float(change == one) for one in changes)])
 
