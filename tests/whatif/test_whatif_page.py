@@ -12,7 +12,7 @@ import pytest
 from sawtooth import Scenario
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
-from sawtooth.whatif import estimate, observe, replay
+from sawtooth.whatif import Estimate, Observed, estimate, observe, replay
 from sawtooth.whatif.runs import middle, scenario
 from sawtooth.whatif.shared import learned
 from tests.lab.test_lab_language import ask
@@ -85,6 +85,13 @@ def test_each_quantity_is_within_its_interval_of_the_truth(captures: dict[str, P
         assert quantity.low * (1 - slack) <= value <= quantity.high * (1 + slack), (quantity, value)
 
 
+def as_the_page(found: Estimate, seen: Observed) -> Estimate:
+    """An estimate as the page has it, which does not know whether others use the path."""
+    if learned().knows(seen) and seen.path is not None:
+        return replace(found, rate=seen.path.rate, queue=seen.path.queue)
+    return found
+
+
 def test_the_page_says_the_same_path_and_puts_it_into_its_fields(lab: Path, captures: dict[str, Path]) -> None:
     told = ask(lab, "paths", [str(file) for file in captures.values()])
     for (name, file), page in zip(captures.items(), told, strict=True):
@@ -96,10 +103,7 @@ def test_the_page_says_the_same_path_and_puts_it_into_its_fields(lab: Path, capt
             assert caught.value.message in page["told"]["how"]
             continue
         found = estimate(seen)
-        # The page does not know whether others use the path.
-        alone = found
-        if learned().knows(seen) and seen.path is not None:
-            alone = replace(found, rate=seen.path.rate, queue=seen.path.queue)
+        alone = as_the_page(found, seen)
         shown = page["shown"]["Ok"]["path"]["Ok"]
         for quantity, value in alone.quantities.items():
             assert shown[quantity] == value.describe()
