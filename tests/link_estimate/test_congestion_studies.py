@@ -218,7 +218,9 @@ def test_a_one_sided_estimate_has_no_end_in_the_table_and_one_in_the_picture(tmp
     assert found["low_mbps"].tolist()[0] == 0
     assert found["high_mbps"].isna().tolist() == [False, True]
     figure = next(one for one in figures(simulated) if one.name == "probe-estimates")
-    ends = [value for line in figure.lines for value in (*(line.low or ()), *(line.high or ()))]
+    ends = [
+        value for panel in figure.panels for line in panel.series for value in (*(line.low or ()), *(line.high or ()))
+    ]
     assert len(ends) == 4
     assert np.isfinite(ends).all()
     assert min(ends) > 0

@@ -15,10 +15,9 @@ from sawtooth import engines
 from sawtooth.errors import SawtoothError
 from sawtooth.figures import static
 from sawtooth.figures.fonts import families
-from sawtooth.figures.panels import value_text
+from sawtooth.figures.layout import value_text
 from sawtooth.report import write_report
 from sawtooth.report.figures import figures
-from sawtooth.report.web_figures import drawn
 from sawtooth.study import Study, StudyResult
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -229,7 +228,7 @@ def test_over_time_shows_the_baseline_and_the_value_of_interest_of_one_seed(resu
 def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path):
     vary = {"flows.cc": ["cubic", "bbr"], "topology": ["chain", "chain-asymmetric"], "chain.loss": ["9%", "0%"]}
     made = run(tmp_path, vary=vary, report={"x": "cc", "series": "path"}, published=None)
-    found = {figure.name: static.canvas(drawn(figure)) for figure in figures(made)}
+    found = {figure.name: static.canvas(figure) for figure in figures(made)}
     assert list(found) == NAMES
     # Each quantity within runs has its own scale.
     del found["window-over-time"]
@@ -308,9 +307,9 @@ def shared(tmp_path_factory):
 
 def test_the_shares_of_several_flows_are_a_figure_a_line_a_flow_and_a_panel_for_what_else_varies(shared):
     (share,) = (figure for figure in figures(shared) if figure.name == "share")
-    assert share.layout.series_values == ("old", "new")
-    assert share.layout.panel_values == (("chain",), ("chain-asymmetric",))
-    assert share.layout.x_values == (0, 1, 2)
+    assert [panel.title for panel in share.panels] == ["topology: chain", "topology: chain-asymmetric"]
+    for panel in share.panels:
+        assert [(line.name, list(line.x)) for line in panel.series] == [("old", [0, 1, 2]), ("new", [0, 1, 2])]
     assert len(share.table) == 2 * 3 * 2
     with Image.open(shared.directory / "plots" / "share.png") as image:
         assert image.width > 1000
@@ -390,7 +389,12 @@ def test_a_response_has_closed_forms_where_there_are_any_and_no_place_for_no_los
     assert sorted(figure.table["loss_percent"].unique()) == [1, 9]
     known = figure.table.set_index(["cc", "path", "loss_percent"])["formula_mbps"]
     assert known["cubic", "symmetric", 1] < known["bbr", "symmetric", 1] < 1000
-    assert {line.name for line in figure.lines} == {"CUBIC", "CUBIC, closed form", "BBR", "BBR, closed form"}
+    assert {line.name for panel in figure.panels for line in panel.series} == {
+        "CUBIC",
+        "CUBIC, closed form",
+        "BBR",
+        "BBR, closed form",
+    }
     written = write_report(made)
     assert "closed form" in written.read_text(encoding="utf-8")
     assert (written.parent / "plots" / "response.csv").exists()
@@ -405,7 +409,7 @@ def test_a_response_of_many_controls_gives_each_a_panel(tmp_path):
     (figure,) = figures(made)
     assert [panel.title for panel in figure.panels] == ["Reno", "CUBIC", "BBR", *names[3:]]
     assert figure.table.loc[figure.table["cc"] == "vegas", "formula_mbps"].isna().all()
-    assert {line.name for line in figure.lines} == {"measured", "closed form", "the others"}
+    assert {line.name for panel in figure.panels for line in panel.series} == {"measured", "closed form", "the others"}
 
 
 def test_a_report_of_many_series_is_in_columns_that_share_their_scales(tmp_path):
@@ -415,10 +419,10 @@ def test_a_report_of_many_series_is_in_columns_that_share_their_scales(tmp_path)
     plots = {"plots": ["time", "response", "compare"], "x": "loss_percent", "series": "rtt_ms"}
     made = run(tmp_path, vary=vary, columns=columns, report=plots, published=None)
     time, response, compare = figures(made)
-    assert time.layout.apart == (6, 3)
-    assert [time.layout.place(series, 0) for series in (0, 2, 3, 17)] == [(0, 0), (0, 2), (1, 0), (5, 2)]
+    assert [panel.title for panel in time.panels] == [f"rtt ms {number + 20}" for number in range(18)]
+    assert time.across == 3
     assert (len(response.panels), response.across, response.alike) == (18, 3, True)
-    places = {tuple(axes.get_subplotspec().get_geometry()[:2]) for axes in static.canvas(drawn(response)).axes}
+    places = {tuple(axes.get_subplotspec().get_geometry()[:2]) for axes in static.canvas(response).axes}
     assert places == {(6, 3)}
     assert compare.title == "Side by side"
     assert write_report(made).exists()
@@ -444,5 +448,5 @@ def test_a_page_has_as_many_rows_over_time_as_are_asked_for(tmp_path):
     vary = {"flows.cc": names, "topology": ["chain", "chain-asymmetric"], "chain.loss": ["1%"]}
     made = run(tmp_path, vary=vary, report=plots, published=None)
     (time,) = figures(made)
-    assert time.layout.apart == (len(names), 2)
+    assert (len(time.panels), time.across) == (2 * len(names), 2)
     assert write_report(made).exists()

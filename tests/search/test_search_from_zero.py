@@ -14,12 +14,10 @@ import sawtooth
 from fake_engine import Fake, Fixed
 from sawtooth.cli.program import status_of
 from sawtooth.errors import InputError
-from sawtooth.figures.of_lines import of_lines
 from sawtooth.figures.static import canvas
 from sawtooth.scenario import Scenario
 from sawtooth.search import find
-from sawtooth.search.figure import figure
-from sawtooth.search.page import drawn
+from sawtooth.search.page import figure
 from sawtooth.search.unknown import Unknown
 from sawtooth.search.zero_crossing import Search
 
@@ -150,10 +148,10 @@ def test_pictures_have_0_on_their_scale() -> None:
         want="goodput >= 80% of chain.rate",
         engine=Fake(),
     )
-    axis = drawn(found, "find").json()["panels"][0]["x"]
-    assert (axis["scale"], axis["bend"]) == ("asinh", found.unknown.least)
     shape = figure(found)
-    axes = canvas(of_lines(shape)).axes[0]
+    axis = shape.json()["panels"][0]["x"]
+    assert (axis["scale"], axis["bend"]) == ("asinh", found.unknown.least)
+    axes = canvas(shape).axes[0]
     assert axes.get_xscale() == "asinh"
     assert axes.get_xticks()[0] == 0
 

@@ -289,13 +289,13 @@ def test_tables_of_probes_and_transfers_have_a_row_for_each_seed_and_one_for_all
 def test_figures_of_measures_are_drawn_from_their_tables(result):
     drawn = {figure.name: figure for figure in figures(result)}
     assert list(drawn) == ["latency", "latency-cdf", "completion", "measures", "trade"]
-    bands = [line for line in drawn["latency"].lines if line.band]
+    bands = [line for panel in drawn["latency"].panels for line in panel.series if line.band]
     assert len(bands) == 4 == len(drawn["latency"].panels)
     assert all(low <= y <= high for line in bands for low, y, high in zip(line.low, line.y, line.high, strict=True))
     shares = drawn["latency-cdf"].table.groupby(["queue", "rtt_ms"])["latency_ms"]
     assert shares.apply(lambda one: one.is_monotonic_increasing).all()
     assert len(drawn["measures"].panels) == 3
-    assert len(drawn["trade"].lines) == 2
+    assert sum(len(panel.series) for panel in drawn["trade"].panels) == 2
 
 
 def test_a_count_of_all_seeds_together_has_no_ends_among_theirs(result):

@@ -1,5 +1,5 @@
 /**
- * Form: a figure as JSON. Python writes it (`sawtooth.figures.web_figure`), or a page makes it from its own results.
+ * Form: a figure as JSON. Python writes it (`sawtooth.figures.figure`), or a page makes it from its own results.
  *
  * Numbers are in columns. An unknown value is null in JSON and NaN in a Float64Array, and appears as a gap.
  */

@@ -8,9 +8,9 @@ from typing import Any
 from sawtooth.compare.comparison import Comparison
 from sawtooth.compare.subject import ALL_FLOWS
 from sawtooth.figures import Axis, Figure, Mark, Panel, Series, static
-from sawtooth.figures.of_lines import extremes
+from sawtooth.figures.figure import SYMBOLS
+from sawtooth.figures.lines import extremes
 from sawtooth.figures.palette import colour
-from sawtooth.figures.web_figure import SYMBOLS
 
 NAME = "comparison"
 _THROUGHPUT = "goodput, Mbit/s"

@@ -51,8 +51,7 @@ class Response:
 
     def save(self, directory: Path) -> list[Path]:
         """Write ``response-NAME`` as CSV, PNG and SVG. Raises SawtoothError as ``storage.writing`` does."""
-        from sawtooth.figures.lines import Line, LineFigure, Panel
-        from sawtooth.figures.of_lines import of_lines
+        from sawtooth.figures.lines import Axes, Line, line_figure
         from sawtooth.figures.static import draw
 
         table = self.table
@@ -65,12 +64,12 @@ class Response:
             lines.append(Line(0, "closed form", MUTED, losses, formula, look=1, marked=False))
         title = f"{shown(self.name)}: goodput by loss"
         caption = f"One flow, {RATE}, {RTT}, queue {QUEUE}, {DURATION}; mean and range of {self.seeds} seeds."
-        panel = Panel("", "loss, %", "goodput, Mbit/s", log_x=True, log_y=True)
-        figure = LineFigure(f"response-{self.name}", title, caption, table, (panel,), tuple(lines), across=1)
+        panel = Axes("", "loss, %", "goodput, Mbit/s", log_x=True, log_y=True)
+        figure = line_figure(f"response-{self.name}", title, caption, table, [panel], lines, across=1)
         with writing(directory):
             directory.mkdir(parents=True, exist_ok=True)
         write_bytes(directory / f"{figure.name}.csv", csv_text(table).encode())
-        return [directory / f"{figure.name}.csv", *draw(of_lines(figure), directory)]
+        return [directory / f"{figure.name}.csv", *draw(figure, directory)]
 
 
 def response(

@@ -42,5 +42,5 @@ def _figure(shown: list[Gain]) -> Figure:
     panel = Panel(Axis("change", scale="category", names=tuple(named)), Axis("goodput", "Mbit/s", zero=True), [goodput])
     columns: dict[str, list[Any]] = {"change": named, "goodput_bps": [one.goodput_bps for one in shown]}
     return Figure(
-        "gains", "What each change would give", "Points are medians, bars 90% intervals.", [panel], table=columns
+        "gains", "What each change would give", "Points are medians, bars 90% intervals.", [panel], saved=columns
     )

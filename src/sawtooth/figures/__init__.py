@@ -3,7 +3,7 @@
 Works on tables and does not depend on what they contain.
 """
 
+from sawtooth.figures.figure import Axis, Figure, Mark, Panel, Series, Span, TableFigure
 from sawtooth.figures.page_shell import embedded_figures, render
-from sawtooth.figures.web_figure import Axis, Figure, Mark, Panel, Series, Span
 
-__all__ = ["Axis", "Figure", "Mark", "Panel", "Series", "Span", "embedded_figures", "render"]
+__all__ = ["Axis", "Figure", "Mark", "Panel", "Series", "Span", "TableFigure", "embedded_figures", "render"]

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 from sawtooth.figures.content_security import sealed
+from sawtooth.figures.figure import Figure
 from sawtooth.figures.palette import DARK, ROLES
-from sawtooth.figures.web_figure import Figure
 from sawtooth.io.untrusted import json_value
 
 _CONTENTS = "<!-- contents -->"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sawtooth.figures.figure import Axis, Figure, Mark, Panel, Series, Span
 from sawtooth.figures.palette import INK, MUTED
 from sawtooth.figures.saving import save, styled
-from sawtooth.figures.web_figure import Axis, Figure, Mark, Panel, Series, Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,7 +28,6 @@ def told(directory: Path) -> dict[str, Any]:
 
 def _run(directory: Path) -> dict[str, Any]:
     from sawtooth.notebook import runs
-    from sawtooth.report.web_figures import drawn
     from sawtooth.stats.summary import summary
 
     run = Run.load(directory)
@@ -37,7 +36,7 @@ def _run(directory: Path) -> dict[str, Any]:
     return {
         "heading": heading,
         "lines": [*lines, f"in {where(directory)}"],
-        "figures": [] if figure is None else [drawn(figure).json()],
+        "figures": [] if figure is None else [figure.json()],
         "tables": [table("Flows", summary(run).dropna(axis="columns", how="all"))],
     }
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.capture import Capture
 from sawtooth.compare import Comparison
 from sawtooth.errors import SawtoothError
-from sawtooth.figures.lines import LineFigure
-from sawtooth.figures.panels import PanelFigure
+from sawtooth.figures.figure import TableFigure
 from sawtooth.figures.static import canvas
 from sawtooth.link_estimate.estimate import Estimate
 from sawtooth.notebook import captures, comparisons, estimates, finds, runs, seeds, studies
 from sawtooth.notebook.page import page
-from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.search import Answers, Found, Frontier
 from sawtooth.study import Runs, Study, StudyResult
@@ -41,11 +39,11 @@ def plot(value: Any) -> Figure:
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 
-def _drawn(figure: PanelFigure | LineFigure | None) -> Figure:
+def _drawn(figure: TableFigure | None) -> Figure:
     if figure is None:
         message = "there is nothing to draw: no interval is whole, or nothing varies"
         raise SawtoothError("too-short", message, fix="choose a longer duration, or vary a field")
-    return canvas(drawn(figure))
+    return canvas(figure)
 
 
 for _kind, _how in (

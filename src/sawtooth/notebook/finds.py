@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from sawtooth.figures.of_lines import of_lines
 from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.search import Answers, Found, Frontier, words
-from sawtooth.search.figure import figure
+from sawtooth.search.page import figure
 
 
 def text(found: Found | Frontier | Answers) -> str:
@@ -20,10 +17,6 @@ def text(found: Found | Frontier | Answers) -> str:
 def parts(found: Found | Frontier | Answers) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
     said = text(found).splitlines()
-    pictures = [] if isinstance(found, Answers) else [picture(lambda aside: _draw(found, aside), found.answer)]
+    pictures = [] if isinstance(found, Answers) else [picture(lambda aside: draw(figure(found), aside), found.answer)]
     shown = found.frontier if isinstance(found, Frontier) else found.table
     return said[0], [line for line in said[1:] if line] * (not isinstance(found, Answers)), pictures, [table(shown)]
-
-
-def _draw(found: Found | Frontier, directory: Path) -> list[Path]:
-    return draw(of_lines(figure(found)), directory)

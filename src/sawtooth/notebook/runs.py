@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import colour
 from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.programs import finished
-from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.run.metadata import limit_lines
 from sawtooth.stats import latencies, throughput_by_flow
@@ -38,7 +38,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     found = summary(run)
     made = figure(run)
     words = f"goodput and smoothed round-trip time of {heading}"
-    pictures = [] if made is None else [picture(lambda aside: draw(drawn(made), aside), words)]
+    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
 
@@ -82,7 +82,7 @@ def _flow(row: dict[Any, Any]) -> str:
     return f"{row['flow']}{control}{count}: {', '.join(told)}"
 
 
-def figure(run: Run) -> LineFigure | None:
+def figure(run: Run) -> TableFigure | None:
     """Goodput of each flow, and its smoothed round-trip time if the engine provides it."""
     import pandas as pd
 
@@ -96,10 +96,10 @@ def figure(run: Run) -> LineFigure | None:
         Line(0, names[flow], colour(names[flow], at), *_xy(rates[flow].iloc[::step]), marked=False)
         for at, flow in enumerate(shown)
     ]
-    panels = [Panel("goodput", "time, s", "Mbit/s", from_zero=True)]
+    panels = [Axes("goodput", "time, s", "Mbit/s", from_zero=True)]
     tables: list[DataFrame] = [rates[shown]]
     if "tcp_info" in run.tables and len(run.tables["tcp_info"]):
-        panels.append(Panel("smoothed round-trip time", "time, s", "ms", from_zero=True))
+        panels.append(Axes("smoothed round-trip time", "time, s", "ms", from_zero=True))
         seen = run.tables["tcp_info"]
         rtts = seen[seen["srtt_s"] > 0].pivot_table(index="t_s", columns="flow", values="srtt_s", aggfunc="mean") * 1e3
         curves += [
@@ -109,7 +109,7 @@ def figure(run: Run) -> LineFigure | None:
         ]
         tables.append(rtts)
     title = f"{run.scenario.name} on {run.engine}"
-    return LineFigure("run", title, "", pd.concat(tables, axis=1), tuple(panels), tuple(curves), across=len(panels))
+    return line_figure("run", title, "", pd.concat(tables, axis=1), panels, curves, across=len(panels))
 
 
 def _xy(series: Any) -> tuple[list[float], list[float]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import colour
 from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
-from sawtooth.report.web_figures import drawn
 from sawtooth.stats import throughput
 from sawtooth.study import Runs
 from sawtooth.study.interval_text import COUNTED
@@ -27,7 +27,7 @@ def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
     heading, said = told(runs)
     made = figure(runs)
-    pictures = [] if made is None else [picture(lambda aside: draw(drawn(made), aside), f"goodput of {heading}")]
+    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"goodput of {heading}")]
     return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
 
 
@@ -39,17 +39,17 @@ def told(runs: Runs) -> tuple[str, list[str]]:
     return heading, [mean_of(row), f".mean() and .table: {COUNTED}", *(f"warning: {one}" for one in runs.warnings)]
 
 
-def figure(runs: Runs) -> LineFigure | None:
+def figure(runs: Runs) -> TableFigure | None:
     """Goodput of each seed over time."""
     import pandas as pd
 
     series = {seed: throughput(run) for seed, run in zip(runs.seeds[:_MOST], runs.runs, strict=False)}
     if all(one.empty for one in series.values()):
         return None
-    panel = Panel("goodput", "time, s", "Mbit/s", from_zero=True)
+    panel = Axes("goodput", "time, s", "Mbit/s", from_zero=True)
     lines = tuple(
         Line(0, f"seed {seed}", colour(None, at), one.index.tolist(), one.tolist(), look=at % 4, marked=False)
         for at, (seed, one) in enumerate(series.items())
     )
     title = f"{runs.scenario.name} on {runs.engine}"
-    return LineFigure("runs", title, "", pd.DataFrame(series), (panel,), lines, across=1)
+    return line_figure("runs", title, "", pd.DataFrame(series), (panel,), lines, across=1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from sawtooth.figures.lines import LineFigure
-from sawtooth.figures.panels import PanelFigure
+from sawtooth.figures.figure import TableFigure
 from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.report.figures import figures
-from sawtooth.report.web_figures import drawn
 from sawtooth.study import Study, StudyResult
 from sawtooth.study.shares import ALL
 
@@ -54,7 +52,7 @@ class Answered:
         best = figure(result)
         pictures = []
         if best is not None:
-            pictures = [picture(lambda aside: draw(drawn(best), aside), f"{best.title}. {best.caption}")]
+            pictures = [picture(lambda aside: draw(best, aside), f"{best.title}. {best.caption}")]
         together = result.summary[result.summary["seed"] == ALL]
         rows = together if len(together) else result.summary
         keys = [name for name in result.places[0].key if name in rows]
@@ -64,7 +62,7 @@ class Answered:
         return heading, [*said, f"in {result.directory}"], pictures, [table(rows)]
 
 
-def figure(result: StudyResult) -> PanelFigure | LineFigure | None:
+def figure(result: StudyResult) -> TableFigure | None:
     """The first figure of the report; None if it has none."""
     made = figures(result)
     return next((one for one in made if one.name.startswith("mean")), made[0] if made else None)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.figures import render
-from sawtooth.figures.lines import Line, LineFigure, Panel
-from sawtooth.figures.of_lines import of_lines
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import colour, shown
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
@@ -17,7 +17,6 @@ from sawtooth.io.csv import csv_text
 from sawtooth.replication.judged import Judged, Row
 from sawtooth.replication.replication import Compare
 from sawtooth.replication.text import RULE, percent, plus_minus
-from sawtooth.report.web_figures import drawn as for_page
 
 FILE = "replication.html"
 MOST_PANELS = 24
@@ -36,23 +35,23 @@ def write_page(judged: Judged) -> Path:
         plots.mkdir(exist_ok=True)
     made = figures(judged)
     for figure in made:
-        draw(of_lines(figure), plots)
+        draw(figure, plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     write_bytes(directory / "replication.csv", csv_text(judged.table()).encode())
-    html = render("sawtooth.replication", "replication.html.j2", _content(judged, made), list(map(for_page, made)))
+    html = render("sawtooth.replication", "replication.html.j2", _content(judged, made), made)
     page = directory / FILE
     write_bytes(page, html.encode())
     return page
 
 
-def figures(judged: Judged) -> list[LineFigure]:
+def figures(judged: Judged) -> list[TableFigure]:
     """The published figures with ours over them, one figure per compared column, and all of them against ours."""
     made = [_drawn(judged, at, compared) for at, compared in enumerate(judged.replication.about.compare)]
     return [_against(judged), *(figure for figure in made if figure is not None)]
 
 
-def _against(judged: Judged) -> LineFigure:
-    panels: list[Panel] = []
+def _against(judged: Judged) -> TableFigure:
+    panels: list[Axes] = []
     drawn: list[Line] = []
     for compared in judged.replication.about.compare:
         own = [row for row in judged.rows if row.compared is compared and row.published > 0 and row.ours > 0]
@@ -65,14 +64,14 @@ def _against(judged: Judged) -> LineFigure:
             x, y = [row.published for row in some], [row.ours for row in some]
             if some:
                 drawn.append(Line(len(panels), name, tint, x, y, look=look, joined=False))
-        panels.append(Panel(title, "published", "ours", log_x=True, log_y=True, same=lambda value: value))
+        panels.append(Axes(title, "published", "ours", log_x=True, log_y=True, same=lambda value: value))
     caption = "Every figure that was published against ours. On the thin line both are equal."
     across = min(_ACROSS, max(1, len(panels)))
     title = "Published against ours"
-    return LineFigure("published-against-ours", title, caption, judged.table(), tuple(panels), tuple(drawn), across)
+    return line_figure("published-against-ours", title, caption, judged.table(), panels, drawn, across)
 
 
-def _drawn(judged: Judged, at: int, compared: Compare) -> LineFigure | None:
+def _drawn(judged: Judged, at: int, compared: Compare) -> TableFigure | None:
     about, own = judged.replication.about, [row for row in judged.rows if row.compared is compared]
     x, series = about.figure.x, about.figure.series
     keys = judged.replication.keys
@@ -87,13 +86,13 @@ def _drawn(judged: Judged, at: int, compared: Compare) -> LineFigure | None:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in own:
         groups.setdefault(tuple(row.cell[key] for key in others), []).append(row)
-    panels: list[Panel] = []
+    panels: list[Axes] = []
     drawn: list[Line] = []
     ordered = sorted(place.values())
     geometric = numeric and len(ordered) > 2 and ordered[0] > 0 and ordered[-1] > 8 * ordered[0]
     for number, (group, rows) in enumerate(list(groups.items())[:MOST_PANELS]):
         title = ", ".join(f"{key.replace('_', ' ')} {shown(value)}" for key, value in zip(others, group, strict=True))
-        panels.append(Panel(title, x.replace("_", " "), judged.title(compared), geometric, names=names, from_zero=True))
+        panels.append(Axes(title, x.replace("_", " "), judged.title(compared), geometric, names=names, from_zero=True))
         lines_of: dict[Any, list[Row]] = {}
         for row in rows:
             lines_of.setdefault(row.cell[series] if series else "ours", []).append(row)
@@ -117,10 +116,10 @@ def _drawn(judged: Judged, at: int, compared: Compare) -> LineFigure | None:
     table = table[table["compared"] == judged.title(compared)]
     title = judged.title(compared)
     across = min(_ACROSS, len(panels))
-    return LineFigure(f"cells-{at}", title, caption, table, tuple(panels), tuple(drawn), across)
+    return line_figure(f"cells-{at}", title, caption, table, panels, drawn, across)
 
 
-def _content(judged: Judged, made: list[LineFigure]) -> dict[str, Any]:
+def _content(judged: Judged, made: list[TableFigure]) -> dict[str, Any]:
     about, keys = judged.replication.about, list(judged.replication.keys)
     rows = sorted(judged.rows, key=lambda row: (row.inside, -row.far))
     causes = Counter(row.cause for row in judged.worst)

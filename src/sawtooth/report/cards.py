@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from sawtooth.figures.layout import value_text
 from sawtooth.figures.palette import shown
-from sawtooth.figures.panels import value_text
 from sawtooth.report import headline
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
 from sawtooth.stats import ceiling

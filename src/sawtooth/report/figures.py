@@ -1,15 +1,17 @@
-"""Determines what each figure of a report shows: a table, a title and a sentence. ``plots`` and ``drawn`` draw it."""
+"""The figures of a report: which ones it has, and of the simpler ones table, title and caption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.lines import LineFigure
+from sawtooth.figures.figure import Panel, TableFigure
+from sawtooth.figures.layout import TOGETHER, Layout
+from sawtooth.figures.lines import TIME
 from sawtooth.figures.palette import shown
-from sawtooth.figures.panels import TOGETHER, Layout, PanelFigure
-from sawtooth.report import application_figures, measure_figures, probes, response, time_figures
+from sawtooth.report import application_figures, measure_figures, panels, probes, response, time_figures
 from sawtooth.study.interval_text import intervals, means
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -18,13 +20,11 @@ from sawtooth.study.study import Roles
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-THROUGHPUT = "goodput, Mbit/s"
-SHARE = "share of the total goodput, %"
 MOST_POINTS = 20_000
 """Maximum number of points of a line over time: more than a screen can show, and few enough to draw quickly."""
 
 
-def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
+def figures(result: StudyResult) -> list[TableFigure]:
     """The figures that the study asks for, in its order."""
     layout = _layout_of(result, result.pooled, result.study.roles())
     # With a single value of x there is nothing to plot against, and a single box is only five numbers.
@@ -45,7 +45,7 @@ def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
 
     xs = values(roles.x)
     seen = table[list(roles.panels)].drop_duplicates().itertuples(index=False, name=None) if roles.panels else [()]
-    panels = tuple(tuple(panel) for panel in seen)
+    panel_values = tuple(tuple(panel) for panel in seen)
     baseline = roles.baseline if roles.baseline in xs else None
     rest = [value for value in xs if value != baseline]
     detail = roles.detail if roles.detail in rest else rest[-1] if rest else None
@@ -53,7 +53,7 @@ def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
         ", ".join(
             f"{result.study.title_of(name)}: {shown(value)}" for name, value in zip(roles.panels, panel, strict=True)
         )
-        for panel in panels
+        for panel in panel_values
     )
     title = result.study.title_of(roles.x)
     return Layout(
@@ -66,16 +66,21 @@ def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
         detail=detail,
         x_values=xs,
         series_values=values(roles.series),
-        panel_values=panels,
+        panel_values=panel_values,
         panel_titles=titles,
     )
+
+
+def _figure(name: str, title: str, caption: str, table: DataFrame, drawn: Sequence[Panel], **more: Any) -> TableFigure:
+    """All its panels have the same scales."""
+    return TableFigure.of(name, title, caption, table, drawn, alike=len(drawn) > 1, **more)
 
 
 def _keys(layout: Layout) -> list[str]:
     return [*([layout.series] if layout.series else []), *layout.panels, layout.x]
 
 
-def _time(result: StudyResult, layout: Layout) -> PanelFigure:
+def _time(result: StudyResult, layout: Layout) -> TableFigure:
     samples = result.samples
     wanted = [value for value in (layout.baseline, layout.detail) if value is not None]
     seed = result.places[0].seed
@@ -86,7 +91,8 @@ def _time(result: StudyResult, layout: Layout) -> PanelFigure:
     table, together = _thinned(table, _keys(layout))
     each = "each sampling interval" if together == 1 else f"sampling intervals ({together} together)"
     caption = f"Goodput at the receiver in {each}, {against}; seed {seed}{after}."
-    return PanelFigure("throughput-over-time", "Goodput over time", caption, table, layout)
+    drawn, more = panels.over_time(table, layout), {"across": layout.across, "group": TIME}
+    return _figure("throughput-over-time", "Goodput over time", caption, table, drawn, **more)
 
 
 def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
@@ -104,13 +110,14 @@ def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
     return groups.agg(how).reset_index(drop=True), together
 
 
-def _distribution(result: StudyResult, layout: Layout) -> PanelFigure:
+def _distribution(result: StudyResult, layout: Layout) -> TableFigure:
     columns = [*_keys(layout), "count", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps", "mean_mbps"]
     caption = (
         "Boxes span the middle half of all sampling intervals of all seeds. The line in a box is the median; whiskers "
         "reach the minimum and maximum."
     )
-    return PanelFigure("distribution", "Distribution of goodput", caption, result.pooled[columns], layout)
+    table = result.pooled[columns]
+    return _figure("distribution", "Distribution of goodput", caption, table, panels.distribution(table, layout))
 
 
 def _means(result: StudyResult, layout: Layout) -> DataFrame:
@@ -146,29 +153,27 @@ def _quantity(layout: Layout) -> str:
     return layout.x_title.rpartition(", ")[0] or layout.x_title
 
 
-def _mean(result: StudyResult, layout: Layout) -> PanelFigure:
-    caption = _mean_caption(result)
-    return PanelFigure("mean", f"Mean goodput against {_quantity(layout)}", caption, _means(result, layout), layout)
+def _mean(result: StudyResult, layout: Layout, logarithmic: bool = False) -> TableFigure:
+    name, what = ("mean-log", ", logarithmic") if logarithmic else ("mean", "")
+    caption = _mean_caption(result) + (" Logarithmic scale." if logarithmic else "")
+    table = _means(result, layout)
+    title = f"Mean goodput against {_quantity(layout)}{what}"
+    return _figure(name, title, caption, table, panels.mean(table, layout, logarithmic))
 
 
-def _mean_log(result: StudyResult, layout: Layout) -> PanelFigure:
-    caption = _mean_caption(result) + " Logarithmic scale."
-    title = f"Mean goodput against {_quantity(layout)}, logarithmic"
-    return PanelFigure("mean-log", title, caption, _means(result, layout), layout)
-
-
-def _compare(result: StudyResult, layout: Layout) -> PanelFigure:
+def _compare(result: StudyResult, layout: Layout) -> TableFigure:
     columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "change_percent"]
     few = layout.series and len(layout.series_values) <= TOGETHER
     names = " against ".join(map(layout.series_text, layout.series_values)) if few else "Side by side"
-    return PanelFigure("side-by-side", names, _bars(result), result.pooled[columns], layout)
+    table = result.pooled[columns]
+    return _figure("side-by-side", names, _bars(result), table, panels.side_by_side(table, layout))
 
 
-def _share(result: StudyResult, layout: Layout) -> PanelFigure:
+def _share(result: StudyResult, layout: Layout) -> TableFigure:
     """One line per flow; one panel for each combination of the other varied fields."""
     shares = result.shares
     if shares.empty:
-        return PanelFigure("share", "", "", shares, layout)
+        return _figure("share", "", "", shares, [])
     keys = [layout.x, *([layout.series] if layout.series else []), *layout.panels]
     columns = [*keys, "flow", "share_percent", "share_low_percent", "share_high_percent", "mean_mbps", "std_mbps"]
     table = shares.loc[shares["seed"] == ALL, columns].reset_index(drop=True)
@@ -178,14 +183,14 @@ def _share(result: StudyResult, layout: Layout) -> PanelFigure:
     caption = (
         "Share of the total goodput per flow, mean over all seeds; bars are the 95% confidence interval over seeds."
     )
-    return PanelFigure("share", title, caption, table, own)
+    return _figure("share", title, caption, table, panels.share(table, own))
 
 
-_MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure | LineFigure]] = {
+_MAKERS: dict[str, Callable[[StudyResult, Layout], TableFigure]] = {
     "time": _time,
     "distribution": _distribution,
     "mean": _mean,
-    "mean-log": _mean_log,
+    "mean-log": partial(_mean, logarithmic=True),
     "compare": _compare,
     "share": _share,
     "response": response.figure,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.figures.panels import value_text
+from sawtooth.figures.layout import value_text
 from sawtooth.report.number_text import number, short, signed
 from sawtooth.report.points import said
 from sawtooth.stats import change_percent

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.layout import ACROSS, Layout
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import MUTED, colour, shown
-from sawtooth.figures.panels import ACROSS, Layout
 from sawtooth.report.headline import THROUGHPUT
 from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
 from sawtooth.stats import Latency, latencies
@@ -34,7 +35,7 @@ def _probed(result: StudyResult, layout: Layout) -> list[Point[Latency]]:
     return points(result, layout, ("probes",), lambda run: latencies(run)[:1])
 
 
-def over_time(result: StudyResult, layout: Layout) -> LineFigure:
+def over_time(result: StudyResult, layout: Layout) -> TableFigure:
     """Bands of latency over time, one panel per point. ``table``: the key columns, ``t_s`` (middle of a time bin),
     ``latency_p5_ms``, ``latency_p50_ms``, ``latency_p95_ms``, ``latency_idle_ms``."""
     import numpy as np
@@ -64,7 +65,7 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
             lines.append(Line(where, point.name, point.tint, t_s, middle, low, high, marked=False, band=True))
             panels.append((point.name, max(high) / min(idle)))
     steep = any(spread > 10 for _, spread in panels)
-    boxes = tuple(Panel(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
+    boxes = tuple(Axes(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
     caption = (
         "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th "
         "percentile, all seeds "
@@ -74,10 +75,10 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
         caption += f" The figure has the first {len(panels)} of {len(frames)} points; the table has all."
     found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     across = min(ACROSS, len(boxes) or 1)
-    return LineFigure("latency", "Latency under load", caption, found, boxes, tuple(lines), across, alike=True)
+    return line_figure("latency", "Latency under load", caption, found, boxes, lines, across, alike=True)
 
 
-def distribution(result: StudyResult, layout: Layout) -> LineFigure:
+def distribution(result: StudyResult, layout: Layout) -> TableFigure:
     """Distributions of latency. ``table``: the key columns, ``share`` (of the answered probes) and ``latency_ms``."""
     import numpy as np
     import pandas as pd
@@ -93,14 +94,14 @@ def distribution(result: StudyResult, layout: Layout) -> LineFigure:
             percent = (100 * shares).tolist()
             lines.append(Line(0, point.name, point.tint, at.tolist(), percent, look=point.look, marked=False))
     spread = [line.x[-1] / line.x[0] for line in lines]
-    panel = Panel("", "round-trip time, ms", "answered probes, %", log_x=max(spread, default=1) > 10)
+    panel = Axes("", "round-trip time, ms", "answered probes, %", log_x=max(spread, default=1) > 10)
     found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     caption = "Share of the first probe's RTTs that are at most the value, all seeds together, without lost probes."
     title = "Distribution of latency under load"
-    return LineFigure("latency-cdf", title, caption, found, (panel,), tuple(lines), across=1)
+    return line_figure("latency-cdf", title, caption, found, (panel,), lines, across=1)
 
 
-def completion(result: StudyResult, layout: Layout) -> LineFigure:
+def completion(result: StudyResult, layout: Layout) -> TableFigure:
     """Completion times and slowdowns of transfers by size. ``table``: rows of ``StudyResult.completions``, over all
     seeds."""
     table = result.completions
@@ -117,17 +118,17 @@ def completion(result: StudyResult, layout: Layout) -> LineFigure:
         sizes = ((part["bytes_from"] * part["bytes_to"]) ** 0.5 / 1e3).tolist()
         for panel, column in enumerate(names):
             lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
-    panels = tuple(Panel("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
+    panels = tuple(Axes("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
     caption = (
         "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that "
         "knows the idle "
         "path. A percentile is missing if there are too few transfers."
     )
     title = "Completion times by size"
-    return LineFigure("completion", title, caption, table, panels, tuple(lines), across=len(names) // 2)
+    return line_figure("completion", title, caption, table, panels, lines, across=len(names) // 2)
 
 
-def harmed(result: StudyResult, layout: Layout) -> LineFigure:
+def harmed(result: StudyResult, layout: Layout) -> TableFigure:
     """The throughput that flows lose when other flows share the link, with one panel per combination of flows.
     ``table``: the key columns, ``flow``, ``harm``, ``mean_mbps``."""
     import pandas as pd
@@ -136,7 +137,7 @@ def harmed(result: StudyResult, layout: Layout) -> LineFigure:
     shares = result.shares
     table = pd.DataFrame() if shares.empty else shares[(shares["seed"] == ALL) & shares["harm"].notna()]
     scale, names = _scale(layout)
-    panels: list[Panel] = []
+    panels: list[Axes] = []
     lines = []
     flows = table["flow"].drop_duplicates().tolist() if len(table) else []
     for panel in layout.panel_values:
@@ -149,11 +150,11 @@ def harmed(result: StudyResult, layout: Layout) -> LineFigure:
                 at = flows.index(flow)
                 lines.append(Line(len(panels), shown(flow), colour(flow, at), x, y, look=at, joined=layout.numeric))
             title = ", ".join(part for part in (layout.name(series, ""), *map(shown, panel)) if part)
-            panels.append(Panel(title, layout.x_title, "harm, %", log_x=layout.geometric, names=names))
+            panels.append(Axes(title, layout.x_title, "harm, %", log_x=layout.geometric, names=names))
     table = table[[*keys, "flow", "harm", "mean_mbps"]] if len(table) else table
     caption = "Share of its goodput alone that a flow loses when it competes with the other one, all seeds together."
     across = min(ACROSS, len(panels) or 1)
-    return LineFigure("harm", "Harm", caption, table, tuple(panels), tuple(lines), across, alike=True)
+    return line_figure("harm", "Harm", caption, table, panels, lines, across, alike=True)
 
 
 def _scale(layout: Layout) -> tuple[dict[Any, float], tuple[str, ...]]:
@@ -162,7 +163,7 @@ def _scale(layout: Layout) -> tuple[dict[Any, float], tuple[str, ...]]:
     return scale, () if layout.numeric else tuple(shown(value) for value in layout.x_values)
 
 
-def along(result: StudyResult, layout: Layout) -> LineFigure:
+def along(result: StudyResult, layout: Layout) -> TableFigure:
     """Columns of the study's table against x, one panel each. ``table``: the key columns and the drawn ones, with
     ``_low`` and ``_high`` over the seeds."""
     # The study's headline comes first.
@@ -196,14 +197,14 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
                 lines.append(Line(panel, name, tint, x, y, low, high, look=look, joined=layout.numeric))
     log_x = layout.geometric
     panels = tuple(
-        Panel(title, layout.x_title, titles[one], log_x=log_x, names=names, from_zero=True)
+        Axes(title, layout.x_title, titles[one], log_x=log_x, names=names, from_zero=True)
         for title, _ in rows
         for one in wanted
     )
     caption = "All seeds together; bars reach from the lowest to the highest seed."
     title = f"Measures against {layout.x_title.rpartition(', ')[0] or layout.x_title}"
     across = len(wanted) if len(rows) > 1 else min(ACROSS, len(panels))
-    return LineFigure("measures", title, caption, table, panels, tuple(lines), across)
+    return line_figure("measures", title, caption, table, panels, lines, across)
 
 
 def _by_way(result: StudyResult) -> dict[str, DataFrame]:
@@ -228,7 +229,7 @@ def _facets(layout: Layout) -> list[tuple[str, tuple[Any, ...]]]:
     return list(zip(layout.panel_titles, layout.panel_values, strict=True))
 
 
-def trade(result: StudyResult, layout: Layout) -> LineFigure:
+def trade(result: StudyResult, layout: Layout) -> TableFigure:
     """One column of the study's table against another: one mark per point, one panel per value of the panels'
     columns."""
     across, up = result.study.report.trade
@@ -245,7 +246,7 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
                 lines.append(Line(place, layout.name(series, "all"), tint, x, y, look=number, joined=layout.numeric))
         logs = {name: _is_steep(table[name]) for name in (across, up)}
         title = layout.panel_titles[place]
-        panels.append(Panel(title, titles[across], titles[up], log_x=logs[across], log_y=logs[up]))
+        panels.append(Axes(title, titles[across], titles[up], log_x=logs[across], log_y=logs[up]))
     if not layout.series:
         lines = [_one(result, layout, table, at, (across, up)) for at in range(len(layout.x_values))]
     caption = f"Each mark is a point, all seeds together; lines follow {layout.x_title}."
@@ -253,13 +254,13 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
         caption = "Each mark is a point, all seeds together."
     what = [titles[name].partition(", ")[0] for name in (up, across)]
     across_panels = min(ACROSS, len(panels))
-    return LineFigure(
+    return line_figure(
         "trade",
         f"{what[0].capitalize()} against {what[1]}",
         caption,
         table,
-        tuple(panels),
-        tuple(lines),
+        panels,
+        lines,
         across_panels,
         alike=True,
     )
@@ -303,7 +304,7 @@ def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[t
         yield name, tint, look, part
 
 
-MAKERS: dict[str, Callable[[StudyResult, Layout], LineFigure]] = {
+MAKERS: dict[str, Callable[[StudyResult, Layout], TableFigure]] = {
     "latency": over_time,
     "latency-cdf": distribution,
     "completion": completion,

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
-from sawtooth.figures import Figure as PageFigure
-from sawtooth.figures import render
-from sawtooth.figures.figure import Figure
+from sawtooth.figures import TableFigure, render
 from sawtooth.figures.fonts import families
-from sawtooth.figures.lines import LineFigure
+from sawtooth.figures.layout import value_text
 from sawtooth.figures.palette import shown
-from sawtooth.figures.panels import PanelFigure, value_text
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
@@ -22,7 +19,6 @@ from sawtooth.programs import Finished, finished
 from sawtooth.report import cards, headline, path
 from sawtooth.report.figures import figures
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
-from sawtooth.report.web_figures import drawn
 from sawtooth.run import Run
 from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
@@ -64,7 +60,7 @@ def write_report(result: StudyResult) -> Path:
         plots.mkdir(exist_ok=True)
     made = figures(result)
     for figure in made:
-        draw(drawn(figure), plots)
+        draw(figure, plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     page = result.directory / "report.html"
     filters = {
@@ -82,7 +78,7 @@ def write_report(result: StudyResult) -> Path:
     return page
 
 
-def _content(result: StudyResult, made: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
+def _content(result: StudyResult, made: list[TableFigure]) -> tuple[dict[str, Any], list[TableFigure]]:
     """The values for the page's template, and the page's figures."""
     description = result.description
     first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=("programs",))
@@ -143,7 +139,7 @@ def _content(result: StudyResult, made: list[PanelFigure | LineFigure]) -> tuple
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
         "description": description,
     }
-    return content, [drawn(figure) for figure in on_page]
+    return content, on_page
 
 
 def _printed(program: Finished) -> str:
@@ -152,7 +148,7 @@ def _printed(program: Finished) -> str:
     return "\n".join(plain(line, _COLUMNS) for line in lines)
 
 
-def _best(figures: list[PanelFigure | LineFigure], column: str) -> PanelFigure | LineFigure | None:
+def _best(figures: list[TableFigure], column: str) -> TableFigure | None:
     """The figure that answers the study's question and shows the headline; None for a single point."""
     first = () if column == headline.THROUGHPUT else ("share",) if column == headline.SHARE else ("measures", "trade")
     order = list(dict.fromkeys([*first, *_ANSWERS]))
@@ -160,7 +156,7 @@ def _best(figures: list[PanelFigure | LineFigure], column: str) -> PanelFigure |
     return min(found, key=lambda figure: order.index(figure.name), default=None)
 
 
-def _caption(figure: Figure) -> str:
+def _caption(figure: TableFigure) -> str:
     _, missing = families(figure.words)
     if not missing:
         return figure.caption

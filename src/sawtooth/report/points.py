@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from sawtooth.figures.layout import Layout, value_text
 from sawtooth.figures.palette import colour, shown
-from sawtooth.figures.panels import Layout, value_text
 from sawtooth.run import Run
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult

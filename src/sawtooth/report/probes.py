@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.layout import Layout, value_text
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import colour, shown
-from sawtooth.figures.panels import Layout, value_text
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
@@ -38,7 +39,7 @@ def _one(_: float) -> float:
     return 1.0
 
 
-def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, LineFigure]:
+def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, TableFigure]:
     """The figures of probes among ``names``."""
     asked = [name for name in names if name in MAKERS]
     if not asked:
@@ -83,16 +84,16 @@ def _plain(table: DataFrame) -> DataFrame:
     return table.drop(columns="probe_features").reset_index(drop=True)
 
 
-def curves(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
+def curves(result: StudyResult, layout: Layout, table: DataFrame) -> TableFigure:
     """The curves of the published source: mean, deviation and percent increasing, against throughput."""
     lines = []
     for group in _groups(result, layout, table):
         for panel, name in enumerate(_CURVES):
             rows = group.rows[group.rows["true_mbps"] > 0]
             lines += _through_means(panel, group, rows, layout.x, name)
-    panels = tuple(Panel("", _TRUE, title, log_x=True) for title in _CURVES.values())
+    panels = tuple(Axes("", _TRUE, title, log_x=True) for title in _CURVES.values())
     caption = "Each mark is 1,000 probes of one run; lines go through the means over seeds."
-    return LineFigure("probe-curves", "What probes show about flows", caption, _plain(table), panels, tuple(lines))
+    return line_figure("probe-curves", "What probes show about flows", caption, _plain(table), panels, lines)
 
 
 def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str) -> list[Line]:
@@ -108,7 +109,7 @@ def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str
     return [line, marks]
 
 
-def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
+def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> TableFigure:
     """Estimates of ``congestion estimate`` against the flows' throughput."""
     import numpy as np
 
@@ -139,14 +140,14 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
     if told:
         caption += f" Without an estimate, out of {len(refused)} windows: {told}."
     panels = (
-        Panel("", _TRUE, "estimate, Mbit/s", log_x=True, log_y=True, same=_itself),
-        Panel("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
+        Axes("", _TRUE, "estimate, Mbit/s", log_x=True, log_y=True, same=_itself),
+        Axes("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
     )
     title = "Estimated and true goodput of a flow"
-    return LineFigure("probe-estimates", title, caption, _plain(table), panels, tuple(lines), across=2)
+    return line_figure("probe-estimates", title, caption, _plain(table), panels, lines, across=2)
 
 
-def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
+def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> TableFigure:
     """The model's error as a function of the error in the assumed RTT, including values that the command would
     refuse."""
     import pandas as pd
@@ -178,8 +179,8 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFi
             xs = [one["probe_assumed_rtt_ms"] for one in made]
             lines.append(Line(panel, group.name, group.tint, xs, [one[name] for one in made], look=group.look))
     panels = (
-        Panel("", "assumed base RTT of the flows, ms", "estimate / truth, median", log_x=True, log_y=True, same=_one),
-        Panel("", "assumed base RTT of the flows, ms", "error, median, %", log_x=True, log_y=True),
+        Axes("", "assumed base RTT of the flows, ms", "estimate / truth, median", log_x=True, log_y=True, same=_one),
+        Axes("", "assumed base RTT of the flows, ms", "error, median, %", log_x=True, log_y=True),
     )
     caption = (
         "The shipped model's answer for each assumed RTT, even where the command would refuse it. Medians "
@@ -188,16 +189,16 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFi
     )
     title = "A wrong assumed RTT"
     found = pd.DataFrame(rows)
-    return LineFigure("assumed-rtt", title, caption, found, panels, tuple(lines), across=2)
+    return line_figure("assumed-rtt", title, caption, found, panels, lines, across=2)
 
 
-def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
+def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> TableFigure:
     """RTTs of the last series of probes, for the first seed, at the baseline and at the highlighted value of ``x``."""
     import pandas as pd
 
     from sawtooth.link_estimate.inputs.run import read
 
-    panels: list[Panel] = []
+    panels: list[Axes] = []
     lines: list[Line] = []
     frames = []
     wanted = [value for value in (layout.baseline, layout.detail) if value is not None]
@@ -217,22 +218,22 @@ def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
             at = layout.series_values.index(one) if layout.series else 0
             xs, ys = series.sent_s.tolist(), (series.rtt_s * 1e3).tolist()
             lines.append(Line(len(panels), layout.name(one, "RTT"), colour(one, at), xs, ys, marked=False))
-            panels.append(Panel(f"{name}: {true_mbps:.3g} Mbit/s a flow", "time, s", "RTT, ms"))
+            panels.append(Axes(f"{name}: {true_mbps:.3g} Mbit/s a flow", "time, s", "RTT, ms"))
     caption = f"RTTs of the probes, seed {result.places[0].seed}; gaps are lost probes."
     if len(frames) > len(panels):
         caption += f" The figure has the first {len(panels)} of {len(frames)} points; the table has all."
-    return LineFigure(
+    return line_figure(
         "probe-rtts",
         "RTTs over time",
         caption,
         pd.concat(frames, ignore_index=True),
-        tuple(panels),
-        tuple(lines),
+        panels,
+        lines,
         across=len(wanted) or 1,
     )
 
 
-MAKERS: dict[str, Callable[[StudyResult, Layout, DataFrame], LineFigure]] = {
+MAKERS: dict[str, Callable[[StudyResult, Layout, DataFrame], TableFigure]] = {
     "probe-curves": curves,
     "probe-estimates": estimates,
     "probe-rtts": over_time,

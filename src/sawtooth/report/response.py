@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.layout import ACROSS, TOGETHER, Layout
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import BEHIND, INK, colour, shown
-from sawtooth.figures.panels import ACROSS, TOGETHER, Layout
 from sawtooth.stats import throughput
 from sawtooth.study.result import StudyResult
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def figure(result: StudyResult, layout: Layout) -> LineFigure:
+def figure(result: StudyResult, layout: Layout) -> TableFigure:
     """``table`` has one row per point, over all seeds: the key columns, mean_mbps, ci_low_mbps, ci_high_mbps, and
     formula_mbps (NaN where no closed form applies). x = 0 is omitted, because a logarithmic scale has no place for it.
 
@@ -28,14 +29,14 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
     table["formula_mbps"] = _formulas(result, table[keys])
     table = table[table[layout.x] > 0].reset_index(drop=True)
     apart = len(layout.series_values) > TOGETHER
-    panels: list[Panel] = []
+    panels: list[Axes] = []
     lines: list[Line] = []
     for place, panel in enumerate(layout.panel_values):
         for number, series in enumerate(layout.series_values):
             if apart or number == 0:
                 of = [layout.panel_titles[place], shown(series) if apart else ""]
                 title = ", ".join(part for part in of if part)
-                panels.append(Panel(title, layout.x_title, "goodput, Mbit/s", log_x=True, log_y=True))
+                panels.append(Axes(title, layout.x_title, "goodput, Mbit/s", log_x=True, log_y=True))
             if apart:
                 others = [layout.part(table, one, panel) for one in layout.series_values if one != series]
                 lines.append(_behind(len(panels) - 1, layout, others))
@@ -44,7 +45,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
     if apart:
         caption += " Gray: the means of the others."
     title = f"Goodput against {layout.x_title.rpartition(', ')[0] or layout.x_title}, with closed forms"
-    return LineFigure("response", title, caption, table, tuple(panels), tuple(lines), min(ACROSS, len(panels)), True)
+    return line_figure("response", title, caption, table, panels, lines, min(ACROSS, len(panels)), True)
 
 
 def _behind(panel: int, layout: Layout, others: Sequence[DataFrame]) -> Line:

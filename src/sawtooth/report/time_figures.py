@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.lines import Line, LineFigure, Panel
+from sawtooth.figures.figure import TableFigure
+from sawtooth.figures.layout import ACROSS, Layout
+from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import BASELINE, MUTED, colour, shown
-from sawtooth.figures.panels import ACROSS, Layout
 from sawtooth.io.table_store import groups
 from sawtooth.report.points import named
 from sawtooth.run import Run
@@ -58,7 +59,7 @@ class _Run:
         return cls(place, len(run.scenario.compile().flows), _flows(run))
 
 
-def figure(result: StudyResult, layout: Layout) -> LineFigure:
+def figure(result: StudyResult, layout: Layout) -> TableFigure:
     """``table``: the key columns, ``flow``, ``t_s``, and, if the engine provides them, ``goodput_mbps``,
     ``cwnd_segments`` and ``srtt_ms`` (of the flow's first connection), and ``queue_packets`` (of the bottleneck)."""
     import pandas as pd
@@ -68,7 +69,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
     runs = [run for run in (_Run.of(result, place) for place in places) if run.flows]
     frames = [one.table.assign(**run.place.key, flow=one.flow) for run in runs for one in run.flows]
     if not frames:
-        return LineFigure("window-over-time", "", "", pd.DataFrame(), (), ())
+        return line_figure("window-over-time", "", "", pd.DataFrame(), (), ())
     table = pd.concat(frames, ignore_index=True)
     columns = [name for name in _PANELS if name in table and table[name].notna().any()]
     # If points differ, another figure already shows the throughput of single flows.
@@ -78,7 +79,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
         lines, titles = _by_flow(runs, drawn), names if len(runs) > 1 else [""]
     else:
         lines, titles = _by_point(result, layout, runs, drawn), [""]
-    panels = [Panel(title, "time, s", _PANELS[name], from_zero=True) for name in drawn for title in titles]
+    panels = [Axes(title, "time, s", _PANELS[name], from_zero=True) for name in drawn for title in titles]
     table = table[[*places[0].key, "flow", "t_s", *columns]]
     across = len(titles)
     what = "Each flow, and the bottleneck's queue" if several else "Window, round-trip time and queue"
@@ -86,7 +87,7 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
     caption = _caption(result, layout, runs, several)
     if not drawn:
         table = table.head(0)
-    return LineFigure("window-over-time", f"{what} over time", caption, table, tuple(panels), tuple(lines), across)
+    return line_figure("window-over-time", f"{what} over time", caption, table, panels, lines, across)
 
 
 def _places(result: StudyResult, layout: Layout, most: int) -> list[Place]:

@@ -193,8 +193,7 @@ class Frontier(Shown):
 
     def plot(self) -> Canvas:
         """The frontier with its intervals over the first unknown, with the points tried, as a matplotlib figure."""
-        from sawtooth.figures.of_lines import of_lines
         from sawtooth.figures.static import canvas
-        from sawtooth.search.frontier_figure import contour
+        from sawtooth.search.figure import contour
 
-        return canvas(of_lines(contour(self)))
+        return canvas(contour(self))

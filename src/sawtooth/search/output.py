@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from sawtooth.figures.of_lines import of_lines
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
 from sawtooth.search.answers import Answers
-from sawtooth.search.figure import figure
 from sawtooth.search.frontier import Frontier
-from sawtooth.search.page import report
+from sawtooth.search.page import figure, report
 from sawtooth.search.result import Found
 
 
@@ -34,5 +31,5 @@ def save(found: Found | Frontier | Answers, directory: Path) -> None:
     each: Sequence[Found | Frontier] = found.found if isinstance(found, Answers) else [found]
     names = ["find" if len(each) == 1 else f"find-{number}" for number in range(len(each))]
     for one, name in zip(each, names, strict=True):
-        draw(replace(of_lines(figure(one)), name=name), directory)
+        draw(figure(one, name), directory)
     write_bytes(directory / "report.html", report(found, names).encode())

@@ -6,17 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sawtooth import figures
-from sawtooth.figures import Axis, Mark, Panel, Series, Span, render
-from sawtooth.figures.lines import LineFigure
-from sawtooth.figures.palette import MUTED
-from sawtooth.figures.web_figure import SYMBOLS
+from sawtooth.figures import Figure, render
 from sawtooth.search.answers import Answers
-from sawtooth.search.figure import figure
+from sawtooth.search.figure import contour, sides
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.result import Found
 from sawtooth.search.text import cells, checked, cost, frontier, summed, unknowns
-from sawtooth.search.unknown import Unknown
 
 
 def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
@@ -34,69 +29,17 @@ def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
         "lines": lines,
         "each": [_section(one, name) for one, name in zip(each, pictures, strict=True)],
     }
-    return render("sawtooth.search", "find.html.j2", content, [drawn(*one) for one in zip(each, pictures, strict=True)])
-
-
-def drawn(found: Found | Frontier, name: str) -> figures.Figure:
-    """The figure for a browser."""
-    shape = figure(found)
-    both = _contour(found, shape) if isinstance(found, Frontier) else _sides(found, shape)
-    shown = found.frontier if isinstance(found, Frontier) else found.table
-    table = {str(column): shown[column].tolist() for column in shown}
-    return figures.Figure(name, shape.title, f"{found.want}: {found.answer}", [both], table=table)
-
-
-def _contour(found: Frontier, shape: LineFigure) -> Panel:
-    """The frontier with its band, the points tried, and the minimum."""
-    first, answered = found.unknowns.given[0], found.unknowns.answered
-    series = [
-        Series(
-            line.name,
-            line.tint,
-            line.x,
-            line.y,
-            kind="line" if line.joined else "points",
-            low=line.low,
-            high=line.high,
-            band=line.band,
-            symbol="circle" if line.joined else SYMBOLS[line.look % len(SYMBOLS)],
-        )
-        for line in shape.lines
-    ]
-    marks = [] if found.minimum is None else [Mark("x", found.minimum.values[0], "least")]
-    return Panel(_axis(first), _axis(answered), series, marks=marks)
-
-
-def _axis(unknown: Unknown) -> Axis:
-    """The axis with the scale of the search."""
-    bend = unknown.bend or None
-    return Axis(unknown.field, unknown.unit, scale="asinh" if bend else unknown.scale, bend=bend)
-
-
-def _sides(found: Found, shape: LineFigure) -> Panel:
-    """Both sides over the unknown, with the answer."""
-    panel = shape.panels[0]
-    series = [
-        Series(
-            line.name,
-            line.tint,
-            line.x,
-            line.y,
-            low=line.low,
-            high=line.high,
-            dash="dashed" if line.look else "solid",
-            symbol="circle" if line.marked else "none",
-        )
-        for line in shape.lines[:2]
-    ]
-    known = found.verdict == "found"
-    return Panel(
-        _axis(found.unknown),
-        Axis("both sides", panel.y_title),
-        series,
-        spans=[Span(*found.interval, "95% interval", MUTED)] if known else [],
-        marks=[Mark("x", found.value, "answer")] if known else [],
+    return render(
+        "sawtooth.search",
+        "find.html.j2",
+        content,
+        [figure(one, name) for one, name in zip(each, pictures, strict=True)],
     )
+
+
+def figure(found: Found | Frontier, name: str = "find") -> Figure:
+    """For files and pages. ``name`` distinguishes it from the others of a page."""
+    return contour(found, name) if isinstance(found, Frontier) else sides(found, name)
 
 
 def _section(found: Found | Frontier, name: str) -> dict[str, Any]:

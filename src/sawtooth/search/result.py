@@ -163,8 +163,7 @@ class Found(Shown):
 
     def plot(self) -> Canvas:
         """Both sides of the comparison over the unknown, with the answer, as a matplotlib figure."""
-        from sawtooth.figures.of_lines import of_lines
         from sawtooth.figures.static import canvas
-        from sawtooth.search.figure import figure
+        from sawtooth.search.figure import sides
 
-        return canvas(of_lines(figure(self)))
+        return canvas(sides(self))

@@ -1,18 +1,19 @@
-"""The content of each figure of a link: a table, a title and a sentence. ``plots`` draws them."""
+"""The figures of a link: table, title and caption of each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from sawtooth.figures.figure import Figure
+from sawtooth.figures import Panel, TableFigure
 from sawtooth.link_estimate.estimate import Estimate
 from sawtooth.link_estimate.model import CongestionModel
 from sawtooth.link_estimate.random_links import PACE_S, PROBES
+from sawtooth.link_estimate.report import panels
 from sawtooth.link_estimate.report.link import Assumed, Link
+from sawtooth.link_estimate.report.panels import CALIBRATION, QUANTILES, STATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,35 +27,12 @@ CUT = 99.9
 """Percentile of the queueing delay up to which the distribution is drawn; its table continues."""
 DAY_S = 23 * 3600.0
 """A series this long has probes in all hours of a day; the last hour may be incomplete."""
-QUANTILES = (10, 50, 90, 99, 95)
-CALIBRATION = {
-    "std_s": ("standard deviation, ms", 1e3),
-    "increasing": ("increasing, % of probes", 100.0),
-    "lag1": ("autocorrelation at 100 ms", 1.0),
-    "loss": ("lost, % of probes", 100.0),
-    "step_s": ("mean step between probes, ms", 1e3),
-    "skew": ("skewness", 1.0),
-}
-"""Features that are drawn, with their label and the factor to that unit."""
-STATES = ("congested", "busy", "idle", "inconclusive")
 ONE_SIDED = "A bar that reaches the edge is one-sided (at most, or at least): the model was not trained beyond it."
 ALIKE = 1.65
 """Factor within which a trained series' RTT and rate count as near the assumed ones, as in the model."""
 
 
-@dataclass(frozen=True)
-class LinkFigure(Figure):
-    """``table`` is drawn on the axes of ``link``."""
-
-    link: Link
-
-    @property
-    def is_one_number(self) -> bool:
-        """Whether a picture would show no more than the verdict: the answer of one window."""
-        return self.name == "estimates" and len(self.table) == 1
-
-
-def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFigure]:
+def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[TableFigure]:
     """The figures that the series allows."""
     found = []
     if link.drawable:
@@ -70,6 +48,12 @@ def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFi
     return found
 
 
+def _figure(
+    name: str, title: str, caption: str, table: pd.DataFrame, drawn: tuple[list[Panel], dict[str, Any]]
+) -> TableFigure:
+    return TableFigure.of(name, title, caption, table, drawn[0], **drawn[1])
+
+
 def is_long(link: Link) -> bool:
     """Whether it covers all hours of a day."""
     return link.problem is None and link.series.duration_s >= DAY_S
@@ -80,7 +64,7 @@ def state_of(one: Estimate) -> str:
     return one.state or "inconclusive"
 
 
-def _rtt(link: Link) -> LinkFigure:
+def _rtt(link: Link) -> TableFigure:
     series = link.series
     size = 1 if len(series) <= EACH else -(-len(series) // PARTS)
     starts = np.arange(0, len(series), size)
@@ -107,7 +91,7 @@ def _rtt(link: Link) -> LinkFigure:
     lost = int(probes.sum() - answered.sum())
     caption += f" {lost:,} of {len(series):,} probes were lost; they are shown below." if lost else " None was lost."
     title = "Delay of the link (far minus near)" if series.difference else "Round-trip times"
-    return LinkFigure("rtt", title, caption, table, link)
+    return _figure("rtt", title, caption, table, panels.rtt(link, table))
 
 
 def _median(values: NDArray[np.float64]) -> float:
@@ -126,7 +110,7 @@ def _remarks(link: Link, starts: NDArray[Any]) -> list[str]:
     return found
 
 
-def _distribution(link: Link) -> LinkFigure:
+def _distribution(link: Link) -> TableFigure:
     delay_ms = link.delay_ms[link.series.answered]
     most = float(delay_ms.max())
     cut = float(np.percentile(delay_ms, CUT))
@@ -144,10 +128,12 @@ def _distribution(link: Link) -> LinkFigure:
     caption = f"Delay of {len(delay_ms):,} answered probes above the smallest {what}, {link.least_s * 1e3:.4g} ms."
     if above:
         caption += f" {above:,} of them are above the range of the figure; the largest is {most:.3g} ms."
-    return LinkFigure("distribution", "Distribution of the queueing delay", caption, table, link)
+    return _figure(
+        "distribution", "Distribution of the queueing delay", caption, table, panels.distribution(link, table)
+    )
 
 
-def _hours(link: Link) -> LinkFigure:
+def _hours(link: Link) -> TableFigure:
     series = link.series
     origin_s = 0.0 if series.clock == "unix" else float(series.sent_s[0])
     hour = _hour(series.sent_s - origin_s)
@@ -180,14 +166,15 @@ def _hours(link: Link) -> LinkFigure:
         )
         if any(one.bound for one in link.windows):
             caption += " One-sided answers count with the model's number."
-    return LinkFigure("hours", "Over the hours of the day", caption, pd.DataFrame(rows), link)
+    table = pd.DataFrame(rows)
+    return _figure("hours", "Over the hours of the day", caption, table, panels.hours(link, table))
 
 
 def _hour(t_s: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(t_s // 3600 % 24).astype(np.int64)
 
 
-def _estimates(link: Link, level: float) -> LinkFigure:
+def _estimates(link: Link, level: float) -> TableFigure:
     names = (
         "start_s",
         "end_s",
@@ -210,10 +197,10 @@ def _estimates(link: Link, level: float) -> LinkFigure:
     )
     if table["bound"].notna().any():
         caption += f" {ONE_SIDED}"
-    return LinkFigure("estimates", "What a TCP flow gets, over time", caption, table, link)
+    return _figure("estimates", "What a TCP flow gets, over time", caption, table, panels.estimates(link, table))
 
 
-def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFigure:
+def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> TableFigure:
     learnt = model.trained()
     near = np.full(len(learnt), True)
     if assumed.rtt_s is not None:
@@ -239,6 +226,6 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFi
         "its windows "
         "without a number, by state."
     )
-    return LinkFigure(
-        "calibration", "Where the link sits on the calibration curves", caption, table.reset_index(drop=True), link
-    )
+    table = table.reset_index(drop=True)
+    title = "Where the link sits on the calibration curves"
+    return _figure("calibration", title, caption, table, panels.calibration(table))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError
-from sawtooth.figures import Figure, render
+from sawtooth.figures import TableFigure, render
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import new_directory, write_bytes
 from sawtooth.io.csv import csv_text
 from sawtooth.link_estimate.model import CongestionModel
-from sawtooth.link_estimate.report.drawn import drawn
-from sawtooth.link_estimate.report.figures import LinkFigure, figures
+from sawtooth.link_estimate.report.figures import figures
 from sawtooth.link_estimate.report.link import Assumed, Link
 from sawtooth.link_estimate.report.verdict import assumption, checks, notes, training, verdict
 from sawtooth.link_estimate.series import RttSeries
@@ -61,8 +60,9 @@ def write_report(
             for figure in figures(link, model, assumed):
                 name = f"{prefix}{figure.name}"
                 rows = _rows(figure, plots / f"{name}.csv")
-                if not figure.is_one_number:
-                    shown.append(drawn(figure, name))
+                # The picture of a single window's answer would show no more than the verdict.
+                if figure.name != "estimates" or len(figure.table) > 1:
+                    shown.append(replace(figure, name=name, group=figure.group and f"{prefix}{figure.group}"))
                     draw(shown[-1], plots)
                     written.append({"name": name, "title": figure.title, "caption": figure.caption} | rows)
             told.append(_told(link, model, number, written))
@@ -72,7 +72,7 @@ def write_report(
     return directory / "report.html"
 
 
-def _page(told: list[dict[str, Any]], shown: list[Figure], model: CongestionModel, assumed: Assumed) -> str:
+def _page(told: list[dict[str, Any]], shown: list[TableFigure], model: CongestionModel, assumed: Assumed) -> str:
     content = {"links": told, "assumption": assumption(assumed, model), "level": f"{model.level:.0%}"}
     return render("sawtooth.link_estimate.report", "report.html.j2", content | {"most_rows": MOST_ROWS}, shown)
 
@@ -92,7 +92,7 @@ def _told(link: Link, model: CongestionModel, number: int, written: list[dict[st
     }
 
 
-def _rows(figure: LinkFigure, file: Path) -> dict[str, Any]:
+def _rows(figure: TableFigure, file: Path) -> dict[str, Any]:
     """Writes the figure's table and returns what the page shows of it."""
     text = csv_text(figure.table)
     write_bytes(file, text.encode())

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from sawtooth.link_estimate.estimate import FARTHEST, Estimate
 from sawtooth.link_estimate.model import CongestionModel
 from sawtooth.link_estimate.random_links import PACE_S, PROBES
-from sawtooth.link_estimate.report.figures import DAY_S, STATES, is_long, state_of
+from sawtooth.link_estimate.report.figures import DAY_S, is_long, state_of
 from sawtooth.link_estimate.report.link import Assumed, Link
+from sawtooth.link_estimate.report.panels import STATES
 from sawtooth.link_estimate.series import span_text
 
 _LOOKED_AT = {

@@ -1,23 +1,20 @@
-"""Converts a report's figures, with the same tables, to figures that pages and files show."""
+"""Panels of the figures that have a layout: what each draws of its table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from sawtooth import figures
-from sawtooth.figures import Axis, Panel, Series
-from sawtooth.figures.lines import LineFigure
-from sawtooth.figures.of_lines import TIME, extremes, most_points, of_lines, seconds
+from sawtooth.figures.figure import SYMBOLS, Axis, Panel, Series
+from sawtooth.figures.layout import Layout
+from sawtooth.figures.lines import extremes, most_points, seconds
 from sawtooth.figures.palette import MUTED, PUBLISHED, colour, shown
-from sawtooth.figures.panels import Layout, PanelFigure
-from sawtooth.figures.web_figure import SYMBOLS
-from sawtooth.report.figures import SHARE, THROUGHPUT
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def drawn(figure: PanelFigure | LineFigure) -> figures.Figure:
-    """The page's figure for a report's figure."""
-    return of_lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
+THROUGHPUT = "goodput, Mbit/s"
+SHARE = "share of the total goodput, %"
 
 
 def _places(layout: Layout) -> tuple[Axis, dict[Any, float]]:
@@ -46,22 +43,12 @@ def _throughput(zero: bool = True, **more: Any) -> Axis:
     return Axis.of(THROUGHPUT, zero=zero, **more)
 
 
-def _figure(figure: PanelFigure, panels: Sequence[Panel], **more: Any) -> figures.Figure:
-    """One page panel per value of the layout's panels, all with the same scales."""
-    return figures.Figure(figure.name, figure.title, _sentence(figure), panels, alike=len(panels) > 1, **more)
-
-
-def _sentence(figure: PanelFigure | LineFigure) -> str:
-    return f"{figure.title}. {figure.caption}".strip()
-
-
-def _time(figure: PanelFigure) -> figures.Figure:
-    layout = figure.layout
+def over_time(table: DataFrame, layout: Layout) -> list[Panel]:
     panels = []
     most = most_points(len(layout.series_values) * len(layout.panel_values) * 2)
     for row, one in enumerate(layout.series_values):
         for at, panel in enumerate(layout.panel_values):
-            part = layout.part(figure.table, one, panel)
+            part = layout.part(table, one, panel)
             series = []
             for value, tint in layout.contrast(colour(one, row)):
                 line = part[part[layout.x] == value]
@@ -75,12 +62,10 @@ def _time(figure: PanelFigure) -> figures.Figure:
                 )
             title = " · ".join(text for text in (layout.name(one, ""), layout.panel_titles[at]) if text)
             panels.append(Panel(seconds([one.x for one in series]), _throughput(), series, title))
-    _, across = layout.apart
-    return _figure(figure, panels, across=across, group=TIME)
+    return panels
 
 
-def _distribution(figure: PanelFigure) -> figures.Figure:
-    layout = figure.layout
+def distribution(table: DataFrame, layout: Layout) -> list[Panel]:
     axis, places = _slots(layout)
 
     def boxes(row: int, one: Any, part: Any) -> list[Series]:
@@ -90,23 +75,22 @@ def _distribution(figure: PanelFigure) -> figures.Figure:
         slots: dict[str, Any] = {"slot": row, "slots": len(layout.series_values)}
         return [Series(layout.name(one, "all"), colour(one, row), x, kind="boxes", **columns, **slots)]
 
-    return _figure(figure, _by_panel(figure, axis, _throughput(), boxes))
+    return _by_panel(table, layout, axis, _throughput(), boxes)
 
 
-def _by_panel(figure: PanelFigure, x: Axis, y: Axis, made: Callable[[int, Any, Any], list[Series]]) -> list[Panel]:
+def _by_panel(
+    table: DataFrame, layout: Layout, x: Axis, y: Axis, made: Callable[[int, Any, Any], list[Series]]
+) -> list[Panel]:
     """One panel per value of the layout's panels; ``made`` makes the content for each series."""
-    layout = figure.layout
     series: list[list[Series]] = [[] for _ in layout.panel_values]
-    for column, row, one, part in figure.parts():
+    for column, row, one, part in layout.parts(table):
         if not part.empty:
             series[column] += made(row, one, part)
     return [Panel(x, y, own, title) for own, title in zip(series, layout.panel_titles, strict=True)]
 
 
-def _mean(figure: PanelFigure) -> figures.Figure:
-    layout = figure.layout
+def mean(table: DataFrame, layout: Layout, logarithmic: bool) -> list[Panel]:
     axis, places = _places(layout)
-    logarithmic = figure.name.endswith("-log")
 
     def means(row: int, one: Any, part: Any) -> list[Series]:
         part = part[part["mean_mbps"] > 0] if logarithmic else part
@@ -126,7 +110,7 @@ def _mean(figure: PanelFigure) -> figures.Figure:
         return found
 
     y = _throughput(False, scale="log") if logarithmic else _throughput(switch=True)
-    return _figure(figure, _by_panel(figure, axis, y, means))
+    return _by_panel(table, layout, axis, y, means)
 
 
 def _measured(
@@ -138,8 +122,7 @@ def _measured(
     return Series(name, tint, x, middle, kind, low, high, symbol=symbol, width=2)  # type: ignore[arg-type]
 
 
-def _side_by_side(figure: PanelFigure) -> figures.Figure:
-    layout = figure.layout
+def side_by_side(table: DataFrame, layout: Layout) -> list[Panel]:
     axis, places = _slots(layout)
 
     def bars(row: int, one: Any, part: Any) -> list[Series]:
@@ -148,11 +131,10 @@ def _side_by_side(figure: PanelFigure) -> figures.Figure:
         slots: dict[str, Any] = {"slot": row, "slots": len(layout.series_values)}
         return [Series(layout.name(one), colour(one, row), x, middle, "bars", low, high, **slots)]
 
-    return _figure(figure, _by_panel(figure, axis, _throughput(), bars))
+    return _by_panel(table, layout, axis, _throughput(), bars)
 
 
-def _share(figure: PanelFigure) -> figures.Figure:
-    layout = figure.layout
+def share(table: DataFrame, layout: Layout) -> list[Panel]:
     axis, places = _places(layout)
 
     def shares(row: int, one: Any, part: Any) -> list[Series]:
@@ -160,14 +142,4 @@ def _share(figure: PanelFigure) -> figures.Figure:
         columns = ("share_low_percent", "share_percent", "share_high_percent")
         return [_measured(layout.name(one), colour(one, row), x, part, columns, SYMBOLS[row % len(SYMBOLS)], layout)]
 
-    return _figure(figure, _by_panel(figure, axis, Axis.of(SHARE, zero=True, high=100.0), shares))
-
-
-_DRAWERS: dict[str, Callable[[PanelFigure], figures.Figure]] = {
-    "throughput-over-time": _time,
-    "distribution": _distribution,
-    "mean": _mean,
-    "mean-log": _mean,
-    "side-by-side": _side_by_side,
-    "share": _share,
-}
+    return _by_panel(table, layout, axis, Axis.of(SHARE, zero=True, high=100.0), shares)

@@ -1,4 +1,4 @@
-"""Panels: a figure of series in panels with equal scales, and how it uses its table's columns."""
+"""Layout: how a figure of series in panels with equal scales uses its table's columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.figures.figure import Figure
 from sawtooth.figures.palette import BASELINE, shown
 
 if TYPE_CHECKING:
@@ -59,15 +58,10 @@ class Layout:
         return self.series_text(series) if self.series else alone
 
     @property
-    def apart(self) -> tuple[int, int]:
-        """Rows and columns of a figure that has a separate panel for each series and each panel value."""
-        series, panels = len(self.series_values), len(self.panel_values)
-        return (-(-series // ACROSS), ACROSS) if panels == 1 and series > TOGETHER else (series, panels)
-
-    def place(self, series: int, panel: int) -> tuple[int, int]:
-        """Row and column in that figure of a series and a panel, by number."""
-        _, columns = self.apart
-        return divmod(series * len(self.panel_values) + panel, columns)
+    def across(self) -> int:
+        """Panels per row of a figure that has a separate panel for each series and each panel value."""
+        panels = len(self.panel_values)
+        return ACROSS if panels == 1 and len(self.series_values) > TOGETHER else panels
 
     def part(self, table: DataFrame, series: Any, panel: tuple[Any, ...]) -> DataFrame:
         """The rows of one series in one panel."""
@@ -75,6 +69,12 @@ class Layout:
         for name, value in zip(self.panels, panel, strict=True):
             kept = kept[kept[name] == value]
         return kept
+
+    def parts(self, table: DataFrame) -> Iterator[tuple[int, int, Any, DataFrame]]:
+        """Each series in each panel: the panel's number, the series' number, the series, its rows."""
+        for column, panel in enumerate(self.panel_values):
+            for row, one in enumerate(self.series_values):
+                yield column, row, one, self.part(table, one, panel)
 
     def contrast(self, tint: str) -> list[tuple[Any, str]]:
         """The values of ``x`` that are drawn over time, with their colours. The baseline is grey if there is another
@@ -94,23 +94,3 @@ def value_text(title: str, value: Any) -> str:
     if not comma:
         return f"{title} {shown(value)}"
     return f"{shown(value)}{'' if unit == '%' else ' '}{unit} {what}"
-
-
-@dataclass(frozen=True)
-class PanelFigure(Figure):
-    """``layout`` says how the table's columns are used."""
-
-    layout: Layout
-
-    @property
-    def words(self) -> str:
-        layout = self.layout
-        values = [*map(shown, layout.x_values), *map(layout.series_text, layout.series_values)]
-        return "".join(sorted({*self.title, *layout.x_title, *"".join(layout.panel_titles), *"".join(values)}))
-
-    def parts(self) -> Iterator[tuple[int, int, Any, DataFrame]]:
-        """Each series in each panel: the panel's number, the series' number, the series, its rows."""
-        layout = self.layout
-        for column, panel in enumerate(layout.panel_values):
-            for row, one in enumerate(layout.series_values):
-                yield column, row, one, layout.part(self.table, one, panel)

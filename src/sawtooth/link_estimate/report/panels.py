@@ -1,18 +1,17 @@
-"""The figures of a link, for a page and for files."""
+"""Panels of the figures of a link: what each draws of its table."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sawtooth.figures import Axis, Figure, Mark, Panel, Series, Span
+from sawtooth.figures import Axis, Mark, Panel, Series, Span
+from sawtooth.figures.figure import Symbol
 from sawtooth.figures.palette import BASELINE, BEHIND, INK, colour, shown
-from sawtooth.figures.web_figure import Symbol
-from sawtooth.link_estimate.report.figures import CALIBRATION, QUANTILES, STATES, LinkFigure
+from sawtooth.link_estimate.report.link import Link
 from sawtooth.link_estimate.series import span
 
 if TYPE_CHECKING:
@@ -20,6 +19,19 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+QUANTILES = (10, 50, 90, 99, 95)
+CALIBRATION = {
+    "std_s": ("standard deviation, ms", 1e3),
+    "increasing": ("increasing, % of probes", 100.0),
+    "lag1": ("autocorrelation at 100 ms", 1.0),
+    "loss": ("lost, % of probes", 100.0),
+    "step_s": ("mean step between probes, ms", 1e3),
+    "skew": ("skewness", 1.0),
+}
+"""Features that are drawn, with their label and the factor to that unit."""
+STATES = ("congested", "busy", "idle", "inconclusive")
+GROUP = "time"
+"""Figures over time show the same range when zoomed."""
 TINT = "#0072b2"
 LOST = "#d55e00"
 STATE_TINTS = {"congested": "#d55e00", "busy": "#e69f00", "idle": "#009e73", "inconclusive": BASELINE}
@@ -29,22 +41,13 @@ _BARS = 120
 """Windows up to which each has a mark with its interval; more become a line in a band."""
 
 
-def drawn(figure: LinkFigure, name: str) -> Figure:
-    """``name`` distinguishes it from those of other links."""
-    panels, more = _DRAWERS[figure.name](figure)
-    if figure.name in ("rtt", "estimates"):
-        more["group"] = f"{name.removesuffix(figure.name)}time"
-    return Figure(name, figure.title, f"{figure.title}. {figure.caption}", panels, **more)
+def _time(link: Link) -> tuple[float, Axis]:
+    factor, unit = span(link.series.duration_s)
+    return factor, Axis(f"time since {link.begins}", unit, low=0.0, high=link.series.duration_s / factor)
 
 
-def _time(figure: LinkFigure) -> tuple[float, Axis]:
-    factor, unit = span(figure.link.series.duration_s)
-    return factor, Axis(f"time since {figure.link.begins}", unit, low=0.0, high=figure.link.series.duration_s / factor)
-
-
-def _rtt(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
-    table = figure.table
-    factor, time = _time(figure)
+def rtt(link: Link, table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
+    factor, time = _time(link)
     t = table["t_s"].to_numpy(dtype=np.float64) / factor
     steps = np.diff(t)
     # Nothing is drawn across a gap.
@@ -60,24 +63,22 @@ def _rtt(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         Mark("x", float(row["t_s"]) / factor, str(row["remarks"]))
         for row in table[table["remarks"] != ""].to_dict("records")
     ]
-    label = "far − near" if figure.link.series.difference else "RTT"
+    label = "far − near" if link.series.difference else "RTT"
     panels = [Panel(time, Axis(label, "ms"), [line], marks=marks)]
     if table["lost"].sum():
-        panels.append(Panel(time, Axis("lost", "%", zero=True), [_lost(figure, t)]))
-    return panels, {"across": 1, "height": 230}
+        panels.append(Panel(time, Axis("lost", "%", zero=True), [_lost(table, t)]))
+    return panels, {"across": 1, "height": 230, "group": GROUP}
 
 
-def _lost(figure: LinkFigure, t: Floats) -> Series:
+def _lost(table: DataFrame, t: Floats) -> Series:
     """The loss share of each part; a short series' parts are combined."""
-    table = figure.table
     size = 1 if int(table["probes"].max()) > 1 else -(-len(table) // _PARTS)
     part = np.arange(len(table)) // size
     sums = table[["lost", "probes"]].groupby(part).sum()
     return Series("lost", LOST, t[::size], 100 * (sums["lost"] / sums["probes"]).to_numpy(), kind="steps")
 
 
-def _distribution(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
-    table = figure.table
+def distribution(link: Link, table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
     width = float(table["to_ms"].iloc[0] - table["from_ms"].iloc[0])
     # The last row may contain everything far above.
     kept = table[np.isclose(table["to_ms"] - table["from_ms"], width)] if len(table) > 1 else table
@@ -85,7 +86,7 @@ def _distribution(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     middle = ((kept["from_ms"] + kept["to_ms"]) / 2).to_numpy(dtype=np.float64)
     bars = Series("probes", TINT, middle, kept["share_percent"].to_numpy(dtype=np.float64), kind="bars")
     upto = Series("at most that delay", TINT, [0.0, *kept["to_ms"]], [0.0, *kept["cumulative_percent"]], quiet=True)
-    of = figure.link.delay_ms
+    of = link.delay_ms
     quantiles = {percent: float(np.nanpercentile(of, percent)) for percent in (50, 90)}
     marks = [Mark("x", at, f"{percent}th percentile: {at:.3g} ms") for percent, at in quantiles.items()]
     return [
@@ -94,9 +95,8 @@ def _distribution(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     ], {"across": 2}
 
 
-def _hours(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
-    table = figure.table
-    unix = figure.link.series.clock == "unix"
+def hours(link: Link, table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
+    unix = link.series.clock == "unix"
     words = "hour of the day, UTC" if unix else "hours since the start; those after 24 h begin anew"
     hour = Axis(words, ticks=tuple(range(0, 25, 4)), low=0.0, high=24.0)
     middle = table["hour"].to_numpy(dtype=np.float64) + 0.5
@@ -108,7 +108,7 @@ def _hours(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         Series("99th percentile", TINT, middle, delay[99], dash="dashed"),
     ]
     panels = [Panel(hour, Axis("queueing delay", "ms", zero=True), curves)]
-    if figure.link.windows:
+    if link.windows:
         low, flow, high = (table[f"flow_p{q}_mbps"].to_numpy(dtype=np.float64) for q in (10, 50, 90))
         if not np.isnan(flow).all():
             flows = Series("a flow, median, 10th to 90th percentile", INK, middle, flow, "points", low, high)
@@ -138,9 +138,8 @@ def closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tup
     return np.where(low == 0, limits[0], low), np.where(np.isnan(high) & ~np.isnan(middle), limits[1], high)
 
 
-def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
-    table, link = figure.table, figure.link
-    factor, time = _time(figure)
+def estimates(link: Link, table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
+    factor, time = _time(link)
     starts, ends = (link.since_s(table[name].to_numpy(dtype=np.float64)) / factor for name in ("start_s", "end_s"))
     middle = (starts + ends) / 2
     counts = table["state"].value_counts()
@@ -176,7 +175,7 @@ def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     ]
     axis = Axis("each window is", scale="category", names=tuple(reversed(STATES)))
     panels.append(Panel(time, axis, states, spans=spans))
-    return panels, {"across": 1, "height": 200}
+    return panels, {"across": 1, "height": 200, "group": GROUP}
 
 
 def _points(words: str, tint: str, part: DataFrame, feature: str, symbol: Symbol | None = None) -> Series:
@@ -185,8 +184,7 @@ def _points(words: str, tint: str, part: DataFrame, feature: str, symbol: Symbol
     return Series(words, tint, x, y, "points", symbol=symbol)
 
 
-def _calibration(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
-    table = figure.table
+def calibration(table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
     group = table["group"].astype(str)
     far, near = table[group == "trained, other links"], table[group == "trained, as assumed"]
     own = table[group.str.startswith("this link")]
@@ -209,12 +207,3 @@ def _calibration(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         ]
         panels.append(Panel(throughput, Axis.of(title), series, marks=marks))
     return panels, {"across": 3, "height": 240}
-
-
-_DRAWERS: dict[str, Callable[[LinkFigure], tuple[list[Panel], dict[str, Any]]]] = {
-    "rtt": _rtt,
-    "distribution": _distribution,
-    "hours": _hours,
-    "estimates": _estimates,
-    "calibration": _calibration,
-}
