@@ -253,9 +253,19 @@ def test_a_name_for_what_is_not_there_or_that_hides_another_is_refused(
     assert refused(source_path=tree, modules=[module], names=names).code == code
 
 
-@pytest.mark.parametrize("name", ["", "with space", "12", "default", "x" * 41, "../up"])
+@pytest.mark.parametrize("name", ["", "with space", "12", "default", "x" * 41, "../up", ".6", "6..1"])
 def test_a_kernels_name_is_one_that_a_scenario_can_say(tree: Path, name: str) -> None:
     assert refused(source_path=tree, name=name).code == "bad-name"
+
+
+@pytest.mark.parametrize("name", ["v6.1", "6.1.192"])
+def test_a_kernel_may_be_called_by_its_version(tree: Path, name: str) -> None:
+    assert build(source_path=tree, name=name).name == name
+    assert find(name=Scenario(host={"kernel": name}).host.kernel).name == name
+    with pytest.raises(SystemExit) as caught:
+        main(["kernel", "remove", name])
+    assert caught.value.code == 0
+    assert everything() == []
 
 
 def test_files_that_make_could_not_name_are_refused(tmp_path: Path, tree: Path, module: Path) -> None:

@@ -272,6 +272,14 @@ def test_a_configuration_that_is_not_taken_is_an_error_that_names_it(tmp_path: P
     assert caught.value.code == "build-failed"
 
 
+def test_an_option_that_is_part_of_another_in_a_newer_kernel_is_not_missed(tmp_path: Path) -> None:
+    tree = stand_in(tmp_path / "linux")
+    makefile = (tree / "Makefile").read_text()
+    merged = "sed 's/^CONFIG_PROC_SYSCTL=/CONFIG_SYSCTL=/' $(KCONFIG_ALLCONFIG) >"
+    (tree / "Makefile").write_text(makefile.replace("cp $(KCONFIG_ALLCONFIG)", merged))
+    assert build(source_path=tree).version == "6.12.7"
+
+
 @pytest.mark.parametrize("does", ["exit 1", "echo 0 > share/.exit; : > share/stdout"])
 def test_a_kernel_that_does_not_boot_is_not_published(tmp_path: Path, does: str) -> None:
     assert code_of(source_path=stand_in(tmp_path / "linux", does=does)) == "build-failed"

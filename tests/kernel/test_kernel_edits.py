@@ -188,16 +188,29 @@ def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> No
         assert not lacking or top != edits.PACKAGE, "the package's kernel gets every edit"
 
 
+VDSO_FILE = "arch/x86/um/vdso/um_vdso.c"
+VDSO = "int __vdso_clock_gettime(int clock)\n{\n}\n\nint __vdso_gettimeofday(int tv)\n{\n}\n"
+STUB_DATA = "struct stub_data {\n\tlong data;\n\tint syscall_data[(UM_KERN_PAGE_SIZE - 128) / 4];\n};\n"
+
+
 def test_edits_for_speed_that_use_each_other_are_left_out_together(tmp_path: Path) -> None:
     tree = stand_in(tmp_path / "linux")
+
+    def write(file: str, text: str) -> None:
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).write_text(text)
+
     asks = "\n\t\tregs->is_user = 1;\n\t\tif (ptrace(0)) {}\n"
-    (tree / PROCESS_FILE).write_text((tree / PROCESS_FILE).read_text() + asks)
+    write(PROCESS_FILE, (tree / PROCESS_FILE).read_text() + asks)
+    write(VDSO_FILE, VDSO)
+    write("arch/x86/um/vdso/vma.c", "#include <linux/init.h>\n\tcopy_page(page_address(um_vdso), vdso_start);\n")
     source.unpack(source.locate(tree), tmp_path / "copy", 250)
-    assert "clock_" not in (tmp_path / "copy" / PROCESS_FILE).read_text(), "Linux 6.1 has the place of only one"
-    (tree / PROCESS_FILE).write_text(
-        (tree / PROCESS_FILE).read_text() + "void userspace(void)\n{\n\tif (singlestepping())\n}\n"
-    )
+    assert "clock_" not in (tmp_path / "copy" / PROCESS_FILE).read_text(), "Linux 6.1 has the places of some only"
+    assert (tmp_path / "copy" / VDSO_FILE).read_text() == VDSO, "it would read an address that nobody filled in"
+    write(PROCESS_FILE, (tree / PROCESS_FILE).read_text() + "void userspace(void)\n{\n\tif (singlestepping())\n}\n")
+    write("arch/um/include/shared/skas/stub-data.h", STUB_DATA)
     source.unpack(source.locate(tree), tmp_path / "both", 250)
     text = (tmp_path / "both" / PROCESS_FILE).read_text()
     assert "clock_taken();" in text
     assert "clock_given();" in text
+    assert "read_clock" in (tmp_path / "both" / VDSO_FILE).read_text()

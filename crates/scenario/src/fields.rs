@@ -270,7 +270,7 @@ impl Field for String {
         if !matches(text, rule) {
             return Err(vec![Found { steps: Vec::new(), what: What::NotAName(text.clone()) }]);
         }
-        if matches!(rule, Rule::Name(_)) && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if matches!(rule, Rule::Name(_) | Rule::Kernel) && text.bytes().all(|byte| byte.is_ascii_digit()) {
             let message = format!("a name made of digits only, \"{text}\", would be read as a position");
             let fix = format!("begin it with a letter, like \"n{text}\": flows.0 means the first flow");
             return Err(one(Problem::new("bad-name", message, fix)));
@@ -290,6 +290,7 @@ impl Field for String {
             Rule::OneOf(words) => schema::one_of(words),
             Rule::Letters(more, most) => schema::pattern(&format!("^[A-Za-z0-9{more}]{{1,{most}}}$")),
             Rule::Name(most) => schema::pattern(&format!("^[A-Za-z0-9_+-]{{1,{most}}}$")),
+            Rule::Kernel => schema::pattern(r"^(?!\.|.*\.\.)[A-Za-z0-9_+.-]{1,40}$"),
             Rule::End => schema::pattern(r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$"),
             Rule::Via => schema::pattern("^(link:)?[A-Za-z0-9_+-]{1,40}$"),
             Rule::Line => schema::pattern(r"^[^\x00-\x1f\x7f]{1,100}$"),
@@ -313,6 +314,9 @@ fn matches(text: &str, rule: &Rule) -> bool {
     match *rule {
         Rule::Letters(more, most) => (1..=most).contains(&count) && are(text, more),
         Rule::Name(most) => (1..=most).contains(&count) && are(text, "_+-"),
+        Rule::Kernel => {
+            (1..=40).contains(&count) && are(text, "_+-.") && !text.starts_with('.') && !text.contains("..")
+        }
         Rule::End => text == "s*" || text == "r*" || ((1..=40).contains(&count) && are(text, "_+-")),
         Rule::Via => {
             let name = text.strip_prefix("link:").unwrap_or(text);

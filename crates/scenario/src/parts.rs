@@ -222,7 +222,7 @@ impl Field for Merging {
 table! {
     /// Settings of a host's TCP.
     Host {
-        kernel: Option<String>, NAME, Nothing,
+        kernel: Option<String>, Kernel, Nothing,
             "name of the user-mode kernel that the engine `kernel` boots, one for all hosts; absent: Linux without additions. Other engines ignore it";
         hz: u64, OneOfNumbers(&[100, 250, 300, 1000]), Whole(250),
             "timer ticks of its kernel per second: 100, 250, 300 or 1000";

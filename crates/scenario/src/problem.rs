@@ -87,6 +87,9 @@ pub(crate) fn first(wrong: Wrong) -> Problem {
             let message = format!("\"{}\" is not a name that can be used here", crate::words::shown(&given));
             let fix = match steps.as_slice() {
                 [only] if only == "name" => "use 1 to 100 characters on one line",
+                [.., last] if last == "kernel" => {
+                    "use letters, digits, \"-\", \"_\", \"+\", and \".\" not first and not twice in a row, at most 40"
+                }
                 _ => "use letters, digits, \"-\", \"_\" and \"+\", at most 40",
             };
             Problem::new("bad-name", message, fix)

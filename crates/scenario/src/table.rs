@@ -30,6 +30,8 @@ pub enum Rule {
     Letters(&'static str, usize),
     /// A name: like `Letters`, but not a number.
     Name(usize),
+    /// A kernel: a name that may also have dots, like `v6.1`, but neither first nor two in a row.
+    Kernel,
     /// A host of a flow: a name, or `s*` and `r*`.
     End,
     /// A host or `link:NAME`.

@@ -233,8 +233,8 @@ def compare(
     changed, 3 if one did, and 4 if none did but some are inconclusive.
 
     \b
-      sawtooth kernel compare default v6-1
-      sawtooth kernel compare default v6-1 v6-19 --only loss --seeds 3
+      sawtooth kernel compare v6.1 default
+      sawtooth kernel compare v6.1 default v7.3 --only loss --seeds 3
     """
     from sawtooth.behaviors import Catalogue, compared, measure, words, write_page
     from sawtooth.behaviors.changes import CHANGED, INCONCLUSIVE

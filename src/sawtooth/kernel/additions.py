@@ -28,7 +28,7 @@ _PATCHED = re.compile(r"(?m)^(?:---|\+\+\+) ([^\t\r\n]+?)[ \r]*(?:\t.*)?$")
 _RENAMED = re.compile(r"(?m)^(?:rename|copy) (?:from|to) (\S+)$")
 _BESIDE = "net/ipv4/Makefile"
 _LINE = "\nobj-y += sawtooth/\n"
-_NAME = re.compile(r"(?!\d+$)[A-Za-z0-9_+-]{1,40}")
+_NAME = re.compile(r"(?!\d+$|\.|.*\.\.)[A-Za-z0-9_+.-]{1,40}")
 _CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
 _FILE = re.compile(r"[A-Za-z0-9_-]{1,60}\.[ch]")
 
@@ -86,7 +86,10 @@ class Additions:
         """
         if name is not None and (not _NAME.fullmatch(name) or name == DEFAULT):
             message = f'a kernel cannot be called "{plain(name, 60)}"'
-            fix = f'use letters, digits, "_", "+" and "-", at most 40, not digits alone, and not "{DEFAULT}"'
+            fix = (
+                'use letters, digits, "_", "+", "-", and "." not first and not twice in a row, at most 40, '
+                f'not digits alone, and not "{DEFAULT}"'
+            )
             raise InputError("bad-name", message, field="name", fix=fix)
         for ours, theirs in (names or {}).items():
             for word in (ours, theirs):

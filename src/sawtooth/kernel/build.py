@@ -88,7 +88,7 @@ def build(
     chosen = source.locate(source_path, commit)
     if commit is not None and not added.name:
         message = "without a name, this kernel would become the default one"
-        called = re.sub(r"[^A-Za-z0-9_+-]", "-", commit)[:37]
+        called = re.sub(r"[^A-Za-z0-9_+.-]|\.(?=\.)", "-", commit)[:37]
         raise InputError("bad-usage", message, field="--commit", fix=f"name it: --name at-{called}")
     cache = cache_directory()
     with writing(cache):
@@ -222,7 +222,7 @@ def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
     _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
     set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
     wanted = [line for line in configuration().splitlines() if line.startswith("CONFIG_")] + [f"CONFIG_HZ={hz}"]
-    lacking = [line.partition("=")[0] for line in wanted if line not in set_]
+    lacking = [line.partition("=")[0] for line in wanted if not {line, edits.SUCCESSORS.get(line)} & set_]
     if lacking:
         message = f"this kernel's configuration does not take {', '.join(lacking)}"
         raise SawtoothError("build-failed", message, file=tree / ".config", fix=f"use the package {edits.PACKAGE}")

@@ -12,6 +12,9 @@ from sawtooth.errors import InputError
 PACKAGE = "linux-source-6.12"
 """Debian's package, whose kernel gets every edit."""
 
+SUCCESSORS = {"CONFIG_PROC_SYSCTL=y": "CONFIG_SYSCTL=y"}
+"""Options of the configuration that a newer kernel no longer has, by what includes them there (Linux 7.3)."""
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -403,7 +406,7 @@ void time_travel_compute(void)
     ),
 )
 
-_TOGETHER = ("clock_given|clock_taken", r"\bheld\b|\bheld_by\b")
+_TOGETHER = ("clock_given|clock_taken|user_clock|USER_CLOCK", r"\bheld\b|\bheld_by\b")
 """Names in edits for speed. Edits that contain the same one work only together."""
 
 
