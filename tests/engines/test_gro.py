@@ -8,12 +8,14 @@ import pytest
 
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.ports import Merging
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
+from tests.one_guest import run_each
 
 FAST = {"rate": "200 Mbit/s", "rtt": "20 ms", "queue": "1 bdp", "reverse_rate": "1 Gbit/s"}
 
@@ -23,9 +25,9 @@ def path(gro: bool | str | None, duration: str = "3 s", **given: Any) -> Scenari
     return Scenario(duration=duration, traffic="native", host=host, path=FAST | given)
 
 
-def told(scenario: Scenario, engine: str = "sim") -> tuple[float, float]:
-    """Goodput in Mbit/s, and packets sent back per hundred received."""
-    tables = get(engine).run(scenario).tables
+def told(scenario: Scenario, run: Run | None = None) -> tuple[float, float]:
+    """Goodput in Mbit/s, and packets sent back per hundred received; of the simulator, or of a run."""
+    tables = (run or get("sim").run(scenario)).tables
     sent = tables["queues"].groupby("transmitter")["sent_packets"].sum()
     return tables["intervals"]["goodput_bps"].mean() / 1e6, 100 * sent[1] / sent[0]
 
@@ -97,26 +99,35 @@ def test_without_losses_all_that_is_sent_arrives_and_each_transfer_ends() -> Non
     assert tables["intervals"]["goodput_bps"].sum() / 8 == 5_000_000
 
 
-@pytest.mark.parametrize(
-    ("gro", "given"),
-    [
-        ("50 us", {}),
-        ("200 us", {"rate": "50 Mbit/s"}),
-        ("100 us", {"loss": "0.02%"}),
-        ("100 us", {"loss": "0.5%"}),
-    ],
-    ids=["back-to-back", "slower", "few losses", "many losses"],
+ACKNOWLEDGED = {
+    "back-to-back": path("50 us"),
+    "slower": path("200 us", rate="50 Mbit/s"),
+    "few losses": path("100 us", loss="0.02%"),
+    "many losses": path("100 us", loss="0.5%"),
+}
+LIMITED = Scenario(
+    duration="3 s",
+    traffic="native",
+    host={"gro": "30 us", "receive_buffer": "1 MiB"},
+    path=FAST | {"rate": "500 Mbit/s", "rtt": "40 ms", "queue": "2 bdp"},
 )
-def test_the_kernel_and_the_simulator_agree_on_acknowledgements(kernel, gro: str, given: dict[str, Any]) -> None:
-    ours, theirs = (told(path(gro, **given), engine) for engine in ("sim", "kernel"))
+
+
+@pytest.fixture(scope="module")
+def measured(kernel) -> dict[str, Run]:
+    return run_each(ACKNOWLEDGED | {"limited": LIMITED})
+
+
+@pytest.mark.parametrize("name", ACKNOWLEDGED)
+def test_the_kernel_and_the_simulator_agree_on_acknowledgements(name: str, measured: dict[str, Run]) -> None:
+    ours, theirs = told(ACKNOWLEDGED[name]), told(ACKNOWLEDGED[name], measured[name])
     assert ours[1] == pytest.approx(theirs[1], rel=0.05)
-    if "loss" not in given:
+    if "losses" not in name:
         assert ours[0] == pytest.approx(theirs[0], rel=0.005)
 
 
-def test_a_buffer_that_limits_the_flow_offers_as_much_for_merged_segments_as_the_kernel(kernel) -> None:
-    host = {"gro": "30 us", "receive_buffer": "1 MiB"}
-    line = FAST | {"rate": "500 Mbit/s", "rtt": "40 ms", "queue": "2 bdp"}
-    scenario = Scenario(duration="3 s", traffic="native", host=host, path=line)
-    (ours, _), (theirs, _) = (told(scenario, engine) for engine in ("sim", "kernel"))
+def test_a_buffer_that_limits_the_flow_offers_as_much_for_merged_segments_as_the_kernel(
+    measured: dict[str, Run],
+) -> None:
+    (ours, _), (theirs, _) = told(LIMITED), told(LIMITED, measured["limited"])
     assert ours == pytest.approx(theirs, rel=0.04)

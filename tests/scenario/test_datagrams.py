@@ -13,6 +13,7 @@ from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import Compiled, Datagrams
 from sawtooth.stats.call import NOT_CONCEALED, call, mos, rating
+from tests.one_guest import run_each
 
 PATH = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "100 packets"}
 CALL = {"source": {"kind": "udp"}}
@@ -121,20 +122,32 @@ def told(run: Run, flow: int) -> tuple[float, float, float, float]:
     return received / len(table), lost / (received + lost), mean, table["delay_p95_s"].mean()
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("pattern", [{}, {"pattern": "poisson"}, {"pattern": "on-off", "on": "100 ms", "off": "50 ms"}])
-def test_more_than_a_bottleneck_takes_is_lost_as_on_the_kernel(pattern: dict[str, str]) -> None:
-    source = {"kind": "udp", "rate": "15 Mbit/s", "size": "1000 bytes", **pattern}
-    ours, theirs = (told(engines.get(name).run(of({"source": source})), 0) for name in ("sim", "kernel"))
+PATTERNS = {
+    "even": {},
+    "poisson": {"pattern": "poisson"},
+    "on-off": {"pattern": "on-off", "on": "100 ms", "off": "50 ms"},
+}
+COMPARED = {
+    name: of({"source": {"kind": "udp", "rate": "15 Mbit/s", "size": "1000 bytes", **pattern}})
+    for name, pattern in PATTERNS.items()
+} | {"calls": of({}, {"source": {"kind": "udp"}, "count": 2}, duration="20 s")}
+
+
+@pytest.fixture(scope="module")
+def measured(kernel: Any) -> dict[str, Run]:
+    return run_each(COMPARED)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_more_than_a_bottleneck_takes_is_lost_as_on_the_kernel(pattern: str, measured: dict[str, Run]) -> None:
+    ours, theirs = told(engines.get("sim").run(COMPARED[pattern]), 0), told(measured[pattern], 0)
     assert ours == pytest.approx(theirs, rel=0.02, abs=0.002)
 
 
-@pytest.mark.usefixtures("kernel")
-def test_a_calls_delay_beside_a_bulk_transfer_is_the_kernels() -> None:
-    scenario = of({}, {"source": {"kind": "udp"}, "count": 2}, duration="20 s")
-    simulated, measured = (engines.get(name).run(scenario) for name in ("sim", "kernel"))
-    ours, theirs = told(simulated, 1), told(measured, 1)
+def test_a_calls_delay_beside_a_bulk_transfer_is_the_kernels(measured: dict[str, Run]) -> None:
+    simulated, real = engines.get("sim").run(COMPARED["calls"]), measured["calls"]
+    ours, theirs = told(simulated, 1), told(real, 1)
     assert ours[2:] == pytest.approx(theirs[2:], rel=0.05)
-    sent = [run.tables["datagrams"]["sent"].to_list() for run in (simulated, measured)]
+    sent = [run.tables["datagrams"]["sent"].to_list() for run in (simulated, real)]
     assert sent[0] == sent[1] == [100] * 20
-    assert [len(run.tables["flows"].query("flow == 1")) for run in (simulated, measured)] == [2, 2]
+    assert [len(run.tables["flows"].query("flow == 1")) for run in (simulated, real)] == [2, 2]

@@ -15,6 +15,7 @@ from sawtooth.run import Run
 from sawtooth.scenario import GilbertElliott, LossPattern, Scenario
 from sawtooth.scenario.overrides import parse_assignment
 from sawtooth.testbed import kernel_features
+from tests.one_guest import run_each
 
 EVERY = {"every": 100}
 PACKETS = {"packets": [700, 3, 5000, 3]}
@@ -186,12 +187,14 @@ def test_the_json_schema_takes_text_and_tables_and_refuses_others() -> None:
         assert not check.is_valid({"path": {"loss": wrong}}), wrong
 
 
-def run(engine: str, loss: Any, **tables: Any) -> Run:
+def scenario(loss: Any, **tables: Any) -> Scenario:
     # BBR sends at the line rate despite losses, so a few seconds have many packets.
     path = {"rate": "100 Mbit/s", "rtt": "10 ms", "queue": "200 packets", "loss": loss}
-    return engines.get(engine).run(
-        Scenario(**{"path": path, "traffic": "native", "duration": "10 s", "flows": [{"cc": "bbr"}], **tables})
-    )
+    return Scenario(**{"path": path, "traffic": "native", "duration": "10 s", "flows": [{"cc": "bbr"}], **tables})
+
+
+def run(engine: str, loss: Any, **tables: Any) -> Run:
+    return engines.get(engine).run(scenario(loss, **tables))
 
 
 def lost(found: Run, link: str = "loss>delay") -> int:
@@ -204,41 +207,55 @@ def entered(found: Run) -> int:
     return int(found.tables["queues"]["sent_packets"].sum())
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("engine", ["sim", "kernel"])
-def test_of_every_hundred_packets_one_is_lost(engine: str) -> None:
-    found = run(engine, EVERY)
-    assert entered(found) > 50_000
+COMPARED = {
+    "every": scenario(EVERY),
+    "packets": scenario(PACKETS, duration="2 s"),
+    "first": scenario({"packets": [1]}, duration="2 s"),
+    "all": scenario(BURSTS, duration="20 s"),
+    "some": scenario(NOISY, duration="20 s"),
+    "mean": scenario({"mean": "3%", "burst": "4 packets"}, duration="20 s"),
+    "acknowledgements": scenario(
+        None,
+        path={"rate": "20 Mbit/s", "rtt": "10 ms", "ack_loss": {"every": 50}},
+        duration="5 s",
+        flows=[{"cc": "cubic"}],
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=["sim", "kernel"])
+def found(request: pytest.FixtureRequest, kernel: Any) -> dict[str, Run]:
+    """Each run, on either engine."""
+    if request.param == "kernel":
+        return run_each(COMPARED)
+    return {name: engines.get("sim").run(one) for name, one in COMPARED.items()}
+
+
+def test_of_every_hundred_packets_one_is_lost(found: dict[str, Run]) -> None:
+    made = found["every"]
+    assert entered(made) > 50_000
     # A packet may be between the bottleneck and the loss when the run ends.
-    assert lost(found) == pytest.approx(entered(found) / 100, abs=1)
+    assert lost(made) == pytest.approx(entered(made) / 100, abs=1)
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("engine", ["sim", "kernel"])
-def test_packets_are_lost_by_their_numbers(engine: str) -> None:
-    assert lost(run(engine, PACKETS, duration="2 s")) == 3
+def test_packets_are_lost_by_their_numbers(found: dict[str, Run]) -> None:
+    assert lost(found["packets"]) == 3
     # The SYN is the first packet: it is sent again after a second.
-    found = run(engine, {"packets": [1]}, duration="2 s")
-    assert lost(found) == 1
-    assert found.tables["intervals"]["goodput_bps"].tolist()[0] == 0
+    assert lost(found["first"]) == 1
+    assert found["first"].tables["intervals"]["goodput_bps"].tolist()[0] == 0
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("engine", ["sim", "kernel"])
-@pytest.mark.parametrize("loss", [BURSTS, NOISY, {"mean": "3%", "burst": "4 packets"}], ids=["all", "some", "mean"])
-def test_bursts_lose_their_mean(engine: str, loss: dict[str, Any]) -> None:
-    found = run(engine, loss, duration="20 s")
+@pytest.mark.parametrize("name", ["all", "some", "mean"])
+def test_bursts_lose_their_mean(name: str, found: dict[str, Run]) -> None:
+    expected = {"all": mean(BURSTS), "some": mean(NOISY), "mean": 0.03}[name]
     # Bursts of 3 to 5 packets: about four standard deviations of 4,000 losses that come together.
-    assert lost(found) / entered(found) == pytest.approx(mean(loss), rel=0.12)
+    assert lost(found[name]) / entered(found[name]) == pytest.approx(expected, rel=0.12)
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("engine", ["sim", "kernel"])
-def test_acknowledgements_are_counted_like_data(engine: str) -> None:
-    path = {"rate": "20 Mbit/s", "rtt": "10 ms", "ack_loss": {"every": 50}}
-    found = run(engine, None, path=path, duration="5 s", flows=[{"cc": "cubic"}])
-    acknowledgements = found.tables["flows"]["delivered_bytes"].sum() / 1448 / 2
-    assert lost(found, "delay>loss") == pytest.approx(acknowledgements / 50, rel=0.2)
+def test_acknowledgements_are_counted_like_data(found: dict[str, Run]) -> None:
+    made = found["acknowledgements"]
+    acknowledgements = made.tables["flows"]["delivered_bytes"].sum() / 1448 / 2
+    assert lost(made, "delay>loss") == pytest.approx(acknowledgements / 50, rel=0.2)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -10,11 +10,13 @@ import pytest
 from sawtooth.cli.scenario_text import describe
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
 from sawtooth.scenario import Scenario, compiled
 from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
+from tests.one_guest import run_each
 
 POLICER = {"rate": "8 Mbit/s", "burst": "64 KiB"}
 PATH = {"rate": "100 Mbit/s", "rtt": "40 ms", "queue": "1000 packets", "policer": POLICER}
@@ -118,10 +120,19 @@ def test_frames_are_cut_before_a_policer_that_no_transmitter_is_before() -> None
     assert len(policed.subs) == len(plain.subs) + 4
 
 
+COMPARED = {
+    cc: Scenario(duration="15 s", traffic="native", path=PATH, flows=[{"cc": cc}]) for cc in ("reno", "cubic", "bbr")
+} | {"own": custom({"policer": POLICER, "loss": "0.1%"}, duration="10 s", traffic="native")}
+
+
+@pytest.fixture(scope="module")
+def measured(kernel: Any) -> dict[str, Run]:
+    return run_each(COMPARED)
+
+
 @pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
-def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, kernel: Any) -> None:
-    scenario = Scenario(duration="15 s", traffic="native", path=PATH, flows=[{"cc": cc}])
-    ours, theirs = (get(engine).run(scenario).tables for engine in ("sim", "kernel"))
+def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, measured: dict[str, Run]) -> None:
+    ours, theirs = get("sim").run(COMPARED[cc]).tables, measured[cc].tables
     goodput = [one["intervals"]["goodput_bps"].mean() for one in (ours, theirs)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.03)
     policed = [int(one["links"]["policed"].sum()) for one in (ours, theirs)]
@@ -129,9 +140,8 @@ def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, kernel: Any) -
     assert policed[0] == pytest.approx(policed[1], rel=0.3 if cc == "bbr" else 0.1)
 
 
-def test_a_link_polices_what_its_own_host_sends(kernel: Any) -> None:
-    scenario = custom({"policer": POLICER, "loss": "0.1%"}, duration="10 s", traffic="native")
-    ours, theirs = (get(engine).run(scenario).tables for engine in ("sim", "kernel"))
+def test_a_link_polices_what_its_own_host_sends(measured: dict[str, Run]) -> None:
+    ours, theirs = get("sim").run(COMPARED["own"]).tables, measured["own"].tables
     goodput = [one["intervals"]["goodput_bps"].mean() for one in (ours, theirs)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.1)
     assert theirs["links"]["policed"].sum() > 0 < theirs["links"]["lost"].sum()
