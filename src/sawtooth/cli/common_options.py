@@ -1,18 +1,51 @@
-"""Options of all commands: --quiet and --verbose, with the same meaning everywhere."""
+"""Options with the same meaning everywhere: --quiet and --verbose of all commands, and those that several share."""
 
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from sawtooth.cli import terminal
-from sawtooth.errors import SawtoothError
+from sawtooth.cli import complete, terminal
+from sawtooth.errors import InputError, SawtoothError
 
 LEAST_MEMORY = 1 << 30
 """Bytes of address space (``ulimit -v``) that a process needs to load the numerical libraries and do some work."""
+
+engine_option = click.option(
+    "--engine",
+    shell_complete=complete.engines,
+    default="sim",
+    show_default=True,
+    help="Engine: sim, model, kernel or netns.",
+)
+
+
+def settings_option(
+    words: str = "Set a field of the scenario; repeatable.",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--set, as the parameter ``settings``."""
+    return click.option(
+        "--set", "settings", multiple=True, metavar="K=V", shell_complete=complete.assignments, help=words
+    )
+
+
+class Once(click.Option):
+    """An option that is refused with ``bad-usage`` if given twice. click would use the last value and silently ignore
+    the others."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "multiple": True})
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """The one value, or None."""
+        found = super().process_value(ctx, value)
+        if found and len(found) > 1:
+            fix = "give it once"
+            raise InputError("bad-usage", f"is given {len(found)} times", field=self.opts[0], fix=fix)
+        return found[0] if found else None
 
 
 def _quiet(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -57,7 +59,6 @@ def controls(_: click.Context, __: click.Parameter, typed: str) -> list[Completi
 def assignments(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Fields by dotted path; after ``=``, the allowed words if the field has a fixed list."""
     from sawtooth.scenario import CONGESTION_CONTROLS
-    from sawtooth.scenario.fields import fields
 
     # flows.0.cc is the field of the first flow, flows.cc that of all flows.
     one = _ONE.match(typed)
@@ -65,7 +66,28 @@ def assignments(_: click.Context, __: click.Parameter, typed: str) -> list[Compl
     if field == "flows.cc" or (one and field == f"{one[0]}cc"):
         words = [f"{field}={name}" for name in CONGESTION_CONTROLS]
     elif one:
-        words = [f"{one[0]}{name.partition('.')[2]}=" for name in fields() if name.startswith(f"{one[1]}.")]
+        words = [f"{one[0]}{name.partition('.')[2]}=" for name in _fields() if name.startswith(f"{one[1]}.")]
     else:
-        words = [f"{name}=" for name in fields()]
+        words = [f"{name}=" for name in _fields()]
     return [CompletionItem(word) for word in words if word.startswith(typed)]
+
+
+def _fields() -> list[str]:
+    """Each field of each table; those of a list without an index: ``flows.cc`` means all flows."""
+    from sawtooth import _core
+
+    schema = _core.Scenario.schema()
+    found: list[str] = []
+    for table, told in schema["properties"].items():
+        below = _table_in(told)
+        inner = {} if below is None else schema["$defs"][below]["properties"]
+        found += [f"{table}.{field}" for field in inner] or [table]
+    return sorted(found)
+
+
+def _table_in(told: Mapping[str, Any]) -> str | None:
+    """The name of the table inside a table, a list or tables by name; None if there is none."""
+    inside = [told, *told.get("anyOf", ())]
+    inside += [told[key] for key in ("items", "additionalProperties") if isinstance(told.get(key), dict)]
+    names = [one["$ref"].rpartition("/")[2] for one in inside if "$ref" in one]
+    return next((name for name in names if name not in ("Rate", "Span", "Size", "Loss", "Burst", "Queue")), None)

@@ -18,8 +18,7 @@ import click
 
 from sawtooth import engines
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command
-from sawtooth.cli.single_option import Once
+from sawtooth.cli.common_options import Command, Once, settings_option
 from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, tell, width
 from sawtooth.errors import InputError
 from sawtooth.io.progress_bar import Bar
@@ -65,14 +64,7 @@ class _Exec(Command):
 @click.option("--loss", cls=Once, help="Random loss from server to client, like 1%.")
 @click.option("--queue", cls=Once, help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
 @click.option("--reverse-rate", cls=Once, help="Rate from client to server (default: unlimited).")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="K=V",
-    shell_complete=complete.assignments,
-    help="Set a field of the scenario; repeatable.",
-)
+@settings_option()
 @click.option("--server", multiple=True, metavar="COMMAND", help="First start this on the server; repeatable.")
 @click.option(
     "--ready",

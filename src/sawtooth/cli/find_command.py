@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command
-from sawtooth.cli.single_option import Once
+from sawtooth.cli.common_options import Command, Once, engine_option, settings_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError
@@ -61,21 +60,8 @@ UNCLEAR = 4
     help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three). With --worst, the budget of "
     "the search (600).",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="K=V",
-    shell_complete=complete.assignments,
-    help="Set a field of the scenario; repeatable.",
-)
-@click.option(
-    "--engine",
-    shell_complete=complete.engines,
-    default="sim",
-    show_default=True,
-    help="Engine: sim, model, kernel or netns.",
-)
+@settings_option()
+@engine_option
 @click.option(
     "--check",
     shell_complete=complete.engines,

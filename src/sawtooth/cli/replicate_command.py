@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import Command, engine_option, settings_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError
@@ -29,27 +29,14 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE",
     help="Run only cells with this value, like cc=cubic; repeatable.",
 )
-@click.option(
-    "--engine",
-    shell_complete=complete.engines,
-    default="sim",
-    show_default=True,
-    help="Engine: sim, model, kernel or netns.",
-)
+@engine_option
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one per core).")
 @cluster_options
 @click.option(
     "--seeds", type=click.IntRange(1, 10_000), help="Repeat each cell with seeds 1 … N (default: the replication's)."
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="K=V",
-    shell_complete=complete.assignments,
-    help="Set a field of every cell's scenario, like host.hz=1000; repeatable.",
-)
+@settings_option("Set a field of every cell's scenario, like host.hz=1000; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replicate(
     name: str | None,

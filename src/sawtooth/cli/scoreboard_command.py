@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import Command, engine_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.io.text_table import aligned
@@ -32,13 +32,7 @@ from sawtooth.sanitize import plain, where
     help="Run only networks with this line, condition or traffic, like lte or cable/shallow; repeatable.",
 )
 @click.option("--list", "listed", is_flag=True, help="List the networks and run nothing.")
-@click.option(
-    "--engine",
-    shell_complete=complete.engines,
-    default="sim",
-    show_default=True,
-    help="Engine: sim, model, kernel or netns.",
-)
+@engine_option
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one per core).")
 @cluster_options

@@ -20,11 +20,11 @@ from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.expressions import Amount, Comparison, Measure
 from sawtooth.search.control_variate import Luck, luck
-from sawtooth.search.preconditions import lacking
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
+from sawtooth.study.application import KINDS
 from sawtooth.study.goodput_ceiling import unattainable
-from sawtooth.study.measures import ALIASES, MEASURES, Measured, columns, measured
+from sawtooth.study.measures import ALIASES, LATENCY, MEASURES, RPM, Measured, columns, measured
 
 if TYPE_CHECKING:
     from sawtooth.search.ranges import Ranges
@@ -162,7 +162,7 @@ class Measuring:
                 self.engine.check(scenario)
                 if one.place:
                     of_field(one.place, scenario)
-                elif (wrong := lacking(one.name, scenario)) is not None:
+                elif (wrong := _lacking(one.name, scenario)) is not None:
                     raise wrong
 
         def resolve(measure: Measure) -> Amount:
@@ -305,3 +305,18 @@ def _changed(scenario: Scenario, settings: Mapping[str, Any], changes: tuple[tup
         return scenario.set({**settings} | dict(changes))
     except SawtoothError as error:
         raise error.at(file=scenario.source) from None
+
+
+def _lacking(name: str, scenario: Scenario) -> InputError | None:
+    """The error for asking a scenario for ``name``, a column of a study's table; None if it may have it."""
+    kind = next((kind for kind, told in KINDS.items() if name in told.columns), None)
+    kinds = {flow.source.kind for flow in scenario.flows if flow.source is not None}
+    if kind is not None and kind not in kinds:
+        fix = f'give a flow source = {{ kind = "{kind}" }}, or ask for another measure'
+        return InputError(
+            "unknown-name", f"{name} needs a flow with a source of kind {kind}, and this scenario has none", fix=fix
+        )
+    if name in (*LATENCY, *RPM) and not scenario.probes:
+        fix = 'add probes = [{ interval = "100 ms" }], or ask for another measure'
+        return InputError("unknown-name", f"{name} needs a probe, and this scenario has none", fix=fix)
+    return None

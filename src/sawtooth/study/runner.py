@@ -19,7 +19,6 @@ from sawtooth.io.progress_bar import Bar
 from sawtooth.run import versions
 from sawtooth.study import start_times
 from sawtooth.study.goodput_ceiling import refuse_unattainable
-from sawtooth.study.progress import fractions
 from sawtooth.study.published import load as load_published
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
@@ -198,7 +197,7 @@ def _run_tasks(
                 run_point,
                 tasks,
                 done=count,
-                poll=lambda: bar.show(min(points, done + fractions(directory))),
+                poll=lambda: bar.show(min(points, done + _fractions(directory))),
                 stop=lambda: _tell_to_stop(directory),
                 jobs=jobs,
                 executor=executor,
@@ -257,3 +256,15 @@ def _tell_to_stop(directory: Path) -> None:
     # A full or missing disk cannot carry the request to stop; the workers are then killed.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / STOP).touch()
+
+
+def _fractions(directory: Path) -> float:
+    """The sum of the fractions of all running points in ``directory``/progress."""
+    total = 0.0
+    for path in (directory / "progress").glob("*"):
+        try:
+            total += min(1.0, max(0.0, float(path.read_text())))
+        except (OSError, ValueError):
+            # The worker is removing or rewriting the file at this moment; the next poll sees it.
+            continue
+    return total

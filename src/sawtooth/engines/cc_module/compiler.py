@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sawtooth.engines.cc_module import compiler_errors, interface, sources
+from sawtooth.engines.cc_module import compiler_errors, interface
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.tempdirs import cache, directory
@@ -60,7 +60,7 @@ def build(given: Sequence[str], hz: int) -> Path:
     Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``compile-failed`` (with file and line),
     ``tool-missing``; ``unwritable-output`` or ``disk-full`` for the cache.
     """
-    sources.check(given)
+    _check(given)
     compiler = tuple(_compiler())
     command = _command(compiler, hz)
     made_of = hashlib.sha256()
@@ -172,3 +172,19 @@ def _end_after(process: subprocess.Popen[bytes], limit_s: float) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _check(sources: Sequence[str]) -> None:
+    """Check that the files can be read. Raises InputError ``file-not-found``, ``file-unreadable``."""
+    for source in sources:
+        path = Path(source)
+        if not path.exists():
+            fix = "a source is named beside the scenario file, or by its whole path"
+            raise InputError("file-not-found", "there is no such file", file=source, fix=fix)
+        if not path.is_file():
+            raise InputError("file-unreadable", "this is not a file", file=source, fix="name the C file of the module")
+        try:
+            path.read_bytes()
+        except OSError as error:
+            fix = "make it readable"
+            raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=source, fix=fix) from error
