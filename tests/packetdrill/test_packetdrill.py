@@ -133,10 +133,14 @@ got="Expected result 0 but got -1 with errno 92"
 case "$(basename "$script")" in
 passes.pkt) [ -c /dev/net/tun ] && ! ip route | grep . && exit 0 ;;
 differs.pkt) echo "differs.pkt:7: error handling packet: live packet field tcp_seq: expected: 1 vs actual: 2" ;;
-asserts.pkt) printf 'asserts.pkt:9: error in Python code\\nTraceback\\nAssertionError: 36\\n' ;;
+asserts.pkt) printf 'asserts.pkt:9: error in Python code\\nTraceback\\nAssertionError: 36\\nstatus 1\\n' ;;
 needs.pkt) printf 'sh: cannot create /sys/x\\nneeds.pkt: error executing init command: non-zero status 2\\n' ;;
 lacks.pkt) echo "lacks.pkt:3: runtime error in setsockopt call: $got (Protocol not available)" ;;
 stated.pkt | unstated.pkt) echo "$*" | grep -o -- '--tolerance.*' ;;
+routes.pkt) printf 'RTNETLINK answers: No route to host\\nroutes.pkt:1: bad value\\n' ;;
+six.pkt) echo "$*" | grep -q -- '--ip_version=ipv6' && exit 0 ;;
+unsent.pkt) echo "unsent.pkt:3: error handling packet" ;;
+writes.pkt) echo 3 >/sys/module/tcp_cubic/parameters/hystart_detect && exit 0 ;;
 refuses.pkt) echo "refuses.pkt:4: error in socket call: Expected -1 (Operation not supported) but got 3" ;;
 esac >&2
 exit 1
@@ -144,8 +148,12 @@ exit 1
 
 
 def test_on_the_kernel_each_script_has_a_namespace_and_a_verdict(kernel: Kernel, tmp_path: Path) -> None:
-    for name in ("asserts", "differs", "lacks", "needs", "passes", "refuses"):
-        (tmp_path / f"{name}.pkt").write_text("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
+    texts = {
+        "six": "--ip_version=ipv6\n",
+        "unsent": "+.1 < . 1:1(0) ack 1 win 9\n+0 < . 1:10(9) win 9\n+0 > . 1:1(0)\n",
+    }
+    for name in ("asserts", "differs", "lacks", "needs", "passes", "refuses", "routes", "six", "unsent", "writes"):
+        (tmp_path / f"{name}.pkt").write_text(texts.get(name, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"))
     program = tmp_path / "packetdrill"
     program.write_text(STAND_IN)
     program.chmod(0o755)
@@ -157,6 +165,10 @@ def test_on_the_kernel_each_script_has_a_namespace_and_a_verdict(kernel: Kernel,
         ("needs", NOT_APPLICABLE, None),
         ("passes", PASSED, None),
         ("refuses", FAILED, 4),
+        ("routes", NOT_APPLICABLE, 1),
+        ("six", PASSED, None),
+        ("unsent", NOT_APPLICABLE, 3),
+        ("writes", PASSED, None),
     ]
     assert [one.reason for one in played[:2]] == [
         "AssertionError: 36",

@@ -217,8 +217,8 @@ def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
     """Configure the kernel: everything off except our fragment. Raises SawtoothError ``build-failed`` if the source
     does not know one of the fragment's options."""
     fragment = tree / "sawtooth.config"
-    # make ignores options that the source does not know. Only options of newer kernels may be missing.
-    fragment.write_text(configuration() + data("newer.config"), encoding="utf-8")
+    # make ignores options that the source does not know. Only options of newer and older kernels may be missing.
+    fragment.write_text(configuration() + data("newer.config") + data("older.config"), encoding="utf-8")
     _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
     set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
     wanted = [line for line in configuration().splitlines() if line.startswith("CONFIG_")] + [f"CONFIG_HZ={hz}"]
