@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from fake_engine import Failing, quick, study
 from sawtooth.cli.program import status_of
 from sawtooth.cli.results_commands import results as command
-from sawtooth.cli.results_commands import size
 from sawtooth.compare.subject import Subject
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import write_description
+from sawtooth.io.text_table import size
 from sawtooth.results import listing, place
 from sawtooth.study import StudyResult, store
 

@@ -7,7 +7,7 @@ from typing import Any
 from sawtooth import sanitize
 from sawtooth.capture.marks import rate
 from sawtooth.capture.summary import Judgement
-from sawtooth.io.text_table import aligned
+from sawtooth.io.text_table import aligned, size
 
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
@@ -73,7 +73,7 @@ def _capture(facts: dict[str, Any]) -> str:
         kinds = ", ".join(facts["link_types"])
         return f"{sanitize.where(facts['file'])}: {packets} on {kinds}, none of them TCP{''.join(passed)}"
     return (
-        f"{sanitize.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
+        f"{sanitize.where(facts['file'])}: {facts['packets']} packets, {size(facts['bytes'], 'bytes')} "
         f"on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
         + (f"; {copies} packets captured on several devices; the copies are ignored" if copies else "")
@@ -107,7 +107,7 @@ def _between(start: str, source: str, target: str, width: int) -> list[str]:
 def _numbers(one: dict[str, Any], way: dict[str, Any]) -> tuple[str, ...]:
     lost = way["loss"]["rate"]
     return (
-        *(_size(way["acknowledged_bytes"]), rate(way["goodput_bps"]), _time(way["rtt"]["base_s"])),
+        *(size(way["acknowledged_bytes"], "bytes"), rate(way["goodput_bps"]), _time(way["rtt"]["base_s"])),
         *("–" if lost is None else f"{lost:.2%}", str(way["retransmits"]), _longest(one, way)),
     )
 
@@ -124,7 +124,7 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
     source, target = _ends(one, way)
     rtt, loss, shaken = way["rtt"], way["loss"], one["handshake"]
     lines = [
-        f"connection {one['index']}: {source} → {target}, {_size(way['acknowledged_bytes'])} "
+        f"connection {one['index']}: {source} → {target}, {size(way['acknowledged_bytes'], 'bytes')} "
         f"in {way['duration_s']:.3f} s, {rate(way['goodput_bps'])}, {one['closed']}",
         f"  handshake     {_handshake(shaken, way)}",
         f"  capture point {_point(one)}",
@@ -137,8 +137,8 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
             f"{_time(rtt['near_s'])} on the other side of it"
         )
     lines += [
-        f"  in flight     at most {_size(way['in_flight_max_bytes'])}; largest receive window "
-        f"{_size(way['window_max_bytes'])}",
+        f"  in flight     at most {size(way['in_flight_max_bytes'], 'bytes')}; largest receive window "
+        f"{size(way['window_max_bytes'], 'bytes')}",
         f"  retransmitted {way['retransmits']} of {way['data_packets']} segments: {way['fast']} fast, "
         f"{way['timeout_retransmits']} after {way['timeouts']} timeouts, {way['tail_probes']} tail loss probes; "
         f"{way['spurious']} spurious",
@@ -197,17 +197,6 @@ def _point(one: dict[str, Any]) -> str:
 def _longest(one: dict[str, Any], way: dict[str, Any]) -> str:
     limit = Judgement(one["directions"].index(way), way).limit
     return "–" if limit is None else _SHORT[limit]
-
-
-def _size(count: float) -> str:
-    return f"{count:.0f} bytes" if count < 1000 else f"{_scaled(count, ('', 'k', 'M', 'G', 'T'))}B"
-
-
-def _scaled(value: float, prefixes: tuple[str, ...]) -> str:
-    place = 0
-    while value >= 1000 and place < len(prefixes) - 1:
-        value, place = value / 1000, place + 1
-    return f"{value:.3g} {prefixes[place]}"
 
 
 def _time(seconds: float | None) -> str:

@@ -11,14 +11,12 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import say, say_folded, width
-from sawtooth.io.text_table import aligned
+from sawtooth.io.text_table import aligned, size
 from sawtooth.sanitize import plain, sentence, where
 
 if TYPE_CHECKING:
     from sawtooth.results import Entry
     from sawtooth.results.listing import Order, State
-
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @click.command(cls=Command)
@@ -88,11 +86,3 @@ def _cells(one: Entry) -> list[str]:
     begun = one.started.replace("T", " ")[:16]
     star = "*" if one.latest else ""
     return [star, plain(one.name), plain(one.engine), points if one.points else "?", size(one.bytes), begun, state]
-
-
-def size(count: int) -> str:
-    """Bytes with three digits, in the largest unit in which the value is at least 1: "1.23 MB"."""
-    amount, unit = float(count), 0
-    while amount >= 999.5 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return f"{amount:.0f} {_UNITS[0]}" if unit == 0 else f"{amount:.3g} {_UNITS[unit]}"

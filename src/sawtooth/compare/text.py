@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from sawtooth.compare.comparison import INSIDE, OUTSIDE, UNKNOWN, Comparison
-from sawtooth.io.text_table import aligned
+from sawtooth.io.text_table import aligned, cell
 from sawtooth.sanitize import plain, sentence, where
 from sawtooth.study.interval_text import of_time
 
@@ -82,28 +82,18 @@ def verdict(found: Comparison) -> str:
 def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:
     low, high = row["difference_low_mbps"], row["difference_high_mbps"]
     percent = row["difference_percent"]
-    apart = _number(row["difference_mbps"], sign=True) + ("" if math.isnan(percent) else f" ({percent:+.1f}%)")
+    apart = cell(row["difference_mbps"], "+.2f") + ("" if math.isnan(percent) else f" ({percent:+.1f}%)")
     return (
         plain(row["point"]),
-        _number(row["reference_mbps"]),
-        _number(row["mean_mbps"]),
+        cell(row["reference_mbps"]),
+        cell(row["mean_mbps"]),
         apart,
         "-" if math.isnan(low) or low == high else f"{low:+.2f} … {high:+.2f}",
-        *(_number(row[f"q{name}_difference_mbps"], sign=True) for name in ("25", "50", "75")),
+        *(cell(row[f"q{name}_difference_mbps"], "+.2f") for name in ("25", "50", "75")),
         *(_pair(row, name) for name in ("retransmitted_percent", "timeouts", "mean_srtt_ms")),
         "" if row["verdict"] == INSIDE else row["verdict"],
     )
 
 
 def _pair(row: dict[Hashable, Any], name: str) -> str:
-    return f"{_short(row[f'reference_{name}'])} → {_short(row[name])}"
-
-
-def _short(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def _number(value: float, *, sign: bool = False) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:+.2f}" if sign else f"{value:.2f}"
+    return f"{cell(row[f'reference_{name}'], '.4g')} → {cell(row[name], '.4g')}"

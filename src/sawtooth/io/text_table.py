@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Collection, Sequence
 
 _LABEL = re.compile(r"^\s*(?:\S+ )*\S+ {2,}(?=\S)|^\s*- (?=\S)")
 _GAP = re.compile(r"\S {2,}(?=\S)")
+_PREFIXES = ("", "k", "M", "G", "T")
+
+
+def cell(value: float, form: str = ".2f", unit: str = "") -> str:
+    """A number in a table; a dash if it is not known (NaN)."""
+    return "-" if math.isnan(value) else f"{value:{form}}{unit}"
+
+
+def size(count: float, single: str = "B") -> str:
+    """Bytes with three digits, in the largest unit in which the value is at least 1: "1.23 MB"."""
+    place = 0
+    while count >= 999.5 and place < len(_PREFIXES) - 1:
+        count, place = count / 1000, place + 1
+    return f"{count:.3g} {_PREFIXES[place]}B" if place else f"{count:.0f} {single}"
 
 
 def aligned(

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.figures.layout import value_text
 from sawtooth.figures.palette import shown
 from sawtooth.report import headline
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
+from sawtooth.report.points import said
 from sawtooth.stats import ceiling
 from sawtooth.study import estimates
 from sawtooth.study.measures import measured
@@ -53,12 +53,8 @@ def who(result: StudyResult, row: dict[str, Any]) -> str:
     """A row of the study's table, named by its series and panels; without these, by its congestion controls."""
     roles = result.study.roles()
     names = [roles.series] if roles.series else []
-    told = ", ".join(_said(result, name, row[name]) for name in [*names, *roles.panels])
+    told = ", ".join(said(result, name, row[name]) for name in [*names, *roles.panels])
     return told or " + ".join(dict.fromkeys(shown(flow.cc) for flow in _compiled(result).flows)) or result.study.name
-
-
-def _said(result: StudyResult, name: str, value: Any) -> str:
-    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
 
 
 def _compiled(result: StudyResult) -> Any:
@@ -177,6 +173,6 @@ def _fits(result: StudyResult) -> list[Card]:
             f"{fit.told} of {fit.windows} windows of probes have an estimate",
             f"{fit.inside} of {fit.told} intervals contain the true value",
         )
-        name = ", ".join(_said(result, name, value) for name, value in zip(names, values, strict=True))
+        name = ", ".join(said(result, name, value) for name, value in zip(names, values, strict=True))
         found.append(Card(name or result.study.name, percent(fit.median_error), told))
     return found

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.figures.figure import TableFigure
-from sawtooth.figures.layout import Layout, value_text
+from sawtooth.figures.layout import Layout
 from sawtooth.figures.lines import Axes, Line, line_figure
-from sawtooth.figures.palette import colour, shown
+from sawtooth.figures.palette import colour
+from sawtooth.report.points import said
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
@@ -77,7 +78,7 @@ def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[_
 def _shown(result: StudyResult, key: str, value: Any) -> str:
     if key in ("flow", "probe"):
         return f"flows {value}" if key == "flow" else str(value)
-    return value_text(result.study.title_of(key), value) if isinstance(value, (int, float)) else shown(value)
+    return said(result, key, value)
 
 
 def _plain(table: DataFrame) -> DataFrame:

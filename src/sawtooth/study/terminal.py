@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.text_table import aligned
+from sawtooth.io.text_table import aligned, cell
 from sawtooth.programs import finished
 from sawtooth.scenario.expressions.amount import RATE
 from sawtooth.stats import ceiling
@@ -49,13 +49,13 @@ def table(result: StudyResult, width: int | None = None) -> str:
         starts = moved.means[ALL] if moved else ()
         cells = [plain(row[key]) for key in keys]
         if ways:
-            cells += [_number(mean_of(result, row, names)) for names in ways]
+            cells += [cell(mean_of(result, row, names)) for names in ways]
         else:
-            cells += [_number(row["mean_mbps"]), interval(row, by_start=starts), *[ends(seeds)] * several]
-            cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
+            cells += [cell(row["mean_mbps"]), interval(row, by_start=starts), *[ends(seeds)] * several]
+            cells += [cell(row["std_mbps"]), cell(row["q50_mbps"]), cell(row["change_percent"], "+.1f", "%")]
         if compared:
-            cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
-        cells += [_share(row[UTILIZATION])]
+            cells += [cell(row["published_mean_mbps"]), cell(row["ratio"])]
+        cells += [cell(row[UTILIZATION], ".1f", "%")]
         lines.append(cells)
     title = result.study.title or result.study.name
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
@@ -98,7 +98,7 @@ def _measured(result: StudyResult, keys: list[str], words: list[int], width: int
             own = own[own[key] == row[key]]
         cells = [plain(row[key]) for key in keys]
         for name in names:
-            cells += [_number(row[name]), *[ends(own[name].to_list())] * several]
+            cells += [cell(row[name]), *[ends(own[name].to_list())] * several]
         lines.append(cells)
     about = "what programs measured; means over the seeds" if several else "what programs measured"
     return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
@@ -110,28 +110,28 @@ def _of_one(result: StudyResult, width: int | None) -> str:
     (seeds,) = result.by_seed
     (moved,) = result.moved
     several = len(set(seeds)) > 1
-    counted = [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
-    counted += [_share(row[UTILIZATION])]
+    counted = [cell(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
+    counted += [cell(row[UTILIZATION], ".1f", "%")]
     counts_of = ["RTT ms", "retransmits", "timeouts", "utilization"]
     spread = ["min … max"] * several or ["by start"] * (moved is not None)
     flows = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if flows:
         header = ["flow", "goodput", *spread, "std", "share", "Jain's index", *counts_of]
-        jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
+        jain = cell(flows[0]["jain_all"], ".3f")
         apart = _apart(result, seeds if several else None)
-        sums = [_number(row["mean_mbps"]), *apart(ALL), _number(row["std_mbps"])]
+        sums = [cell(row["mean_mbps"]), *apart(ALL), cell(row["std_mbps"])]
         whole = ["all", *(["-"] * len(sums) if result.opposite else sums), "", jain]
         whole += counted
     else:
         header = ["goodput", "95% interval", *spread, "std", "median", *counts_of]
-        whole = [_number(row["mean_mbps"]), interval(row), *[ends(seeds)] * several]
-        whole += [_number(row["std_mbps"]), _number(row["q50_mbps"]), *counted]
+        whole = [cell(row["mean_mbps"]), interval(row), *[ends(seeds)] * several]
+        whole += [cell(row["std_mbps"]), cell(row["q50_mbps"]), *counted]
     lines = [header]
     for one in flows:
-        share = "-" if math.isnan(one["share_percent"]) else f"{one['share_percent']:.1f}%"
-        jain = "-" if math.isnan(one["jain"]) else f"{one['jain']:.3f}"
-        cells = [one["flow"], _number(one["mean_mbps"]), *apart(one["flow"]), _number(one["std_mbps"]), share, jain]
-        lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
+        share = cell(one["share_percent"], ".1f", "%")
+        jain = cell(one["jain"], ".3f")
+        cells = [one["flow"], cell(one["mean_mbps"]), *apart(one["flow"]), cell(one["std_mbps"]), share, jain]
+        lines.append([*cells, cell(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
     limit = [_ceiling(result)]
     if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
         # A flow that ends has no rate over the whole run.
@@ -182,8 +182,8 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
     """The bottleneck's queue in one line."""
     if math.isnan(row["queue_delay_mean_ms"]):
         return []
-    told = [f"{_short(row['queue_delay_mean_ms'])} ms on average"]
-    told += [f"{_short(row['queue_delay_p95_ms'])} ms at the 95th percentile"] * (
+    told = [f"{cell(row['queue_delay_mean_ms'], '.4g')} ms on average"]
+    told += [f"{cell(row['queue_delay_p95_ms'], '.4g')} ms at the 95th percentile"] * (
         not math.isnan(row["queue_delay_p95_ms"])
     )
     early = f" ({_count(row['queue_early_drops'])} of them early)" if row["queue_early_drops"] > 0 else ""
@@ -200,8 +200,8 @@ def _completions(result: StudyResult, width: int | None) -> list[str]:
     for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
         low, high = row["bytes_from"], row["bytes_to"]
         cells = [row["flow"], f"{low:.0f}" if low == high else f"{low:.0f} … {high:.0f}", _count(row["transfers"])]
-        lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p95", "p99"))])
-        lines[-1].append(_short(row["slowdown_p50"]))
+        lines.append([*cells, *(cell(row[f"fct_ms_{name}"], ".4g") for name in ("p50", "p90", "p95", "p99"))])
+        lines[-1].append(cell(row["slowdown_p50"], ".4g"))
     about = "completion times in ms; slowdown is the median ratio to the completion time on an idle path"
     return ["", about, "", *aligned(lines, [0], width)]
 
@@ -214,8 +214,8 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
     lines = [[*keys, *names, "a flow gets", "estimate", "90% interval", "estimate / truth"]]
     for row in rows:
         cells = [*(plain(row[key]) for key in keys), *(str(row[name]) for name in names)]
-        cells += [_short(row["true_mbps"]), _short(row["estimate_mbps"]), estimates.interval(row)]
-        lines.append([*cells, _number(row["ratio"])])
+        cells += [cell(row["true_mbps"], ".4g"), cell(row["estimate_mbps"], ".4g"), estimates.interval(row)]
+        lines.append([*cells, cell(row["ratio"])])
     about = (
         "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped "
         "model's estimate "
@@ -251,13 +251,13 @@ def _shares(result: StudyResult, keys: list[str], words: list[int], width: int |
     }
     lines = [[*keys, "flow", "mean", *["by start"] * bool(starts), "std", "share", "Jain's index"]]
     for row in result.shares[result.shares["seed"] == ALL].to_dict("records"):
-        share = "-" if math.isnan(row["share_percent"]) else f"{row['share_percent']:.1f}%"
-        cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"])]
+        share = cell(row["share_percent"], ".1f", "%")
+        cells = [*(plain(row[key]) for key in keys), row["flow"], cell(row["mean_mbps"])]
         if starts:
             means_of = starts.get(tuple(row[key] for key in keys))
             cells.append(ends(means_of[row["flow"]]) if means_of else "-")
-        cells.append(_number(row["std_mbps"]))
-        lines.append([*cells, share, "-" if math.isnan(row["jain"]) else f"{row['jain']:.3f}"])
+        cells.append(cell(row["std_mbps"]))
+        lines.append([*cells, share, cell(row["jain"], ".3f")])
     return [
         "",
         "each flow, and Jain's index over its connections",
@@ -275,8 +275,8 @@ def _latency(result: StudyResult, keys: list[str], words: list[int], width: int 
     for row in result.records:
         columns = ("latency_idle_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
         lost = row["latency_lost_percent"]
-        cells = [*(plain(row[key]) for key in keys), *(_number(row[column]) for column in columns)]
-        lines.append([*cells, _share(lost), _short(row["rpm"])])
+        cells = [*(plain(row[key]) for key in keys), *(cell(row[column]) for column in columns)]
+        lines.append([*cells, cell(lost, ".1f", "%"), cell(row["rpm"], ".4g")])
     first = result.latency["probe"].iloc[0]
     about = f"latency under load in ms, from {first}; responsiveness (RPM) in round trips per minute"
     return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
@@ -289,7 +289,7 @@ def _applications(result: StudyResult, keys: list[str], words: list[int], width:
         lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
         for row in rows:
             cells = [
-                _count(row[column]) if column in mean_counts.COUNTS else _rounded(row[column], digits)
+                _count(row[column]) if column in mean_counts.COUNTS else cell(row[column], f".{digits}f")
                 for column, (_, digits) in told.columns.items()
             ]
             lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
@@ -307,25 +307,5 @@ def plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _short(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def _rounded(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def _share(percent: float) -> str:
-    return "-" if math.isnan(percent) else f"{percent:.1f}%"
-
-
 def _count(value: float) -> str:
     return "-" if math.isnan(value) else mean_counts.told(value)
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.1f}%"
