@@ -199,18 +199,32 @@ def test_a_small_receive_buffer_limits_and_is_reported() -> None:
 
 
 def test_host_settings_reach_the_kernel() -> None:
-    slow = run(path={**METRO, "rtt": "500 ms"}, duration="0.9 s", interval="100 ms", host={"initial_window": 3})
-    assert slow.tables["tcp_info"].iloc[-1]["cwnd_segments"] == 3
+    fast = {"topology": "chain", "chain": {"rate": "100 Mbit/s"}, "duration": "2 s"}
+    made = run_each(
+        {
+            name: Scenario(**{"traffic": "native", **tables})
+            for name, tables in {
+                "slow": {
+                    "path": {**METRO, "rtt": "500 ms"},
+                    "duration": "0.9 s",
+                    "interval": "100 ms",
+                    "host": {"initial_window": 3},
+                },
+                "delayed": {**fast, "host": {"delayed_ack": True}},
+                "at once": {**fast, "host": {"delayed_ack": False}},
+                "plain": {"path": {**LAN, "loss": "1%"}, "duration": "5 s", "host": {"sack": False}},
+            }.items()
+        }
+    )
+    assert made["slow"].tables["tcp_info"].iloc[-1]["cwnd_segments"] == 3
     acks = {}
-    for delayed in (True, False):
-        made = run(topology="chain", chain={"rate": "100 Mbit/s"}, duration="2 s", host={"delayed_ack": delayed})
-        sent = made.tables["queues"].groupby("transmitter")["sent_packets"].sum()
+    for name in ("delayed", "at once"):
+        sent = made[name].tables["queues"].groupby("transmitter")["sent_packets"].sum()
         # h1's card sends only data, h5's only acknowledgements.
-        acks[delayed] = sent[4] / sent[0]
-    assert acks[True] < 0.6
-    assert acks[False] > 0.95
-    plain = run(path={**LAN, "loss": "1%"}, duration="5 s", host={"sack": False})
-    assert mean_mbps(plain) < 0.9 * 232
+        acks[name] = sent[4] / sent[0]
+    assert acks["delayed"] < 0.6
+    assert acks["at once"] > 0.95
+    assert mean_mbps(made["plain"]) < 0.9 * 232
 
 
 def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() -> None:

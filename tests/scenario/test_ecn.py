@@ -16,10 +16,12 @@ from sawtooth.capture.text import describe
 from sawtooth.capture.verdict import verdict
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
+from tests.one_guest import run_each
 
 MARKING: dict[str, Any] = {
     "duration": "15 s",
@@ -106,12 +108,22 @@ def test_without_ecn_the_same_queue_drops(tmp_path: Path) -> None:
 STEP = {"kind": "codel", "target": "1 s", "interval": "1 s", "ce_threshold": "5 ms"}
 
 
-@pytest.mark.parametrize(("cc", "queue"), [("cubic", {"kind": "codel", "ecn": True}), ("dctcp", STEP)])
-def test_the_kernel_and_the_simulator_agree_on_marks(cc: str, queue: dict[str, Any], kernel: Any) -> None:
-    scenario = Scenario(**{**MARKING, "path": {**MARKING["path"], "queue": queue}}, flows=[{"cc": cc}])
+MARKED = {
+    cc: Scenario(**{**MARKING, "path": {**MARKING["path"], "queue": queue}}, flows=[{"cc": cc}])
+    for cc, queue in (("cubic", {"kind": "codel", "ecn": True}), ("dctcp", STEP))
+}
+
+
+@pytest.fixture(scope="module")
+def measured(kernel: Any) -> dict[str, Run]:
+    return run_each(MARKED)
+
+
+@pytest.mark.parametrize("cc", MARKED)
+def test_the_kernel_and_the_simulator_agree_on_marks(cc: str, measured: dict[str, Run]) -> None:
     found = {}
-    for engine in ("sim", "kernel"):
-        tables = engines.get(engine).run(scenario).tables
+    for engine, run in (("sim", engines.get("sim").run(MARKED[cc])), ("kernel", measured[cc])):
+        tables = run.tables
         queues = tables["queues"].query("transmitter == 0")
         told = tables["tcp_info"]["delivered_ce_segments"].max()
         found[engine] = (tables["intervals"]["goodput_bps"].mean(), queues["marks"].sum(), told)
