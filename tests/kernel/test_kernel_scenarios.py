@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sawtooth import engines
 from sawtooth.engines.kernel import series
 from sawtooth.run import Run
 from sawtooth.scenario import LINUX_CONTROLS, Scenario
+from tests.one_guest import run_each
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -20,12 +22,51 @@ CLOCK_S = 10e-6
 """The most that a guest's clock advances while programs read it, in the worst case seen."""
 
 
+Test = TypeVar("Test", bound=Callable[..., None])
+SCENARIOS: dict[str, Scenario] = {}
+"""By the name of the test that looks at its run; all run in one guest."""
+
+
+def scenario(**tables: Any) -> Callable[[Test], Test]:
+    """The scenario of a test's fixture ``measured``, or ``both``."""
+
+    def registered(test: Test) -> Test:
+        SCENARIOS[test.__name__] = Scenario(**{"traffic": "native", **tables})
+        return test
+
+    return registered
+
+
+def scenarios(**cases: dict[str, Any]) -> Callable[[Test], Any]:
+    """The same for a test with several cases."""
+
+    def registered(test: Test) -> Any:
+        for case, tables in cases.items():
+            SCENARIOS[f"{test.__name__}[{case}]"] = Scenario(**{"traffic": "native", **tables})
+        return pytest.mark.parametrize("measured", list(cases), indirect=True)(test)
+
+    return registered
+
+
+@pytest.fixture(scope="module")
+def ran(kernel: object) -> dict[str, Run]:
+    return run_each(SCENARIOS)
+
+
+@pytest.fixture
+def measured(request: pytest.FixtureRequest, ran: dict[str, Run]) -> Run:
+    """On the kernel."""
+    return ran[request.node.name]
+
+
+@pytest.fixture
+def both(measured: Run) -> tuple[Run, Run]:
+    """On the kernel and on the simulator."""
+    return measured, engines.get("sim").run(measured.scenario)
+
+
 def run(engine: str, **tables: Any) -> Run:
     return engines.get(engine).run(Scenario(**{"traffic": "native", **tables}))
-
-
-def both(**tables: Any) -> tuple[Run, Run]:
-    return run("kernel", **tables), run("sim", **tables)
 
 
 def mbps(run: Run, flow: int | None = None) -> float:
@@ -55,15 +96,15 @@ def test_runs_of_one_guest_are_the_same_each_time_and_whatever_ran_before() -> N
         assert all(before.tables[name].equals(after.tables[name]) for name in before.tables)
 
 
-def test_flows_of_a_dumbbells_pairs_share_the_bottleneck() -> None:
-    tables: dict[str, Any] = {
-        "topology": "dumbbell",
-        "dumbbell": {"pairs": 4, "rate": "50 Mbit/s", "rtt": "20 ms", "loss": "0.2%"},
-        "duration": "15 s",
-        "flows": [{"from": "s*", "to": "r*", "count": 8}],
-        "probes": [{"from": "s2", "to": "r3", "interval": "100 ms"}],
-    }
-    measured, simulated = both(**tables)
+@scenario(
+    topology="dumbbell",
+    dumbbell={"pairs": 4, "rate": "50 Mbit/s", "rtt": "20 ms", "loss": "0.2%"},
+    duration="15 s",
+    flows=[{"from": "s*", "to": "r*", "count": 8}],
+    probes=[{"from": "s2", "to": "r3", "interval": "100 ms"}],
+)
+def test_flows_of_a_dumbbells_pairs_share_the_bottleneck(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert measured.meta["names"]["flow"] == [f"cubic@s{pair}" for pair in range(1, 5)]
     assert mbps(measured) == pytest.approx(50 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.01)
     assert all(mbps(measured, flow) > 0.5 * mbps(measured) / 4 for flow in range(4))
@@ -78,73 +119,87 @@ def test_flows_of_a_dumbbells_pairs_share_the_bottleneck() -> None:
     )
 
 
-@pytest.mark.parametrize("first_hop", ["a", "b"], ids=["where TCP sends", "where a host forwards"])
-def test_a_links_overhead_takes_its_share_of_the_rate(first_hop: str) -> None:
-    slow = {
-        "from": first_hop,
-        "to": "c",
-        "rate": "10 Mbit/s",
-        "queue": "50 packets",
-        "overhead": "24 bytes",
-        "delay": "4 ms",
-    }
-    before = [] if first_hop == "a" else [{"from": "a", "to": "b", "delay": "1 ms"}]
-    made = run(
-        "kernel",
-        **custom(f"{'ab'[: 1 + len(before)]}c", [*before, slow], flows=[{"from": "a", "to": "c"}], duration="8 s"),
-    )
-    assert mbps(made) == pytest.approx(10 * PAYLOAD_BYTES / (FRAME_BYTES + 24), rel=0.001)
-    handshake_s = 0.008 + 0.002 * len(before) + 2 * (SYN_BYTES + 24) * 8 / 10e6
-    assert made.tables["tcp_info"]["min_rtt_s"].iloc[-1] == pytest.approx(handshake_s, abs=CLOCK_S)
+SLOW = {"to": "c", "rate": "10 Mbit/s", "queue": "50 packets", "overhead": "24 bytes", "delay": "4 ms"}
+SENDING = {"flows": [{"from": "a", "to": "c"}], "duration": "8 s"}
 
 
-def test_links_of_different_delay_on_one_card_share_its_rate_and_keep_their_delays() -> None:
-    delays_ms = {"a": 1, "b": 5, "c": 20}
-    tables = custom(
+@scenarios(
+    sends=custom("ac", [{"from": "a", **SLOW}], **SENDING),
+    forwards=custom("abc", [{"from": "a", "to": "b", "delay": "1 ms"}, {"from": "b", **SLOW}], **SENDING),
+)
+def test_a_links_overhead_takes_its_share_of_the_rate(measured: Run) -> None:
+    assert mbps(measured) == pytest.approx(10 * PAYLOAD_BYTES / (FRAME_BYTES + 24), rel=0.001)
+    hops_before = len(measured.scenario.links) - 1
+    handshake_s = 0.008 + 0.002 * hops_before + 2 * (SYN_BYTES + 24) * 8 / 10e6
+    assert measured.tables["tcp_info"]["min_rtt_s"].iloc[-1] == pytest.approx(handshake_s, abs=CLOCK_S)
+
+
+DELAYS_MS = {"a": 1, "b": 5, "c": 20}
+
+
+@scenario(
+    **custom(
         "habc",
-        [{"from": "h", "to": name, "delay": f"{delay} ms"} for name, delay in delays_ms.items()],
+        [{"from": "h", "to": name, "delay": f"{delay} ms"} for name, delay in DELAYS_MS.items()],
         cards={"h": {"rate": "100 Mbit/s", "queue": "200 packets"}},
-        flows=[{"from": "h", "to": name} for name in delays_ms],
-        probes=[{"from": "h", "to": name, "count": 1} for name in delays_ms],
+        flows=[{"from": "h", "to": name} for name in DELAYS_MS],
+        probes=[{"from": "h", "to": name, "count": 1} for name in DELAYS_MS],
         duration="6 s",
     )
-    made = run("kernel", **tables)
-    assert mbps(made) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.003)
-    for number, delay in enumerate(delays_ms.values()):
-        rtt_s = made.tables["probes"].query("probe == @number")["rtt_s"].item()
+)
+def test_links_of_different_delay_on_one_card_share_its_rate_and_keep_their_delays(measured: Run) -> None:
+    assert mbps(measured) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.003)
+    for number, delay in enumerate(DELAYS_MS.values()):
+        rtt_s = measured.tables["probes"].query("probe == @number")["rtt_s"].item()
         # Three probes and three SYNs leave at once, through one transmitter.
         sent_before_s = 3 * (PROBE_BYTES + SYN_BYTES) * 8 / 100e6
         assert 2e-3 * delay < rtt_s < 2e-3 * delay + sent_before_s + CLOCK_S
-        assert mbps(made, number) > 2
-    (sent,) = made.tables["queues"].groupby("transmitter")["sent_packets"].sum()
-    assert sent == pytest.approx(made.tables["intervals"]["segments_out"].sum(), rel=0.01)
+        assert mbps(measured, number) > 2
+    (sent,) = measured.tables["queues"].groupby("transmitter")["sent_packets"].sum()
+    assert sent == pytest.approx(measured.tables["intervals"]["segments_out"].sum(), rel=0.01)
 
 
-@pytest.mark.parametrize("loss", ["0%", "0.001%"], ids=["without loss", "with loss where TCP sends"])
-@pytest.mark.parametrize("shared", [True, False], ids=["a card of several links", "a link's own"])
-def test_a_transmitter_has_its_rate_and_packets_wait_in_its_queue_alone(shared: bool, loss: str) -> None:
+def transmitting(*, shared: bool, loss: str) -> dict[str, Any]:
+    """A card of several links, or a link's own transmitter; with loss where TCP sends, if any."""
     transmitter = {"rate": "10 Mbit/s", "queue": "100 packets"}
     link = {"from": "a", "to": "c", "delay": "5 ms", "loss": loss, **({} if shared else transmitter)}
     cards = {"cards": {"a": transmitter}} if shared else {}
-    flows = [{"from": "a", "to": "c"}]
-    measured, simulated = both(**custom("abc", [{"from": "a", "to": "b"}, link], flows=flows, duration="4 s", **cards))
+    return custom("abc", [{"from": "a", "to": "b"}, link], flows=[{"from": "a", "to": "c"}], duration="4 s", **cards)
+
+
+@scenarios(
+    card=transmitting(shared=True, loss="0%"),
+    card_with_loss=transmitting(shared=True, loss="0.001%"),
+    own=transmitting(shared=False, loss="0%"),
+    own_with_loss=transmitting(shared=False, loss="0.001%"),
+)
+def test_a_transmitter_has_its_rate_and_packets_wait_in_its_queue_alone(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert mbps(measured) == pytest.approx(10 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.001)
     for one, other in zip(measured.tables["tcp_info"]["srtt_s"], simulated.tables["tcp_info"]["srtt_s"], strict=True):
         assert one == pytest.approx(other, abs=100e-6)
 
 
-@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
-def test_queues_of_a_kind_on_a_chains_cards_hold_the_delay_down(kind: str) -> None:
-    chain = {"rate": "50 Mbit/s", "rtt": "10 ms", "queue": {"kind": kind}}
-    measured, simulated = both(topology="chain", chain=chain, duration="6 s")
+@scenarios(
+    **{
+        kind: {
+            "topology": "chain",
+            "chain": {"rate": "50 Mbit/s", "rtt": "10 ms", "queue": {"kind": kind}},
+            "duration": "6 s",
+        }
+        for kind in ("codel", "fq_codel", "pie")
+    }
+)
+def test_queues_of_a_kind_on_a_chains_cards_hold_the_delay_down(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.01)
     longest_s = [made.tables["tcp_info"]["srtt_s"].max() for made in (measured, simulated)]
     assert longest_s[0] < 1.1 * longest_s[1]
 
 
-def test_lost_acknowledgements_alone_do_not_slow_a_flow() -> None:
-    path = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}
-    measured, simulated = both(path=path, duration="8 s")
+@scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}, duration="8 s")
+def test_lost_acknowledgements_alone_do_not_slow_a_flow(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert mbps(measured) == pytest.approx(50 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.002)
     lost = [int(made.tables["links"]["lost"].sum()) for made in (measured, simulated)]
     assert lost[0] == pytest.approx(lost[1], rel=0.08)
@@ -152,10 +207,13 @@ def test_lost_acknowledgements_alone_do_not_slow_a_flow() -> None:
     assert lost[0] == pytest.approx(0.2 * measured.tables["flows"]["segments_out"].sum() / 2, rel=0.12)
 
 
-def test_losses_in_both_directions_give_the_simulators_throughput() -> None:
-    path = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "loss": "1%", "ack_loss": "10%"}
-    flows = [{"count": 8}]
-    measured, simulated = both(path=path, duration="20 s", flows=flows)
+@scenario(
+    path={"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "loss": "1%", "ack_loss": "10%"},
+    duration="20 s",
+    flows=[{"count": 8}],
+)
+def test_losses_in_both_directions_give_the_simulators_throughput(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     means = [made.tables["intervals"]["goodput_bps"].mean() / 1e6 for made in (measured, simulated)]
     assert 20 < means[0] < 47, "the losses are the limit, not the rate"
     assert means[0] == pytest.approx(means[1], rel=0.06)
@@ -165,10 +223,13 @@ def test_losses_in_both_directions_give_the_simulators_throughput() -> None:
     assert backward == pytest.approx(0.1 * segments / 2, rel=0.12)
 
 
-def test_congestion_controls_with_counts_share_as_in_the_simulator() -> None:
-    flows = [{"cc": "cubic", "count": 3}, {"cc": "reno", "count": 2}, {"cc": "bbr"}]
-    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"}
-    measured, simulated = both(path=path, duration="15 s", flows=flows)
+@scenario(
+    path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"},
+    duration="15 s",
+    flows=[{"cc": "cubic", "count": 3}, {"cc": "reno", "count": 2}, {"cc": "bbr"}],
+)
+def test_congestion_controls_with_counts_share_as_in_the_simulator(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert measured.meta["congestion_control_used"] == {"cubic": "cubic", "reno": "reno", "bbr": "bbr"}
     assert measured.tables["flows"].groupby("flow")["connection"].nunique().tolist() == [3, 2, 1]
     assert mbps(measured) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.015)
@@ -176,14 +237,14 @@ def test_congestion_controls_with_counts_share_as_in_the_simulator() -> None:
         assert mbps(measured, flow) == pytest.approx(mbps(simulated, flow), abs=100 * share)
 
 
-def test_a_thousand_short_connections_are_replaced_as_in_the_simulator() -> None:
-    tables: dict[str, Any] = {
-        "path": {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
-        "duration": "4 s",
-        "flows": [{"count": 1000, "replace": {"lifetime": ["1 s", "3 s"]}}],
-        "probes": [{"interval": "50 ms"}],
-    }
-    measured, simulated = both(**tables)
+@scenario(
+    path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
+    duration="4 s",
+    flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "3 s"]}}],
+    probes=[{"interval": "50 ms"}],
+)
+def test_a_thousand_short_connections_are_replaced_as_in_the_simulator(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.05)
     ends, others = measured.tables["flows"], simulated.tables["flows"]
     assert len(ends) == pytest.approx(len(others), rel=0.05)
@@ -194,11 +255,21 @@ def test_a_thousand_short_connections_are_replaced_as_in_the_simulator() -> None
     assert waits_s[0] == pytest.approx(waits_s[1], rel=0.05)
 
 
-@pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
-def test_an_application_that_is_on_and_off_is_sent_as_in_the_simulator(cc: str) -> None:
-    source = {"kind": "on-off", "rate": "14 Mbit/s", "on": "1 s", "off": "1 s", "write": "64 kB"}
-    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
-    measured, simulated = both(path=path, duration="10 s", flows=[{"cc": cc, "source": source}])
+ON_AND_OFF = {"kind": "on-off", "rate": "14 Mbit/s", "on": "1 s", "off": "1 s", "write": "64 kB"}
+
+
+@scenarios(
+    **{
+        cc: {
+            "path": {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"},
+            "duration": "10 s",
+            "flows": [{"cc": cc, "source": ON_AND_OFF}],
+        }
+        for cc in ("reno", "cubic", "bbr")
+    }
+)
+def test_an_application_that_is_on_and_off_is_sent_as_in_the_simulator(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.01)
     ends, others = measured.tables["flows"].iloc[0], simulated.tables["flows"].iloc[0]
     assert ends["delivered_bytes"] == pytest.approx(others["delivered_bytes"], rel=0.01)
@@ -207,16 +278,17 @@ def test_an_application_that_is_on_and_off_is_sent_as_in_the_simulator(cc: str) 
     assert infos[0].mean() == pytest.approx(infos[1].mean(), rel=0.05)
 
 
-def test_flows_of_so_many_bytes_deliver_these_and_end() -> None:
-    measured, simulated = both(
-        path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
-        duration="4 s",
-        flows=[
-            {"bytes": "10 MB"},
-            {"bytes": "14480 bytes", "start": "3 s"},
-            {"bytes": "300 kB", "count": 20, "start": "1.5 s"},
-        ],
-    )
+@scenario(
+    path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
+    duration="4 s",
+    flows=[
+        {"bytes": "10 MB"},
+        {"bytes": "14480 bytes", "start": "3 s"},
+        {"bytes": "300 kB", "count": 20, "start": "1.5 s"},
+    ],
+)
+def test_flows_of_so_many_bytes_deliver_these_and_end(both: tuple[Run, Run]) -> None:
+    measured, simulated = both
     table = measured.tables["flows"]
     assert table.groupby("flow")["delivered_bytes"].agg(["min", "max", "size"]).to_numpy().tolist() == [
         [10_000_000, 10_000_000, 1],
@@ -234,15 +306,14 @@ def test_flows_of_so_many_bytes_deliver_these_and_end() -> None:
     assert last[0] == pytest.approx(last[1], rel=0.1)
 
 
-def test_probes_take_the_sum_of_delays_and_are_lost_both_ways() -> None:
-    made = run(
-        "kernel",
-        path={"rate": "10 Mbit/s", "rtt": "30 ms", "loss": "10%", "ack_loss": "20%"},
-        duration="10 s",
-        flows=[{"bytes": "1448 bytes", "start": "9.9 s"}],
-        probes=[{"interval": "10 ms", "count": 900}],
-    )
-    rtt_s = made.tables["probes"]["rtt_s"]
+@scenario(
+    path={"rate": "10 Mbit/s", "rtt": "30 ms", "loss": "10%", "ack_loss": "20%"},
+    duration="10 s",
+    flows=[{"bytes": "1448 bytes", "start": "9.9 s"}],
+    probes=[{"interval": "10 ms", "count": 900}],
+)
+def test_probes_take_the_sum_of_delays_and_are_lost_both_ways(measured: Run) -> None:
+    rtt_s = measured.tables["probes"]["rtt_s"]
     assert len(rtt_s) == 900
     # Four standard deviations of 900 draws.
     assert rtt_s.isna().mean() == pytest.approx(1 - 0.9 * 0.8, abs=0.06)
@@ -264,48 +335,72 @@ def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
     assert shared.meta["hosts"]["sender"]["tail_probes"] > 10
 
 
-@pytest.mark.parametrize("cc", ["reno", "bbr"])
-def test_a_reader_that_pauses_closes_the_window_which_is_probed_about_as_often_on_both_engines(cc: str) -> None:
-    reader = {"rate": "20 Mbit/s", "read": "64 kB", "on": "1 s", "off": "6 s"}
-    made = both(path={"rate": "20 Mbit/s", "rtt": "40 ms"}, duration="21 s", flows=[{"cc": cc, "reader": reader}])
-    measured, simulated = (one.tables["intervals"][["goodput_bps", "window_probes"]].sum() for one in made)
+PAUSING = {"rate": "20 Mbit/s", "read": "64 kB", "on": "1 s", "off": "6 s"}
+
+
+@scenarios(
+    **{
+        cc: {
+            "path": {"rate": "20 Mbit/s", "rtt": "40 ms"},
+            "duration": "21 s",
+            "flows": [{"cc": cc, "reader": PAUSING}],
+        }
+        for cc in ("reno", "bbr")
+    }
+)
+def test_a_reader_that_pauses_closes_the_window_which_is_probed_about_as_often_on_both_engines(
+    both: tuple[Run, Run],
+) -> None:
+    measured, simulated = (one.tables["intervals"][["goodput_bps", "window_probes"]].sum() for one in both)
     assert simulated["goodput_bps"] == pytest.approx(measured["goodput_bps"], rel=0.02)
     assert simulated["window_probes"] == pytest.approx(measured["window_probes"], abs=2)
     assert measured["window_probes"] >= 6
-    limited_s = [one.tables["tcp_info"]["rwnd_limited_s"].max() for one in made]
+    limited_s = [one.tables["tcp_info"]["rwnd_limited_s"].max() for one in both]
     assert limited_s[1] == pytest.approx(limited_s[0], rel=0.02)
     assert limited_s[0] > 10
 
 
-def test_every_congestion_control_of_linux_carries_data() -> None:
-    made = run("kernel", path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in LINUX_CONTROLS])
+@scenario(path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in LINUX_CONTROLS])
+def test_every_congestion_control_of_linux_carries_data(measured: Run) -> None:
     # Without ECN the kernel's DCTCP is its Reno.
-    assert made.meta["congestion_control_used"] == {cc: cc for cc in LINUX_CONTROLS} | {"dctcp": "dctcp-reno"}
-    assert made.tables["flows"]["delivered_bytes"].min() > 10 * PAYLOAD_BYTES
+    assert measured.meta["congestion_control_used"] == {cc: cc for cc in LINUX_CONTROLS} | {"dctcp": "dctcp-reno"}
+    assert measured.tables["flows"]["delivered_bytes"].min() > 10 * PAYLOAD_BYTES
 
 
-def test_a_link_of_opportunities_lets_so_many_bytes_leave_together() -> None:
+OPPORTUNITIES = {"rate": "80 kbit/s", "queue": "50 packets", "opportunity": "500 bytes"}
+
+
+@scenario(
+    **custom(
+        "ab",
+        [{"from": "a", "to": "b", "forward": OPPORTUNITIES}],
+        flows=[{"from": "a", "to": "b", "start": "3.9 s"}],
+        probes=[{"from": "a", "to": "b", "interval": "5 ms"}],
+        duration="4 s",
+    )
+)
+def test_a_link_of_opportunities_lets_so_many_bytes_leave_together(measured: Run) -> None:
     # Ten probes in flight; of their 98 bytes each opportunity takes five.
-    link = {"rate": "80 kbit/s", "queue": "50 packets", "opportunity": "500 bytes"}
-    links = [{"from": "a", "to": "b", "forward": link}]
-    ends = {"from": "a", "to": "b"}
-    tables = custom("ab", links, flows=[ends | {"start": "3.9 s"}], probes=[ends | {"interval": "5 ms"}])
-    made = run("kernel", duration="4 s", **tables)
-    answered_s = (made.tables["probes"]["t_s"] + made.tables["probes"]["rtt_s"]).round(3)
+    answered_s = (measured.tables["probes"]["t_s"] + measured.tables["probes"]["rtt_s"]).round(3)
     together = answered_s.value_counts().sort_index().iloc[3:20]
     assert together.median() == pytest.approx(6, abs=1)
     assert np.diff(together.index).mean() == pytest.approx(0.05, rel=0.02)
 
 
-def test_a_link_that_aggregates_lets_packets_leave_together() -> None:
-    links = [
-        {"from": "a", "to": "b", "rate": "2 Mbit/s", "queue": "50 packets", "forward": {"aggregation": "50 ms"}},
-        {"from": "b", "to": "c", "delay": "10 ms"},
-    ]
-    ends = {"from": "a", "to": "c"}
-    tables = custom("abc", links, flows=[ends | {"start": "3.9 s"}], probes=[ends | {"interval": "7 ms"}])
-    made = run("kernel", duration="4 s", **tables)
-    rtt_s = made.tables["probes"]["rtt_s"]
+@scenario(
+    **custom(
+        "abc",
+        [
+            {"from": "a", "to": "b", "rate": "2 Mbit/s", "queue": "50 packets", "forward": {"aggregation": "50 ms"}},
+            {"from": "b", "to": "c", "delay": "10 ms"},
+        ],
+        flows=[{"from": "a", "to": "c", "start": "3.9 s"}],
+        probes=[{"from": "a", "to": "c", "interval": "7 ms"}],
+        duration="4 s",
+    )
+)
+def test_a_link_that_aggregates_lets_packets_leave_together(measured: Run) -> None:
+    rtt_s = measured.tables["probes"]["rtt_s"]
     assert rtt_s.min() >= 0.020
     assert rtt_s.max() - rtt_s.min() == pytest.approx(0.050, abs=0.008)
 
@@ -314,33 +409,44 @@ READ_PATH = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
 DRAWN = {"kind": "lognormal", "mean": "30 kB", "sigma": 1}
 
 
-def test_readers_ask_for_the_same_as_in_the_simulator_and_wait_as_long() -> None:
-    sources = [
-        {"kind": "requests", "sizes": DRAWN, "think": {"kind": "exponential", "mean": "100 ms"}},
-        {"kind": "pages", "objects": 8, "sizes": DRAWN, "think": "500 ms"},
-    ]
-    path = {**READ_PATH, "queue": "4 bdp"}
-    made = both(path=path, duration="15 s", flows=[{"source": source} for source in sources])
-    answers = [one.tables["responses"] for one in made]
-    for flow in range(len(sources)):
+@scenario(
+    path={**READ_PATH, "queue": "4 bdp"},
+    duration="15 s",
+    flows=[
+        {"source": {"kind": "requests", "sizes": DRAWN, "think": {"kind": "exponential", "mean": "100 ms"}}},
+        {"source": {"kind": "pages", "objects": 8, "sizes": DRAWN, "think": "500 ms"}},
+    ],
+)
+def test_readers_ask_for_the_same_as_in_the_simulator_and_wait_as_long(both: tuple[Run, Run]) -> None:
+    answers = [one.tables["responses"] for one in both]
+    for flow in range(2):
         of_flow = [table[table["flow"] == flow] for table in answers]
         asked = [table["bytes"].tolist()[:40] for table in of_flow]
         # Over several connections, answers may arrive in another order.
         assert asked[0] == asked[1] if flow == 0 else set(asked[0]) == set(asked[1])
         medians_s = [table["response_s"].median() for table in of_flow]
         assert medians_s[0] == pytest.approx(medians_s[1], rel=0.05)
-    pages = [one.tables["pages"] for one in made]
+    pages = [one.tables["pages"] for one in both]
     assert list(pages[0].columns) == list(pages[1].columns)
     assert pages[0]["load_s"].median() == pytest.approx(pages[1]["load_s"].median(), rel=0.05)
     assert pages[0]["bytes"].tolist()[:5] == pages[1]["bytes"].tolist()[:5]
 
 
-@pytest.mark.parametrize("rule", ["buffer", "throughput"])
-def test_a_video_plays_as_in_the_simulator(rule: str) -> None:
-    video = {"kind": "video", "rates": ["500 kbit/s", "1 Mbit/s", "2 Mbit/s", "4 Mbit/s"], "rule": rule}
-    path = {**READ_PATH, "rate": "3 Mbit/s"}
-    made = both(path=path, duration="60 s", flows=[{"source": video}])
-    segments = [one.tables["segments"] for one in made]
+RATES = ["500 kbit/s", "1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
+
+
+@scenarios(
+    **{
+        rule: {
+            "path": {**READ_PATH, "rate": "3 Mbit/s"},
+            "duration": "60 s",
+            "flows": [{"source": {"kind": "video", "rates": RATES, "rule": rule}}],
+        }
+        for rule in ("buffer", "throughput")
+    }
+)
+def test_a_video_plays_as_in_the_simulator(both: tuple[Run, Run]) -> None:
+    segments = [one.tables["segments"] for one in both]
     assert list(segments[0].columns) == list(segments[1].columns)
     assert segments[0]["rate_bps"].tolist() == segments[1]["rate_bps"].tolist()
     for column in ("download_s", "buffer_s"):
