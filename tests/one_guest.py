@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
 
 from sawtooth.engines.kernel import series
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 
 Key = TypeVar("Key")
+Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def run_each(scenarios: Mapping[Key, Scenario]) -> dict[Key, Run]:
@@ -20,3 +23,30 @@ def run_each(scenarios: Mapping[Key, Scenario]) -> dict[Key, Run]:
             raise made
         found[key] = made
     return found
+
+
+class OneGuest:
+    """The scenarios of a module's tests, by the test's name. Its fixture ``measured`` is a test's run."""
+
+    def __init__(self) -> None:
+        self.scenarios: dict[str, Scenario] = {}
+
+    def scenario(self, **tables: Any) -> Callable[[Test], Test]:
+        """Gives a test its scenario."""
+
+        def registered(test: Test) -> Test:
+            self.scenarios[test.__name__] = Scenario(**{"traffic": "native", **tables})
+            return test
+
+        return registered
+
+    def cases(self, **cases: dict[str, Any]) -> Callable[[Test], Any]:
+        """Gives a test a scenario for each of its cases."""
+
+        def registered(test: Test) -> Any:
+            for case, tables in cases.items():
+                self.scenario(**tables)(test)
+                self.scenarios[f"{test.__name__}[{case}]"] = self.scenarios.pop(test.__name__)
+            return pytest.mark.parametrize("measured", list(cases), indirect=True)(test)
+
+        return registered

@@ -19,12 +19,25 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study, run_study
-from tests.one_guest import run_each
+from tests.one_guest import OneGuest, run_each
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 LAN = {"rate": "1 Gbit/s", "rtt": "0.44 ms", "queue": "1000 packets"}
 METRO = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"}
+
+
+GUEST = OneGuest()
+
+
+@pytest.fixture(scope="module")
+def ran(kernel: object) -> dict[str, Run]:
+    return run_each(GUEST.scenarios)
+
+
+@pytest.fixture
+def measured(request: pytest.FixtureRequest, ran: dict[str, Run]) -> Run:
+    return ran[request.node.name]
 
 
 def run(**tables: Any) -> Run:
@@ -76,9 +89,10 @@ def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure() -> None:
     assert late.mean() > 80
 
 
-def test_five_hosts_with_one_card_each_lose_only_what_acknowledgements_take() -> None:
+@GUEST.scenario(topology="chain", duration="5 s")
+def test_five_hosts_with_one_card_each_lose_only_what_acknowledgements_take(measured: Run) -> None:
     # 1,448 bytes of every 1,514, less about half an acknowledgement of 66 bytes for each frame.
-    assert mean_mbps(run(topology="chain", duration="5 s")) == pytest.approx(935.4, rel=0.005)
+    assert mean_mbps(measured) == pytest.approx(935.4, rel=0.005)
 
 
 CHAIN: dict[str, Any] = {
@@ -130,45 +144,45 @@ def test_the_tables_have_the_columns_of_the_simulator(chain: Run) -> None:
     assert len(measured.tables["probes"]) == len(simulated.tables["probes"])
 
 
-def test_what_was_sent_was_delivered_lost_or_still_on_its_way() -> None:
-    made = run(path={**LAN, "loss": "2%"}, duration="5 s")
-    flow = made.tables["flows"].iloc[0]
+@GUEST.scenario(path={**LAN, "loss": "2%"}, duration="5 s")
+def test_what_was_sent_was_delivered_lost_or_still_on_its_way(measured: Run) -> None:
+    flow = measured.tables["flows"].iloc[0]
     delivered = flow["delivered_bytes"] / 1448
-    lost = int(made.tables["links"]["lost"].sum() + made.tables["queues"]["drops"].sum())
-    waiting = int(made.tables["tcp_info"].iloc[-1]["in_flight_segments"])
+    lost = int(measured.tables["links"]["lost"].sum() + measured.tables["queues"]["drops"].sum())
+    waiting = int(measured.tables["tcp_info"].iloc[-1]["in_flight_segments"])
     assert flow["segments_out"] - delivered - lost == pytest.approx(0, abs=waiting + 20)
     assert flow["retransmits"] == pytest.approx(lost, rel=0.02)
     assert lost == pytest.approx(0.02 * flow["segments_out"], rel=0.05)
 
 
-def test_a_queue_drops_when_it_is_full_and_not_before() -> None:
-    made = run(path={"rate": "10 Mbit/s", "rtt": "200 ms", "queue": "50 packets"}, duration="20 s", interval="100 ms")
-    queue = made.tables["queues"]
+@GUEST.scenario(path={"rate": "10 Mbit/s", "rtt": "200 ms", "queue": "50 packets"}, duration="20 s", interval="100 ms")
+def test_a_queue_drops_when_it_is_full_and_not_before(measured: Run) -> None:
+    queue = measured.tables["queues"]
     assert queue["drops"].sum() > 0
     assert queue["packets"].max() <= 50
     # More packets than the limit are in transit at a time, so packets in propagation are not counted.
-    assert made.tables["tcp_info"]["in_flight_segments"].max() > 170
+    assert measured.tables["tcp_info"]["in_flight_segments"].max() > 170
 
 
-def test_probes_wait_in_the_queue_that_they_cross() -> None:
-    made = run(path=METRO, duration="10 s", probes=[{"interval": "100 ms"}])
-    rtt_s = made.tables["probes"]["rtt_s"]
+@GUEST.scenario(path=METRO, duration="10 s", probes=[{"interval": "100 ms"}])
+def test_probes_wait_in_the_queue_that_they_cross(measured: Run) -> None:
+    rtt_s = measured.tables["probes"]["rtt_s"]
     full_queue_s = 170 * 1514 * 8 / 100e6
     assert rtt_s.min() == pytest.approx(0.02, rel=0.01)
     assert 0.02 + 0.5 * full_queue_s < rtt_s.max() < 0.021 + full_queue_s
 
 
-def test_flows_start_end_and_are_replaced_when_they_should() -> None:
-    made = run(
-        path={**METRO, "queue": "400 packets"},
-        duration="10 s",
-        flows=[
-            {"name": "later", "start": "2 s", "duration": "3 s"},
-            {"name": "bytes", "bytes": "1 MB"},
-            {"name": "short", "count": 10, "replace": {"lifetime": ["1 s", "3 s"]}},
-        ],
-    )
-    rows = made.tables["flows"]
+@GUEST.scenario(
+    path={**METRO, "queue": "400 packets"},
+    duration="10 s",
+    flows=[
+        {"name": "later", "start": "2 s", "duration": "3 s"},
+        {"name": "bytes", "bytes": "1 MB"},
+        {"name": "short", "count": 10, "replace": {"lifetime": ["1 s", "3 s"]}},
+    ],
+)
+def test_flows_start_end_and_are_replaced_when_they_should(measured: Run) -> None:
+    rows = measured.tables["flows"]
     later, whole, short = (rows[rows["flow"] == flow] for flow in range(3))
     assert later["start_s"].item() == pytest.approx(2, abs=1e-3)
     assert later["end_s"].item() == pytest.approx(5, abs=0.01)
@@ -182,20 +196,20 @@ def test_flows_start_end_and_are_replaced_when_they_should() -> None:
     assert gaps.dropna().abs().max() < 1e-3, "a new one at once"
 
 
-def test_a_thousand_connections_at_once() -> None:
-    made = run(
-        path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "1000 packets"},
-        duration="3 s",
-        flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "5 s"]}}],
-    )
-    assert mean_mbps(made) > 80
-    assert made.tables["flows"]["connection"].nunique() == 1000
+@GUEST.scenario(
+    path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "1000 packets"},
+    duration="3 s",
+    flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "5 s"]}}],
+)
+def test_a_thousand_connections_at_once(measured: Run) -> None:
+    assert mean_mbps(measured) > 80
+    assert measured.tables["flows"]["connection"].nunique() == 1000
 
 
-def test_a_small_receive_buffer_limits_and_is_reported() -> None:
-    made = run(path={**METRO, "rtt": "100 ms"}, duration="5 s", host={"receive_buffer": "128 KiB"})
-    assert mean_mbps(made) < 20
-    assert any("receive buffer limited" in warning for warning in made.warnings)
+@GUEST.scenario(path={**METRO, "rtt": "100 ms"}, duration="5 s", host={"receive_buffer": "128 KiB"})
+def test_a_small_receive_buffer_limits_and_is_reported(measured: Run) -> None:
+    assert mean_mbps(measured) < 20
+    assert any("receive buffer limited" in warning for warning in measured.warnings)
 
 
 def test_host_settings_reach_the_kernel() -> None:
@@ -244,14 +258,15 @@ def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() 
     assert any("super-packets" in warning for warning in super_packets.warnings)
 
 
-def test_a_forwarding_host_with_offload_queues_and_drops_super_packets_as_the_simulator_does() -> None:
-    tables: dict[str, Any] = {"path": {"rate": "500 Mbit/s", "rtt": "10 ms", "queue": "100 KiB"}, "duration": "10 s"}
-    made = run(**tables, host={"offload": True})
-    simulated = engines.get("sim").run(Scenario(**tables, host={"offload": True}))
-    for one in (made, simulated):
+@GUEST.scenario(
+    path={"rate": "500 Mbit/s", "rtt": "10 ms", "queue": "100 KiB"}, duration="10 s", host={"offload": True}
+)
+def test_a_forwarding_host_with_offload_queues_and_drops_super_packets_as_the_simulator_does(measured: Run) -> None:
+    simulated = engines.get("sim").run(measured.scenario)
+    for one in (measured, simulated):
         drops, again = one.tables["queues"]["drops"].sum(), one.tables["intervals"]["retransmits"].sum()
         assert again > 5 * drops > 0
-    assert mean_mbps(made) == pytest.approx(mean_mbps(simulated), rel=0.1)
+    assert mean_mbps(measured) == pytest.approx(mean_mbps(simulated), rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -273,12 +288,13 @@ def test_iperf3_and_the_native_source_agree_within_2_percent(tables: dict[str, A
     assert received == pytest.approx(mean_mbps(iperf3), rel=0.05)
 
 
-@pytest.mark.parametrize("kib", [128, 304])
-def test_a_small_send_buffer_is_gone_beyond_in_slow_start_alike(kib: int) -> None:
+WIDE = {"path": {"rate": "991 Mbit/s", "rtt": "146 ms", "queue": "1 bdp"}, "duration": "3.65 s"}
+
+
+@GUEST.cases(small={**WIDE, "host": {"send_buffer": "128 KiB"}}, larger={**WIDE, "host": {"send_buffer": "304 KiB"}})
+def test_a_small_send_buffer_is_gone_beyond_in_slow_start_alike(measured: Run) -> None:
     """A call of the application lasts as long as the run: with calls of 2 MiB, the kernel sent 4% to 14% less."""
-    path = {"rate": "991 Mbit/s", "rtt": "146 ms", "queue": "1 bdp"}
-    scenario = Scenario(path=path, host={"send_buffer": f"{kib} KiB"}, duration="3.65 s", traffic="native")
-    kernel, sim = (engines.get(engine).run(scenario).tables["flows"] for engine in ("kernel", "sim"))
+    kernel, sim = measured.tables["flows"], engines.get("sim").run(measured.scenario).tables["flows"]
     assert kernel["retransmits"].sum() == 0
     assert kernel["delivered_bytes"].sum() == pytest.approx(sim["delivered_bytes"].sum(), rel=0.02)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from sawtooth import engines
 from sawtooth.engines.kernel import series
 from sawtooth.run import Run
 from sawtooth.scenario import LINUX_CONTROLS, Scenario
-from tests.one_guest import run_each
+from tests.one_guest import OneGuest, run_each
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -22,35 +21,12 @@ CLOCK_S = 10e-6
 """The most that a guest's clock advances while programs read it, in the worst case seen."""
 
 
-Test = TypeVar("Test", bound=Callable[..., None])
-SCENARIOS: dict[str, Scenario] = {}
-"""By the name of the test that looks at its run; all run in one guest."""
-
-
-def scenario(**tables: Any) -> Callable[[Test], Test]:
-    """The scenario of a test's fixture ``measured``, or ``both``."""
-
-    def registered(test: Test) -> Test:
-        SCENARIOS[test.__name__] = Scenario(**{"traffic": "native", **tables})
-        return test
-
-    return registered
-
-
-def scenarios(**cases: dict[str, Any]) -> Callable[[Test], Any]:
-    """The same for a test with several cases."""
-
-    def registered(test: Test) -> Any:
-        for case, tables in cases.items():
-            SCENARIOS[f"{test.__name__}[{case}]"] = Scenario(**{"traffic": "native", **tables})
-        return pytest.mark.parametrize("measured", list(cases), indirect=True)(test)
-
-    return registered
+GUEST = OneGuest()
 
 
 @pytest.fixture(scope="module")
 def ran(kernel: object) -> dict[str, Run]:
-    return run_each(SCENARIOS)
+    return run_each(GUEST.scenarios)
 
 
 @pytest.fixture
@@ -96,7 +72,7 @@ def test_runs_of_one_guest_are_the_same_each_time_and_whatever_ran_before() -> N
         assert all(before.tables[name].equals(after.tables[name]) for name in before.tables)
 
 
-@scenario(
+@GUEST.scenario(
     topology="dumbbell",
     dumbbell={"pairs": 4, "rate": "50 Mbit/s", "rtt": "20 ms", "loss": "0.2%"},
     duration="15 s",
@@ -123,7 +99,7 @@ SLOW = {"to": "c", "rate": "10 Mbit/s", "queue": "50 packets", "overhead": "24 b
 SENDING = {"flows": [{"from": "a", "to": "c"}], "duration": "8 s"}
 
 
-@scenarios(
+@GUEST.cases(
     sends=custom("ac", [{"from": "a", **SLOW}], **SENDING),
     forwards=custom("abc", [{"from": "a", "to": "b", "delay": "1 ms"}, {"from": "b", **SLOW}], **SENDING),
 )
@@ -137,7 +113,7 @@ def test_a_links_overhead_takes_its_share_of_the_rate(measured: Run) -> None:
 DELAYS_MS = {"a": 1, "b": 5, "c": 20}
 
 
-@scenario(
+@GUEST.scenario(
     **custom(
         "habc",
         [{"from": "h", "to": name, "delay": f"{delay} ms"} for name, delay in DELAYS_MS.items()],
@@ -167,7 +143,7 @@ def transmitting(*, shared: bool, loss: str) -> dict[str, Any]:
     return custom("abc", [{"from": "a", "to": "b"}, link], flows=[{"from": "a", "to": "c"}], duration="4 s", **cards)
 
 
-@scenarios(
+@GUEST.cases(
     card=transmitting(shared=True, loss="0%"),
     card_with_loss=transmitting(shared=True, loss="0.001%"),
     own=transmitting(shared=False, loss="0%"),
@@ -180,7 +156,7 @@ def test_a_transmitter_has_its_rate_and_packets_wait_in_its_queue_alone(both: tu
         assert one == pytest.approx(other, abs=100e-6)
 
 
-@scenarios(
+@GUEST.cases(
     **{
         kind: {
             "topology": "chain",
@@ -197,7 +173,7 @@ def test_queues_of_a_kind_on_a_chains_cards_hold_the_delay_down(both: tuple[Run,
     assert longest_s[0] < 1.1 * longest_s[1]
 
 
-@scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}, duration="8 s")
+@GUEST.scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}, duration="8 s")
 def test_lost_acknowledgements_alone_do_not_slow_a_flow(both: tuple[Run, Run]) -> None:
     measured, simulated = both
     assert mbps(measured) == pytest.approx(50 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.002)
@@ -207,7 +183,7 @@ def test_lost_acknowledgements_alone_do_not_slow_a_flow(both: tuple[Run, Run]) -
     assert lost[0] == pytest.approx(0.2 * measured.tables["flows"]["segments_out"].sum() / 2, rel=0.12)
 
 
-@scenario(
+@GUEST.scenario(
     path={"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "loss": "1%", "ack_loss": "10%"},
     duration="20 s",
     flows=[{"count": 8}],
@@ -223,7 +199,7 @@ def test_losses_in_both_directions_give_the_simulators_throughput(both: tuple[Ru
     assert backward == pytest.approx(0.1 * segments / 2, rel=0.12)
 
 
-@scenario(
+@GUEST.scenario(
     path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"},
     duration="15 s",
     flows=[{"cc": "cubic", "count": 3}, {"cc": "reno", "count": 2}, {"cc": "bbr"}],
@@ -237,7 +213,7 @@ def test_congestion_controls_with_counts_share_as_in_the_simulator(both: tuple[R
         assert mbps(measured, flow) == pytest.approx(mbps(simulated, flow), abs=100 * share)
 
 
-@scenario(
+@GUEST.scenario(
     path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
     duration="4 s",
     flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "3 s"]}}],
@@ -258,7 +234,7 @@ def test_a_thousand_short_connections_are_replaced_as_in_the_simulator(both: tup
 ON_AND_OFF = {"kind": "on-off", "rate": "14 Mbit/s", "on": "1 s", "off": "1 s", "write": "64 kB"}
 
 
-@scenarios(
+@GUEST.cases(
     **{
         cc: {
             "path": {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"},
@@ -278,7 +254,7 @@ def test_an_application_that_is_on_and_off_is_sent_as_in_the_simulator(both: tup
     assert infos[0].mean() == pytest.approx(infos[1].mean(), rel=0.05)
 
 
-@scenario(
+@GUEST.scenario(
     path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
     duration="4 s",
     flows=[
@@ -306,7 +282,7 @@ def test_flows_of_so_many_bytes_deliver_these_and_end(both: tuple[Run, Run]) -> 
     assert last[0] == pytest.approx(last[1], rel=0.1)
 
 
-@scenario(
+@GUEST.scenario(
     path={"rate": "10 Mbit/s", "rtt": "30 ms", "loss": "10%", "ack_loss": "20%"},
     duration="10 s",
     flows=[{"bytes": "1448 bytes", "start": "9.9 s"}],
@@ -338,7 +314,7 @@ def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
 PAUSING = {"rate": "20 Mbit/s", "read": "64 kB", "on": "1 s", "off": "6 s"}
 
 
-@scenarios(
+@GUEST.cases(
     **{
         cc: {
             "path": {"rate": "20 Mbit/s", "rtt": "40 ms"},
@@ -360,7 +336,7 @@ def test_a_reader_that_pauses_closes_the_window_which_is_probed_about_as_often_o
     assert limited_s[0] > 10
 
 
-@scenario(path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in LINUX_CONTROLS])
+@GUEST.scenario(path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in LINUX_CONTROLS])
 def test_every_congestion_control_of_linux_carries_data(measured: Run) -> None:
     # Without ECN the kernel's DCTCP is its Reno.
     assert measured.meta["congestion_control_used"] == {cc: cc for cc in LINUX_CONTROLS} | {"dctcp": "dctcp-reno"}
@@ -370,7 +346,7 @@ def test_every_congestion_control_of_linux_carries_data(measured: Run) -> None:
 OPPORTUNITIES = {"rate": "80 kbit/s", "queue": "50 packets", "opportunity": "500 bytes"}
 
 
-@scenario(
+@GUEST.scenario(
     **custom(
         "ab",
         [{"from": "a", "to": "b", "forward": OPPORTUNITIES}],
@@ -387,7 +363,7 @@ def test_a_link_of_opportunities_lets_so_many_bytes_leave_together(measured: Run
     assert np.diff(together.index).mean() == pytest.approx(0.05, rel=0.02)
 
 
-@scenario(
+@GUEST.scenario(
     **custom(
         "abc",
         [
@@ -409,7 +385,7 @@ READ_PATH = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
 DRAWN = {"kind": "lognormal", "mean": "30 kB", "sigma": 1}
 
 
-@scenario(
+@GUEST.scenario(
     path={**READ_PATH, "queue": "4 bdp"},
     duration="15 s",
     flows=[
@@ -435,7 +411,7 @@ def test_readers_ask_for_the_same_as_in_the_simulator_and_wait_as_long(both: tup
 RATES = ["500 kbit/s", "1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
 
 
-@scenarios(
+@GUEST.cases(
     **{
         rule: {
             "path": {**READ_PATH, "rate": "3 Mbit/s"},
