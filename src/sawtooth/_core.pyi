@@ -336,8 +336,9 @@ class Simulation:
         modules: Mapping[int, Module | Policy] | None = None,
         watched: bool = False,
     ) -> Self: ...
-    def advance(self, until_ns: int, max_events: int) -> bool:
+    def advance(self, until_ns: int, max_events: int, ends: bool = False) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
+        With ``ends`` the run ends at ``until_ns``.
 
         Releases the GIL. Raises OSError if a capture cannot be written.
         """

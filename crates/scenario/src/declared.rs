@@ -68,7 +68,7 @@ impl Scenario {
             };
         }
         fields! {
-            name topology duration warmup interval seed traffic ip date queue_delays path chain dumbbell parking_lot home host hosts cards links
+            name topology duration warmup interval seed traffic ip date queue_delays fast path chain dumbbell parking_lot home host hosts cards links
             routes flows probes programs
         }
     }

@@ -11,7 +11,7 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.check_command import github_option, junit_option, told
-from sawtooth.cli.common_options import Program
+from sawtooth.cli.common_options import Program, engine_option, settings_option
 from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
@@ -51,25 +51,12 @@ def sawtooth() -> None:
     """
 
 
-_settings = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="K=V",
-    shell_complete=complete.assignments,
-    help='Set a field of the scenario, like path.rtt="140 ms"; repeatable.',
-)
+_settings = settings_option('Set a field of the scenario, like path.rtt="140 ms"; repeatable.')
 
 
 @sawtooth.command()
 @click.argument("file", type=str, shell_complete=complete.studies)
-@click.option(
-    "--engine",
-    shell_complete=complete.engines,
-    default="sim",
-    show_default=True,
-    help="Engine: sim, model, kernel or netns.",
-)
+@engine_option
 @_settings
 @click.option(
     "--out", type=str, default="results", show_default=True, help="Directory for results, or an address like s3://…."
@@ -85,6 +72,7 @@ _settings = click.option(
     help='Discard the first part of each run from the statistics, like "5 s" (default: nothing).',
 )
 @click.option("--full", is_flag=True, help="Run the whole study instead of the shortened one.")
+@click.option("--fast", is_flag=True, help='Repeat rows once goodput is known to 1%, as --set fast="1%" (engine sim).')
 @click.option("--capture", is_flag=True, help="Save packet headers at both ends as pcap (not with model).")
 @click.option(
     "--capture-at", multiple=True, metavar="HOST", help="Save packet headers at this host instead; repeatable."
@@ -104,6 +92,7 @@ def run(
     seeds: int | None,
     omit: str | None,
     full: bool,
+    fast: bool,
     capture: bool,
     capture_at: tuple[str, ...],
     junit: str | None,
@@ -135,6 +124,12 @@ def run(
                 "bad-usage", "--set warmup sets the same field", field="--omit", fix="remove --omit or --set warmup"
             )
         overrides["warmup"] = omit
+    if fast:
+        if "fast" in overrides:
+            raise InputError(
+                "bad-usage", "--set fast sets the same field", field="--fast", fix="remove --fast or --set fast"
+            )
+        overrides["fast"] = "1%"
     if seeds is not None and "seed" in overrides:
         message = "--set seed also sets the seed"
         raise InputError("bad-usage", message, field="--seeds", fix="remove --seeds or --set seed")

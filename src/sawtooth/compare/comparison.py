@@ -212,7 +212,7 @@ def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
 def _interval(cell: Cell) -> Interval:
     if not cell.samples.size:
         return Interval(math.nan, math.nan, math.nan, 0)
-    return of_runs([one.to_numpy() for one in cell.series])
+    return of_runs([one.to_numpy() for one in cell.series], observed=cell.observed)
 
 
 def _quantile(np: Any, cell: Cell, quantile: float) -> float:

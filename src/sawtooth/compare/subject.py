@@ -12,7 +12,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.results import place
 from sawtooth.run import Run, is_saved
 from sawtooth.scenario import Span
-from sawtooth.stats import COUNTERS, counters, span, throughput
+from sawtooth.stats import COUNTERS, counters, observed, span, throughput
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -33,9 +33,12 @@ class Cell:
     span_s: tuple[float, float] = (math.nan, math.nan)
     """The seconds of a run that ``series`` covers."""
     interval: Span = _NO_SPAN
+    observed: int | None = None
+    """As ``of_runs`` takes it."""
 
     def add(self, run: Run) -> None:
         """Adds a run with another seed."""
+        self.observed = self.observed if self.series else observed(run)
         self.series.append(throughput(run))
         self.counted.append(counters(run))
         self.span_s, self.interval = span(run), run.scenario.interval

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import _core
-from sawtooth.engines import agents
+from sawtooth.engines import agents, steady
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, writing
 from sawtooth.io.table_store import Growing
@@ -104,15 +105,18 @@ class Sim:
         compiled = scenario.compile()
         begun = time.perf_counter()
         growing = Growing()
-        simulation = self._advanced(compiled, files, growing.add, progress, stop, ending)
+        simulation, repeated = self._advanced(scenario, files, growing.add, progress, stop, ending)
         tables = growing.finish()
         limited = metadata.limits(compiled, tables)
+        fast: dict[str, Any] = {} if repeated is None else {"fast": dataclasses.asdict(repeated)}
+        said = [] if scenario.fast is None else [steady.WHOLE if repeated is None else repeated.words()]
         described: dict[str, Any] = {
             "names": metadata.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
+            **fast,
             "limits": limited,
-            "warnings": metadata.warnings(scenario, tables, limited),
+            "warnings": [*said, *metadata.warnings(scenario, tables, limited)],
             # Differs from run to run, unlike everything else.
             "wall_s": time.perf_counter() - begun,
         }
@@ -126,37 +130,52 @@ class Sim:
         self.check(scenario)
         parts: list[Columns] = []
         with contextlib.ExitStack() as ending:
-            self._advanced(scenario.compile(), None, parts.append, None, stop, ending)
+            self._advanced(scenario, None, parts.append, None, stop, ending)
         return {
-            table: {name: np.concatenate([part[table][name] for part in parts]) for name in columns}
+            table: {name: np.concatenate([part[table][name] for part in parts if table in part]) for name in columns}
             for table, columns in parts[0].items()
         }
 
     def _advanced(
         self,
-        compiled: Compiled,
+        scenario: Scenario,
         files: dict[int, str] | None,
         take: Callable[[Columns], None],
         progress: Progress | None,
         stop: Stop | None,
         ending: contextlib.ExitStack,
-    ) -> Any:
-        """The core's simulation at its end; ``take`` gets the rows of each slice."""
+    ) -> tuple[Any, steady.Steady | None]:
+        """The core's simulation at its end, and what of its rows is repeated; ``take`` gets the rows of each slice."""
+        compiled = scenario.compile()
+        # Captures have every packet, and a control in Python may not behave the same again.
+        watch = None if files or self.played or agents.controls(compiled) else steady.Watch.of(scenario)
         try:
             simulation = ending.enter_context(_simulation(compiled, files, self.played))
-            finished = False
+            finished, repeated = False, None
             events = EVENTS_A_SLICE // 10
             while not finished:
                 if stop is not None and stop():
                     fix = "run it again"
                     raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
                 before = time.perf_counter()
-                finished = simulation.advance(compiled.duration_ns, events)
+                until_ns = compiled.duration_ns if watch is None else watch.next_ns
+                finished = simulation.advance(until_ns, events)
                 slower = (time.perf_counter() - before) / SLICE_S
                 events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
-                take(simulation.take())
+                rows = simulation.take()
+                take(rows)
                 if progress is not None:
                     progress(min(1.0, simulation.now_ns / compiled.duration_ns))
+                if watch is None or finished:
+                    continue
+                watch.add(rows)
+                if watch.is_due and (repeated := watch.judge()) is not None:
+                    while not finished:
+                        finished = simulation.advance(until_ns, events, True)
+                    for part in watch.repeated(repeated, simulation.take()):
+                        take(part)
+                    if progress is not None:
+                        progress(1.0)
         except SawtoothError:
             raise
         except ValueError as error:
@@ -166,7 +185,7 @@ class Sim:
             if type(error).__name__ != "PanicException":
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
-        return simulation
+        return simulation, repeated
 
     @contextlib.contextmanager
     def _captures(self, compiled: Compiled) -> Iterator[dict[int, str] | None]:

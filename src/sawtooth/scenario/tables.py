@@ -909,6 +909,10 @@ class Scenario(Part):
     """also record percentiles of the queue delay of tail-drop queues, on the engine sim; no other result changes, and
     runs take about 2% longer. Other engines ignore it
     """
+    fast: Loss | None
+    """on the engine sim, a run whose throughput is steady and known this well repeats what it measured until its end;
+    other engines ignore it. absent: every packet is simulated
+    """
     path: Path | None
     """network of topology "path"
     """

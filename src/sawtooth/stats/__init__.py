@@ -11,7 +11,15 @@ from sawtooth.stats.latency import Latency, latencies
 from sawtooth.stats.mean import of_runs
 from sawtooth.stats.responsiveness import rpm, smoothed_s, trimmed_mean
 from sawtooth.stats.settling import Settling, settling
-from sawtooth.stats.throughput import STATISTICS, change_percent, describe, span, throughput, throughput_by_flow
+from sawtooth.stats.throughput import (
+    STATISTICS,
+    change_percent,
+    describe,
+    observed,
+    span,
+    throughput,
+    throughput_by_flow,
+)
 from sawtooth.stats.utilization import Ceiling, ceiling, utilization
 
 __all__ = [
@@ -34,6 +42,7 @@ __all__ = [
     "independent",
     "jain",
     "latencies",
+    "observed",
     "of_runs",
     "rpm",
     "settling",

@@ -54,6 +54,12 @@ def throughput(run: Run) -> Series[float]:
     return (summed / 1e6).rename("throughput_mbps")
 
 
+def observed(run: Run) -> int | None:
+    """How many samples of ``throughput`` were simulated; the others repeat some of them. None: all."""
+    fast = run.meta.get("fast")
+    return None if fast is None else max(0, round((fast["simulated_s"] - span(run)[0]) / run.scenario.interval.seconds))
+
+
 def span(run: Run) -> tuple[float, float]:
     """The seconds since the run's start that ``throughput`` covers: from and to.
 

@@ -24,6 +24,7 @@ from sawtooth.stats import (
     change_percent,
     counters,
     describe,
+    observed,
     of_runs,
     span,
     throughput,
@@ -304,11 +305,14 @@ class _Seen:
     measured: Measured
     most_mbps: float
     """The highest possible mean: what the line carries."""
+    observed: int | None
 
     @classmethod
     def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
         most = most_mbps(run.scenario)
-        return cls(place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run), most)
+        return cls(
+            place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run), most, observed(run)
+        )
 
 
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
@@ -405,7 +409,8 @@ def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
     first = group[0]
     whole = np.concatenate([seen.samples for seen in group])
     row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
-    interval = of_runs([seen.samples for seen in group], most=first.most_mbps) if whole.size else None
+    series = [seen.samples for seen in group]
+    interval = of_runs(series, observed=first.observed, most=first.most_mbps) if whole.size else None
     # If nothing varies, as on the engine model, an interval of zero width would claim knowledge that nobody measured.
     varies = interval is not None and interval.high > interval.low
     row |= {

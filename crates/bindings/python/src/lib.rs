@@ -68,9 +68,14 @@ impl Simulation {
         Ok(Simulation { inner: sawtooth_net::Simulation::tapped(scenario, Some(taps)), captures })
     }
 
-    /// Runs until `until_ns` or the scenario's end, at most `max_events` events. True at the end. Releases the GIL.
-    fn advance(&mut self, py: Python<'_>, until_ns: u64, max_events: u64) -> PyResult<bool> {
+    /// Runs until `until_ns` or the scenario's end, at most `max_events` events; with `ends`, `until_ns` is the end.
+    /// True at the end. Releases the GIL.
+    #[pyo3(signature = (until_ns, max_events, ends=false))]
+    fn advance(&mut self, py: Python<'_>, until_ns: u64, max_events: u64, ends: bool) -> PyResult<bool> {
         let inner = &mut self.inner;
+        if ends {
+            inner.shorten(Time::from_nanos(until_ns));
+        }
         let finished = py.detach(|| inner.advance(Time::from_nanos(until_ns), max_events));
         match self.inner.capture_fault() {
             Some((host, error)) => Err(refused(&self.captures[&host], &error)),

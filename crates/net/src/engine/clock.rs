@@ -190,6 +190,11 @@ impl Simulation {
         self.finished
     }
 
+    /// Lets the run end at `end`, if that is neither past nor after its end.
+    pub fn shorten(&mut self, end: Time) {
+        self.end = self.end.min(end.max(self.outside.now));
+    }
+
     /// The end of the run: reports what is still open.
     fn finish(&mut self) {
         self.sample();

@@ -130,10 +130,10 @@ class Apart:
     def _at(self, wanted: Wanted, *rest: str) -> str:
         return ".".join(("flows", str(self._flows[wanted]), "cc", *rest))
 
-    def advance(self, until_ns: int, max_events: int) -> bool:
+    def advance(self, until_ns: int, max_events: int, ends: bool = False) -> bool:
         """Advance, as the core's method. Rows are kept until ``take``."""
         (finished, self.now_ns, self.events, self.delivered_packets), self._tables = self._asked(
-            "advance", until_ns, max_events
+            "advance", until_ns, max_events, ends
         )
         return bool(finished)
 

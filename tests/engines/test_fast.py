@@ -1,0 +1,230 @@
+"""``fast``: what is steady is repeated, adds up, and agrees with the whole run; all else is simulated whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sawtooth import Scenario
+from sawtooth.engines import steady
+from sawtooth.engines.sim import Sim
+from sawtooth.run import Run
+from sawtooth.stats import observed, of_runs
+from sawtooth.study.result import rows_of
+from tests.engines.test_cc_module import module, source
+
+REGULAR: dict[str, Any] = {
+    "duration": "600 s",
+    "path": {"rate": "20 Mbit/s", "rtt": "20 ms"},
+    "flows": [{"cc": "cubic"}],
+    "probes": [{"from": "sender", "to": "receiver", "interval": "300 ms"}],
+}
+
+
+def run(fast: str | None = "3%", **fields: Any) -> Run:
+    given = {**REGULAR, **fields} | ({} if fast is None else {"fast": fast})
+    return Sim().run(Scenario.from_dict(given))
+
+
+@pytest.fixture(scope="module")
+def short() -> Run:
+    return run()
+
+
+@pytest.fixture(scope="module")
+def whole() -> Run:
+    return run(None)
+
+
+def test_a_steady_run_is_simulated_for_a_part_of_its_time_and_says_so(short: Run, whole: Run) -> None:
+    fast = short.meta["fast"]
+    assert 20 <= fast["simulated_s"] <= 150
+    assert fast["from_s"] < fast["until_s"] <= fast["simulated_s"]
+    assert short.meta["delivered_packets"] < 0.3 * whole.meta["delivered_packets"]
+    assert short.warnings[0].startswith(f"fast: rows after {fast['simulated_s']:g} s repeat those from")
+    assert "fast" not in whole.meta
+
+
+def test_until_then_the_rows_are_those_of_the_whole_run(short: Run, whole: Run) -> None:
+    for name in ("intervals", "queues", "tcp_info", "links"):
+        one, other = (run.tables[name] for run in (short, whole))
+        before = one["t_s"] <= short.meta["fast"]["simulated_s"]
+        pd.testing.assert_frame_equal(one[before], other[other["t_s"] <= short.meta["fast"]["simulated_s"]])
+
+
+def test_it_agrees_with_the_whole_run(short: Run, whole: Run) -> None:
+    def seen(run: Run) -> list[float]:
+        queue = run.tables["queues"]
+        return [
+            run.tables["intervals"]["goodput_bps"].mean(),
+            queue["drops"].sum() / 5,
+            queue["mean_packets"].mean(),
+            run.tables["probes"]["rtt_s"].mean(),
+        ]
+
+    assert seen(short)[0] == pytest.approx(seen(whole)[0], rel=0.03)
+    assert seen(short)[1:] == pytest.approx(seen(whole)[1:], rel=0.15)
+
+
+def test_every_interval_has_its_rows_and_every_probe_one(short: Run, whole: Run) -> None:
+    for name in ("intervals", "queues", "tcp_info", "links"):
+        one, other = (run.tables[name] for run in (short, whole))
+        assert list(one["t_s"]) == list(other["t_s"])
+        assert (one.dtypes == other.dtypes).all()
+    assert list(short.tables["probes"]["t_s"].round(6)) == list(whole.tables["probes"]["t_s"].round(6))
+
+
+def test_what_connections_sent_and_received_is_the_sum_of_the_intervals(short: Run) -> None:
+    flow, rows = short.tables["flows"].iloc[0], short.tables["intervals"]
+    assert flow["end_s"] == 600
+    assert flow["delivered_bytes"] == pytest.approx(
+        rows["goodput_bps"].sum() / 8, abs=64 * 1448
+    )  # the last are not yet acknowledged
+    for name in ("segments_out", "retransmits", "timeouts"):
+        assert flow[name] == rows[name].sum()
+    delivered = short.tables["tcp_info"]["delivered_segments"].to_numpy()
+    assert (np.diff(delivered) > 0).all()
+    assert delivered[-1] == pytest.approx(flow["delivered_bytes"] / 1448, rel=0.03)
+
+
+def test_it_depends_on_the_scenario_only(short: Run) -> None:
+    again = run()
+    assert all(again.tables[name].equals(short.tables[name]) for name in short.tables)
+
+
+def test_the_columns_of_many_short_runs_are_shortened_too(short: Run) -> None:
+    columns = Sim().columns(short.scenario)
+    assert columns["intervals"]["goodput_bps"].sum() == short.tables["intervals"]["goodput_bps"].sum()
+
+
+@pytest.mark.parametrize(
+    ("fields", "least"),
+    [
+        ({"flows": [{"cc": "cubic"}, {"cc": "cubic", "start": "5 s", "duration": "100 s"}]}, 105),
+        ({"flows": [{"cc": "cubic", "start": "700 ms"}]}, 1),
+        ({"probes": [{"from": "sender", "to": "receiver", "interval": "25 s", "start": "150 ms"}]}, 1),
+        ({"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "changes": [{"at": "100200 ms", "rate": "10 Mbit/s"}]}}, 101),
+        ({"warmup": "200 s"}, 200),
+    ],
+    ids=["flow that ends", "late start", "rare probes", "change", "warm-up"],
+)
+def test_nothing_before_the_last_change_and_the_warm_up_is_judged(fields: dict[str, Any], least: float) -> None:
+    later, other = run(**fields), run(None, **fields)
+    assert later.meta["fast"]["from_s"] >= least
+    for name in ("intervals", "queues", "tcp_info", "probes"):
+        assert list(later.tables[name]["t_s"]) == list(other.tables[name]["t_s"])
+    assert 0 <= (observed(later) or 0) <= later.meta["fast"]["simulated_s"]
+
+
+def test_slices_do_not_change_it(short: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sawtooth.engines.sim.EVENTS_A_SLICE", 2_003)
+    again = run()
+    assert all(again.tables[name].equals(short.tables[name]) for name in short.tables)
+
+
+def test_progress_ends_at_the_end() -> None:
+    seen: list[float] = []
+    Sim().run(Scenario.from_dict({**REGULAR, "fast": "3%"}), progress=seen.append)
+    assert seen[-1] == 1.0
+    assert seen == sorted(seen)
+
+
+def test_datagrams_are_repeated_with_the_rest() -> None:
+    flows = [{"cc": "cubic"}, {"source": {"kind": "udp", "rate": "2 Mbit/s"}}]
+    one, other = run(flows=flows), run(None, flows=flows)
+    sums = [run.tables["datagrams"][["sent", "received"]].sum().to_numpy() for run in (one, other)]
+    assert len(one.tables["datagrams"]) == len(other.tables["datagrams"])
+    assert sums[0] == pytest.approx(sums[1], rel=0.01)
+
+
+def test_a_queue_that_grows_after_its_falls_is_judged_whole() -> None:
+    queue = np.concatenate([np.tile([80.0, 0], 5), np.linspace(0, 30, 90)])[:, None]
+    bounds = steady._batches(queue, np.zeros((100, 0)))
+    assert list(bounds) == list(range(0, 101, 10))
+
+
+def test_a_control_in_c_may_end_early(tmp_path: Path) -> None:
+    path = source(tmp_path)
+    assert "fast" in run(flows=[{"cc": module(path)}]).meta
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"flows": [{"cc": "cubic", "bytes": "1 GiB"}]},
+        {"flows": [{"cc": "cubic"}, {"cc": "cubic", "replace": {"lifetime": ["1 s", "2 s"]}}]},
+        {"flows": [{"cc": "cubic", "start": "500 s"}]},
+        {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "loss": {"packets": [100, 90_000]}}},
+        {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "changes": [{"at": "550 s", "rate": "10 Mbit/s"}]}},
+        {"duration": "24 s"},
+        {"flows": [], "path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "100 packets"}},
+        {"duration": "100500 ms"},
+    ],
+    ids=[
+        "transfer",
+        "replaced",
+        "late start",
+        "listed losses",
+        "late change",
+        "short",
+        "probes only",
+        "part of an interval",
+    ],
+)
+def test_what_has_an_end_of_its_own_is_simulated_whole(fields: dict[str, Any]) -> None:
+    one, other = run(**fields), run(None, **fields)
+    assert "fast" not in one.meta
+    assert one.warnings[0] == steady.WHOLE
+    assert all(one.tables[name].equals(other.tables[name]) for name in other.tables)
+
+
+def test_captures_have_every_packet(tmp_path: Path) -> None:
+    given = Scenario.from_dict({**REGULAR, "fast": "1%", "duration": "60 s"})
+    assert "fast" not in Sim(capture=tmp_path, capture_at=("sender",)).run(given).meta
+
+
+BOUNDS = np.arange(0, 101, 10)
+
+
+def widest(series: np.ndarray[Any, Any], left: float = 0.0) -> float:
+    return steady._widest(series[:, None], np.array([0.01]), 0.01, BOUNDS, left)
+
+
+def test_a_trend_is_not_steady_if_the_time_left_makes_it_large() -> None:
+    growing = 100 + 0.001 * np.arange(100.0)
+    assert widest(growing) < 0.01
+    assert np.isinf(widest(growing, left=100.0))
+
+
+def test_the_interval_of_independent_samples_holds_their_mean_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    held = sum(abs(one.mean() - 10) <= widest(one) * one.mean() for one in rng.normal(10, 1, (300, 100)))
+    assert held >= 275
+
+
+def test_batches_that_resemble_their_neighbors_say_less() -> None:
+    slow = 10 + np.sin(np.arange(100) / 100 * 2 * np.pi)
+    fast = 10 + np.sin(np.arange(100) / 100 * 2 * np.pi * 5)
+    assert widest(slow) > 3 * widest(np.random.default_rng(2).permutation(slow)) > widest(fast)
+
+
+def test_batches_begin_where_the_queue_falls() -> None:
+    queue = np.tile([10.0, 11, 12, 13, 14, 15, 16], 9)[:, None]
+    bounds = steady._batches(queue, np.zeros((63, 0)))
+    assert (queue[bounds, 0] == 10).all()
+    assert len(bounds) - 1 <= steady.BATCHES
+
+
+def test_repeated_seconds_count_in_the_mean_and_not_in_its_interval(short: Run) -> None:
+    rng = np.random.default_rng(3)
+    seen = 10 + rng.normal(size=60)
+    repeated = np.concatenate([seen, *[seen] * 9])
+    known, wrong = of_runs([repeated], observed=60), of_runs([repeated])
+    assert known.mean == wrong.mean == pytest.approx(seen.mean())
+    assert known.high - known.low > 2 * (wrong.high - wrong.low)
+    row, until = rows_of("sim", [(1, short)])[0], round(short.meta["fast"]["simulated_s"])
+    assert row["ci_n"] == of_runs([short.tables["intervals"]["goodput_bps"].to_numpy()[:until]]).n
