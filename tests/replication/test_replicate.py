@@ -227,6 +227,12 @@ def test_each_shipped_replication_makes_its_points(name: str) -> None:
     assert len(replication.study().points(seeds=[1])) == len(replication.cells) > 0
 
 
+def test_a_shipped_studys_scenario_gets_the_fields_that_the_replication_sets() -> None:
+    scenario = Replication.load(found("long-fat-path")).study().scenario
+    assert scenario["host"] == {"receive_buffer": "12 MiB", "adv_win_scale": 1}
+    assert scenario["path"]["rtt"] == "140 ms"
+
+
 @pytest.mark.usefixtures("patience")
 def test_without_a_name_all_are_listed() -> None:
     told = CliRunner().invoke(sawtooth, ["replicate"]).output

@@ -240,6 +240,8 @@ fn compiled_host(name: &str, host: &Host) -> Result<net::Host, Problem> {
         ecn_insists: !host.ecn_fallback,
         offload: host.offload,
         gro_ns: host.gro.0.map(|wait| wait.ns.max(1)),
+        adv_win_scale: host.adv_win_scale.map(|scale| scale as u32),
+        unpaced: !host.pacing,
     })
 }
 

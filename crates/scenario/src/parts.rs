@@ -229,10 +229,14 @@ table! {
         mss: u64, Within(48, 65_400), Whole(1448), "payload of a full segment, in bytes";
         initial_window: u64, Within(1, 1000), Whole(10), "initial congestion window, in segments";
         receive_buffer: Size, BUFFER, Text("64 MiB"), "maximum receive buffer, as tcp_rmem[2]";
+        adv_win_scale: Option<u64>, Within(0, 31), Nothing,
+            "the share of the receive buffer that is window, as tcp_adv_win_scale, by the rules of Linux before 6.6: 1 is half, 2 three quarters, 0 all; absent: Linux measures the share. `kernel` and `netns` need such a kernel";
         send_buffer: Size, BUFFER, Text("64 MiB"), "maximum send buffer, as tcp_wmem[2]";
         delayed_ack: bool, Any, Flag(true), "delay acknowledgements";
         sack: bool, Any, Flag(true), "use selective acknowledgements";
         timestamps: bool, Any, Flag(true), "use TCP timestamps, 12 bytes in each segment";
+        pacing: bool, Any, Flag(true),
+            "pace what a congestion control asks to be paced; false: the kernel leaves that to the queue `fq`, which the host lacks, as Linux before 4.13. Only on `sim`, and not for agents";
         ecn: Ecn, Any, Whole(0),
             "explicit congestion notification, as tcp_ecn: true or 1 requests and accepts it, 2 accepts it, false or 0 does neither; `dctcp` and `prague` always request it";
         ecn_fallback: bool, Any, Flag(true),
@@ -258,8 +262,19 @@ impl Host {
                 $( if crate::table::Declare::gives(own, stringify!($field)) { laid.$field = own.$field.clone(); } )+
             };
         }
-        lay!(kernel, hz, mss, initial_window, receive_buffer, send_buffer, delayed_ack, sack, timestamps);
-        lay!(ecn, ecn_fallback, gro, cc, processing, offload);
+        lay!(
+            kernel,
+            hz,
+            mss,
+            initial_window,
+            receive_buffer,
+            adv_win_scale,
+            send_buffer,
+            delayed_ack,
+            sack,
+            timestamps
+        );
+        lay!(pacing, ecn, ecn_fallback, gro, cc, processing, offload);
         laid
     }
 }

@@ -2,6 +2,9 @@
 
 /// The largest buffer that an application may set (`net.core.rmem_max`).
 const RMEM_MAX: u64 = 212_992;
+/// `TCP_DEFAULT_SCALING_RATIO`, and `TCP_RMEM_TO_WIN_SCALE`.
+const DEFAULT_SHARE: u64 = 128;
+pub(crate) const SHARE_BITS: u32 = 8;
 
 /// One end's settings. Defaults are those of Linux 6.12 unless a field says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,9 @@ pub struct HostOptions {
     pub receive_buffer: u64,
     /// The application has set the receive buffer (`SO_RCVBUF`).
     pub fixed_buffer: bool,
+    /// The share of the receive buffer that is window, by Linux's rules before 6.6 (`tcp_adv_win_scale`). `None`: the
+    /// payload's share of the memory that segments take.
+    pub adv_win_scale: Option<u32>,
     /// Largest send buffer in bytes (`tcp_wmem[2]`).
     pub send_buffer: u64,
     /// False: every segment is acknowledged at once.
@@ -26,6 +32,8 @@ pub struct HostOptions {
     pub sack: bool,
     /// RFC 7323.
     pub timestamps: bool,
+    /// Nothing paces what a congestion control asks to be paced: Linux before 4.13 left that to the `fq` queue.
+    pub unpaced: bool,
     pub device: Device,
 }
 
@@ -48,19 +56,36 @@ impl Default for HostOptions {
             receive_buffer_start: 131_072,
             receive_buffer: 6 << 20,
             fixed_buffer: false,
+            adv_win_scale: None,
             send_buffer: 4 << 20,
             delayed_ack: true,
             sack: true,
             timestamps: true,
+            unpaced: false,
             device: Device::Card,
         }
     }
 }
 
 impl HostOptions {
+    /// The share of the receive buffer that is window while no segment has arrived, in 256ths.
+    pub fn window_share(&self) -> u64 {
+        match self.adv_win_scale {
+            None => DEFAULT_SHARE,
+            Some(0) => 256,
+            Some(scale) => 256 - (256 >> scale.min(9)),
+        }
+    }
+
+    /// The window of `memory` bytes of receive buffer while no segment has arrived.
+    fn first_share(&self, memory: u64) -> u64 {
+        (memory * self.window_share()) >> SHARE_BITS
+    }
+
     /// The scale of this end's windows, large enough for its largest buffer (`tcp_select_initial_window`).
     pub fn window_scale(&self) -> u32 {
-        let space = if self.fixed_buffer { self.receive_buffer / 2 } else { self.receive_buffer.max(RMEM_MAX) };
+        let space =
+            if self.fixed_buffer { self.first_share(self.receive_buffer) } else { self.receive_buffer.max(RMEM_MAX) };
         space.max(1).ilog2().saturating_sub(15).min(14)
     }
 
@@ -68,6 +93,29 @@ impl HostOptions {
     /// (`tcp_select_initial_window`).
     pub fn first_window(&self, mss: u32) -> u64 {
         let mss = u64::from(mss);
-        ((self.receive_buffer_start.min(self.receive_buffer) / 2) / mss * mss).min(65_535)
+        (self.first_share(self.receive_buffer_start.min(self.receive_buffer)) / mss * mss).min(65_535)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scaled(adv_win_scale: Option<u32>) -> HostOptions {
+        HostOptions { adv_win_scale, fixed_buffer: true, ..HostOptions::default() }
+    }
+
+    #[test]
+    fn the_share_of_the_buffer_that_is_window_is_what_linux_computes() {
+        let shares = [None, Some(0), Some(1), Some(2), Some(8), Some(31)].map(|scale| scaled(scale).window_share());
+        assert_eq!(shares, [128, 256, 128, 192, 255, 256]);
+    }
+
+    #[test]
+    fn the_first_window_and_its_scale_follow_the_share() {
+        let small = |scale| HostOptions { receive_buffer: 80_000, ..scaled(scale) };
+        assert_eq!(small(None).first_window(1_000), 40_000);
+        assert_eq!(small(Some(2)).first_window(1_000), 60_000);
+        assert_eq!([None, Some(0)].map(|scale| scaled(scale).window_scale()), [6, 7]);
     }
 }

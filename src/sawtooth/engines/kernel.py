@@ -153,6 +153,7 @@ def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
         if flow.module is None and flow.datagrams is None:
             _check_control(flow.cc, found, f"flows.{index}.cc")
     _check_queues(compiled, found)
+    unsupported.check_version(compiled, found.version, where="the kernel of the engine kernel")
     called = _called(compiled, found)
     _words(compiled)
     unsupported.check_tools(traffic, capture=capture)

@@ -122,7 +122,7 @@ class _Asked:
     queue_packets: float | None
     mss: int
     hz: int
-    buffer_bytes: int
+    window_bytes: float
 
 
 def predict(
@@ -154,7 +154,7 @@ def predict(
         None,
         mss,
         hz,
-        _in("receive_buffer", Size, receive_buffer).bytes,
+        _in("receive_buffer", Size, receive_buffer).bytes / 2,
     )
     if asked.rtt_s == 0:
         raise InputError("out-of-range", "a round trip of 0 s has no window", field="rtt", fix='write e.g. "0.1 ms"')
@@ -173,7 +173,7 @@ def predict(
         raise InputError("unknown-name", f'no congestion control is named "{cc}"', field="cc", fix=fix)
     if queue is not None:
         packets = _packets(_in("queue", Queue, queue), asked)
-        asked = _Asked(asked.rate_bps, asked.rtt_s, asked.loss, packets, mss, hz, asked.buffer_bytes)
+        asked = _Asked(asked.rate_bps, asked.rtt_s, asked.loss, packets, mss, hz, asked.window_bytes)
     rows = [row for name in CONTROLS if cc in (None, name) for row in _rows(name, asked)]
     return pd.DataFrame(rows, columns=["cc", "formula", "goodput_bps", "limit", "source"])
 
@@ -220,6 +220,8 @@ class Model:
         for field, on in every.items():
             if not on:
                 raise _unsupported(f"host.{field}", f"TCP without {field}", "leave it on")
+        if sender.unpaced:
+            raise _unsupported("host.pacing", "a host that does not pace", "use --engine sim")
         if sender.offload:
             raise _unsupported("host.offload", "segmentation offload", "leave it off")
         predicted = _chosen(_rows(flow.cc, _asked(compiled)))["goodput_bps"]
@@ -261,7 +263,7 @@ def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
     line = asked.rate_bps * asked.mss / (asked.mss + HEADERS_BYTES)
     bdp = asked.rate_bps * asked.rtt_s / 8 / (asked.mss + HEADERS_BYTES)
     filled = 1.0 if asked.queue_packets is None else queue_utilisation(cc, bdp, asked.queue_packets)
-    window = asked.buffer_bytes / 2 / asked.mss
+    window = asked.window_bytes / asked.mss
     delivered = 1 - asked.loss
     limits = {"line rate": line * delivered, "receive window": window * segment_bits / asked.rtt_s}
     if filled < 1:
@@ -346,8 +348,10 @@ def _asked(compiled: Compiled) -> _Asked:
     if packets is None and slowest.queue_bytes is not None:
         packets = slowest.queue_bytes / frame
     rtt_s = sum(link.delay_ns for link in (*way, *back)) / 1e9
-    buffer = receiver.receive_buffer
-    return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, buffer)
+    # What is not window is the buffer halved as often as adv_win_scale says; 0 keeps nothing back.
+    scale = 1 if receiver.adv_win_scale is None else receiver.adv_win_scale
+    window = receiver.receive_buffer * (1 - 2**-scale if scale else 1)
+    return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, window)
 
 
 def _check_has(compiled: Compiled) -> None:

@@ -127,6 +127,7 @@ def _check(scenario: Scenario, *, capture: bool) -> None:
     place, where = kernel_features.place(), "this host's kernel"
     unsupported.check(compiled, traffic, place, where=where)
     unsupported.check_kinds(compiled, build(compiled, place, prefix()), kernel_features.lacking, where=where)
+    unsupported.check_version(compiled, os.uname().release, where=where)
     hz = kernel_features.hz()
     if hz is not None and hz != compiled.hosts[0].hz:
         message = f"this host's kernel has HZ {hz}, and nothing can change that"

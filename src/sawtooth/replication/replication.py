@@ -92,8 +92,8 @@ class _File(_Table):
     data: Line = Field(description="address and commit of the figures")
     licence: Line = Field(description='licence of the figures, or "none stated"')
     setting: Paragraph = Field("", description="the original's laboratory: kernel, machines, commands")
-    study: Name | None = Field(None, description="a shipped study with published figures, instead of the next three")
-    scenario: dict[str, Any] | None = None
+    study: Name | None = Field(None, description="a shipped study with published figures, instead of cells")
+    scenario: dict[str, Any] | None = Field(None, description="with study: what replaces fields of its scenario")
     cells: Cells | None = None
     seeds: list[int] = Field(default=[1, 2, 3], min_length=1, max_length=1000)
     compare: list[Compare] = Field(min_length=1)
@@ -134,6 +134,7 @@ class Replication:
     def _made(cls, name: str, about: _File, path: Path) -> Replication:
         if about.study is not None:
             scenario, keys, rows = _of_study(about.study)
+            scenario = _laid(scenario, about.scenario or {})
         elif about.scenario is None or about.cells is None:
             fix = "add the tables [scenario] and [cells], or study with the name of a shipped study"
             raise InputError("missing-field", "nothing says what to run", field="scenario", fix=fix)
@@ -220,6 +221,12 @@ def _check_columns(
         if column not in names:
             what = "no column" if known is None else "no key of the cells"
             raise InputError("unknown-name", f"{what} is named {column}", field=field, fix=suggestion(column, names))
+
+
+def _laid(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Tables with the fields of both, where ``over`` wins."""
+    both = {key: _laid(under[key], over[key]) for key in over if isinstance(over[key], dict) and key in under}
+    return under | over | both
 
 
 def _of_study(name: str) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[Cell, dict[str, Any]]]]:

@@ -372,6 +372,10 @@ class Host(Part):
     """initial congestion window, in segments"""
     receive_buffer: Size
     """maximum receive buffer, as tcp_rmem[2]"""
+    adv_win_scale: int | None
+    """the share of the receive buffer that is window, as tcp_adv_win_scale, by the rules of Linux before 6.6: 1 is
+    half, 2 three quarters, 0 all; absent: Linux measures the share. `kernel` and `netns` need such a kernel
+    """
     send_buffer: Size
     """maximum send buffer, as tcp_wmem[2]"""
     delayed_ack: bool
@@ -380,6 +384,10 @@ class Host(Part):
     """use selective acknowledgements"""
     timestamps: bool
     """use TCP timestamps, 12 bytes in each segment"""
+    pacing: bool
+    """pace what a congestion control asks to be paced; false: the kernel leaves that to the queue `fq`, which the host
+    lacks, as Linux before 4.13. Only on `sim`, and not for agents
+    """
     ecn: int
     """explicit congestion notification, as tcp_ecn: true or 1 requests and accepts it, 2 accepts it, false or 0 does
     neither; `dctcp` and `prague` always request it

@@ -80,7 +80,9 @@ def address(host: int) -> str:
 def sysctls(host: Host) -> dict[str, str]:
     """A host's settings. Everything else keeps the kernel's default, such as CUBIC's and the timers' parameters."""
     receive, send = host.receive_buffer, host.send_buffer
+    older = {} if host.adv_win_scale is None else {"net/ipv4/tcp_adv_win_scale": str(host.adv_win_scale)}
     return {
+        **older,
         "net/ipv4/tcp_rmem": f"{min(4096, receive)} {min(131072, receive)} {receive}",
         "net/ipv4/tcp_wmem": f"{min(4096, send)} {min(16384, send)} {send}",
         "net/ipv4/tcp_sack": str(int(host.sack)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from sawtooth.testbed.traffic import MAX_FLOWS
 MAX_HOSTS = 1000
 MAX_CONNECTIONS = 10_000
 MAX_IPERF3_STREAMS = 128
+_MEASURES_WINDOW = (6, 6)
+"""The first version of Linux that measures which share of a receive buffer is window."""
 
 
 def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None:
@@ -40,6 +43,17 @@ def check_kinds(compiled: Compiled, plan: Plan, lacking: Callable[[set[str]], se
         raise _no("links", f"{where} has no queueing discipline {kind}", fix)
 
 
+def check_version(compiled: Compiled, version: str, *, where: str) -> None:
+    """Raises SawtoothError ``unsupported`` for a setting that this version of Linux, like "6.12.3", ignores."""
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _MEASURES_WINDOW:
+        return
+    for host in compiled.hosts:
+        if host.adv_win_scale is not None:
+            message = f"{where} is Linux {version}, which ignores tcp_adv_win_scale since 6.6"
+            fix = "leave it out, use --engine sim, or name a kernel of Linux 6.5 or earlier in host.kernel"
+            raise _no("host.adv_win_scale", message, fix)
+
+
 def check_tools(traffic: str, *, capture: bool) -> None:
     """Raises SawtoothError ``tool-missing`` for a program needed by the traffic or the capture."""
     if traffic == "iperf3" and shutil.which("iperf3") is None:
@@ -57,6 +71,9 @@ def _hosts(compiled: Compiled, where: str) -> None:
         if host.hz != hosts[0].hz:
             message = f"one kernel runs all hosts in {where}, so that they share one timer tick"
             raise _no(f"hosts.{host.name}.hz", message, f"set it to {hosts[0].hz}, as on {hosts[0].name}")
+        if host.unpaced:
+            fix = "leave it out, or use --engine sim"
+            raise _no("host.pacing", f"the kernel of {where} paces by itself, as Linux since 4.13", fix)
     packet = largest_packet(compiled)
     if packet > PACKET_LARGEST:
         most = PACKET_LARGEST - packet_bytes(0, timestamps=True)

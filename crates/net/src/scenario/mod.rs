@@ -70,6 +70,12 @@ pub struct Host {
     /// absent: no merging.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gro_ns: Option<u64>,
+    /// `net.ipv4.tcp_adv_win_scale`, by Linux's rules before 6.6; absent: those of 6.12.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adv_win_scale: Option<u32>,
+    /// Its kernel does not pace.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub unpaced: bool,
 }
 
 impl Host {
@@ -84,6 +90,8 @@ impl Host {
             delayed_ack: self.delayed_ack,
             sack: self.sack,
             timestamps: self.timestamps,
+            adv_win_scale: self.adv_win_scale,
+            unpaced: self.unpaced,
             ..HostOptions::default()
         }
     }
@@ -221,6 +229,7 @@ impl Scenario {
             within(u64::from(host.mss), 1, 65_400, &format!("hosts[{i}].mss"))?;
             within(u64::from(host.initial_window), 1, 10_000, &format!("hosts[{i}].initial_window"))?;
             within(u64::from(host.ecn), 0, 2, &format!("hosts[{i}].ecn"))?;
+            within(host.adv_win_scale.unwrap_or(0).into(), 0, 31, &format!("hosts[{i}].adv_win_scale"))?;
             within(host.receive_buffer, 1_024, 1 << 40, &format!("hosts[{i}].receive_buffer"))?;
             within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
         }

@@ -3,7 +3,7 @@
 
 use super::reassembly::BUFFER_FRAGMENTS;
 use crate::clock::Clock;
-use crate::options::{Device, HostOptions};
+use crate::options::{Device, HostOptions, SHARE_BITS};
 use sawtooth_units::width::Fit;
 
 /// Kernel memory of a received buffer beyond its payload, for frames that arrive singly (no GRO): `sk_buff` and small
@@ -16,10 +16,10 @@ const BUFFER_OVERHEAD: u64 = 832;
 const TUN_OVERHEAD: u64 = 256;
 const TUN_ROOM: u64 = 426;
 const PAGE: u64 = 4_096;
-/// `TCP_DEFAULT_SCALING_RATIO`.
-const ASSUMED_RATIO: u64 = 128;
-/// `TCP_RMEM_TO_WIN_SCALE`.
-const RATIO_SHIFT: u32 = 8;
+/// What Linux before 6.6 counts for a segment beyond its payload when it sizes the buffer: `MAX_TCP_HEADER`, `sk_buff` and
+/// `skb_shared_info`. It adds steps of this many bytes until the segment's window is at least its payload.
+const OLD_OVERHEAD: u64 = 320 + 256 + 320;
+const OLD_STEP: u64 = 128;
 /// Segments with fewer bytes do not let the window grow (`tcp_event_data_recv`).
 const SHORTEST_TO_GROW: u64 = 128;
 /// `TCP_INIT_CWND`.
@@ -43,6 +43,8 @@ pub struct Buffer {
     size: u64,
     /// `scaling_ratio`: the payload share of the memory, in 256ths.
     ratio: u64,
+    /// The share is a setting and is not measured (`tcp_adv_win_scale`).
+    is_set: bool,
     clamp: u64,
     /// The SYN-ACK's window.
     initial: u64,
@@ -66,16 +68,20 @@ impl Buffer {
         let mss = u64::from(options.mss);
         let size = options.receive_buffer_start.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
+        let whole = (size * options.window_share()) >> SHARE_BITS;
+        // `tcp_init_buffer_space`: one segment is held back.
+        let most = whole.saturating_sub(mss);
         let mut buffer = Buffer {
             device: options.device,
             mss,
             limit: options.receive_buffer,
             size,
-            ratio: ASSUMED_RATIO,
-            clamp: size / 2,
+            ratio: options.window_share(),
+            is_set: options.adv_win_scale.is_some(),
+            // A measured share soon replaces it.
+            clamp: if options.adv_win_scale.is_some() { most } else { whole },
             initial: initial.max(mss),
-            // `tcp_init_buffer_space`: one segment is held back.
-            offered: initial.min((size / 2).saturating_sub(mss)).max(mss),
+            offered: initial.min(most).max(mss),
             window_scale: options.window_scale(),
             plain: Plain::default(),
             space: initial.min(INITIAL_WINDOW * mss),
@@ -139,7 +145,7 @@ impl Buffer {
     }
 
     fn window_from(&self, memory: u64) -> u64 {
-        (memory * self.ratio) >> RATIO_SHIFT
+        (memory * self.ratio) >> SHARE_BITS
     }
 
     /// Offers two more segments for a segment of `length` bytes, or twice the length if that is more, as far as there
@@ -181,7 +187,10 @@ impl Buffer {
 
     /// A segment longer than all before it tells which share of memory is payload: `bytes` in this many buffers.
     pub fn measure(&mut self, bytes: u64, buffers: u64) {
-        self.ratio = (bytes << RATIO_SHIFT) / self.memory(bytes, buffers);
+        if self.is_set {
+            return;
+        }
+        self.ratio = (bytes << SHARE_BITS) / self.memory(bytes, buffers);
         self.clamp = self.window_from(self.size);
         self.space = self.space.min(self.clamp);
         self.note_sizes();
@@ -285,6 +294,7 @@ impl Buffer {
 
     #[inline(never)]
     fn end_round(&mut self, read: u64, waiting: u64, clock: Clock) {
+        let waiting = if self.is_set { 0 } else { waiting };
         let copied = (read - self.space_seq).saturating_sub(waiting);
         if copied > self.space {
             self.widen(self.window_for(copied));
@@ -301,13 +311,58 @@ impl Buffer {
         window + 2 * growth.fit_u64()
     }
 
+    /// The buffer for a window, in Linux before 6.6 (`tcp_rcv_space_adjust`).
+    fn old_memory(&self, window: u64) -> u64 {
+        let mut each = self.mss + OLD_OVERHEAD;
+        while self.window_from(each) < self.mss {
+            each += OLD_STEP;
+        }
+        window / self.mss * each
+    }
+
     fn widen(&mut self, window: u64) {
-        let memory = (window << RATIO_SHIFT) / self.ratio.max(1);
+        let memory = if self.is_set { self.old_memory(window) } else { (window << SHARE_BITS) / self.ratio.max(1) };
         let size = memory.min(self.limit);
         if size > self.size {
             self.size = size;
             self.clamp = self.window_from(size);
             self.note_sizes();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sawtooth_units::Time;
+
+    fn buffer(adv_win_scale: Option<u32>) -> Buffer {
+        let options = HostOptions { adv_win_scale, ..HostOptions::default() };
+        Buffer::new(&options, Clock { now: Time::ZERO, hz: 250 })
+    }
+
+    #[test]
+    fn before_linux_6_6_a_segment_counts_with_headers_until_its_window_holds_it() {
+        // 1448 and 896 bytes, and five times 128, of which half is at least 1448.
+        assert_eq!(buffer(Some(1)).old_memory(10 * 1448 + 100), 10 * 2_984);
+        assert_eq!(buffer(Some(0)).old_memory(1448), 2_344);
+    }
+
+    #[test]
+    fn a_share_that_is_set_is_not_measured() {
+        let windows = [None, Some(1)].map(|scale| {
+            let mut buffer = buffer(scale);
+            buffer.measure(1448, 1);
+            buffer.window_from(1 << 20)
+        });
+        assert_eq!(windows, [162 << 12, 1 << 19]);
+    }
+
+    #[test]
+    fn one_segment_of_a_buffer_with_a_set_share_is_held_back_until_it_grows() {
+        let mut buffer = buffer(Some(1));
+        assert_eq!((buffer.clamp, buffer.offered), (65_536 - 1_448, 65_536 - 1_448));
+        buffer.widen(100 * 1448);
+        assert_eq!(buffer.clamp, 100 * 2_984 / 2);
     }
 }

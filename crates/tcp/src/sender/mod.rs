@@ -211,6 +211,7 @@ impl Sender {
             chosen = Algorithm::Reno.into();
         }
         let congestion = Congestion::new(&chosen, &flight, &mut window, clock, start.seed);
+        window.pacing &= !options.unpaced;
         let mut sender = Sender {
             stats: SenderStats::default(),
             has_cong_control: congestion.has_cong_control(),

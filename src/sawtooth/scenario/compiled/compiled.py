@@ -32,6 +32,10 @@ class Host:
     """Requests ECN with every SYN, not only with the first one."""
     gro_ns: int | None = None
     """How long its cards wait for packets to merge; 1: only for what arrives at the same instant."""
+    adv_win_scale: int | None = None
+    """As tcp_adv_win_scale."""
+    unpaced: bool = False
+    """Nothing paces what a congestion control asks to be paced."""
 
 
 @dataclass(frozen=True, slots=True)
