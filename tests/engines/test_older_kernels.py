@@ -25,9 +25,7 @@ def mbps(scenario: Scenario, engine: str = "sim") -> float:
     return float(engines.get(engine).run(scenario).tables["intervals"]["goodput_bps"].iloc[5:].mean() / 1e6)
 
 
-# Three quarters of the memory that a segment takes are more than its payload, so its window stops half way
-# (__tcp_grow_window).
-@pytest.mark.parametrize(("scale", "share"), [(1, 1 / 2), (2, 3 / 4 / 2), (None, 162 / 256)])
+@pytest.mark.parametrize(("scale", "share"), [(1, 1 / 2), (2, 3 / 4), (None, 162 / 256)])
 def test_a_long_path_is_filled_as_far_as_the_share_of_the_buffer_that_is_window(
     scale: int | None, share: float
 ) -> None:

@@ -163,6 +163,10 @@ impl Buffer {
     /// Short segments take more memory than the window counts for them, and so do single ones where the first were
     /// merged. The larger that excess, the sooner they no longer let the window grow (`tcp_grow_window`).
     fn earns(&self, length: u64) -> bool {
+        // Pages that segments share count without their heads (`truesize_adjust`). No share of those exceeds the payload.
+        if self.is_set && self.device == Device::Card {
+            return length >= SHORTEST_TO_GROW;
+        }
         let mut memory = self.window_from(self.memory(length, self.buffers(length.div_ceil(self.mss))));
         if memory <= length {
             return true;
