@@ -918,8 +918,8 @@ class Scenario(Part):
     runs take about 2% longer. Other engines ignore it
     """
     fast: Loss | None
-    """on the engine sim, a run whose throughput is steady and known this well repeats what it measured until its end;
-    other engines ignore it. absent: every packet is simulated
+    """on the engine sim, a run that is steady repeats what it measured until its end, once half of the 95% interval of
+    each flow's goodput is at most this share; other engines ignore it. absent: every packet is simulated
     """
     path: Path | None
     """network of topology "path"
