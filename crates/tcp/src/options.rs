@@ -78,7 +78,7 @@ impl HostOptions {
     }
 
     /// The window of `memory` bytes of receive buffer while no segment has arrived.
-    fn first_share(&self, memory: u64) -> u64 {
+    pub(crate) fn first_share(&self, memory: u64) -> u64 {
         (memory * self.window_share()) >> SHARE_BITS
     }
 

@@ -72,7 +72,11 @@ _settings = settings_option('Set a field of the scenario, like path.rtt="140 ms"
     help='Discard the first part of each run from the statistics, like "5 s" (default: nothing).',
 )
 @click.option("--full", is_flag=True, help="Run the whole study instead of the shortened one.")
-@click.option("--fast", is_flag=True, help='Repeat rows once goodput is known to 1%, as --set fast="1%" (engine sim).')
+@click.option(
+    "--fast",
+    is_flag=True,
+    help='End each simulation once goodput is known to 1%, and repeat rows; as --set fast="1%" (engine sim).',
+)
 @click.option("--capture", is_flag=True, help="Save packet headers at both ends as pcap (not with model).")
 @click.option(
     "--capture-at", multiple=True, metavar="HOST", help="Save packet headers at this host instead; repeatable."
@@ -125,6 +129,8 @@ def run(
             )
         overrides["warmup"] = omit
     if fast:
+        if engine != "sim":
+            raise InputError("bad-usage", "only the engine sim repeats rows", field="--fast", fix="remove --fast")
         if "fast" in overrides:
             raise InputError(
                 "bad-usage", "--set fast sets the same field", field="--fast", fix="remove --fast or --set fast"

@@ -105,16 +105,17 @@ class Sim:
         compiled = scenario.compile()
         begun = time.perf_counter()
         growing = Growing()
-        simulation, repeated = self._advanced(scenario, files, growing.add, progress, stop, ending)
+        simulation, fast = self._advanced(scenario, files, growing.add, progress, stop, ending)
         tables = growing.finish()
         limited = metadata.limits(compiled, tables)
-        fast: dict[str, Any] = {} if repeated is None else {"fast": dataclasses.asdict(repeated)}
-        said = [] if scenario.fast is None else [steady.WHOLE if repeated is None else repeated.words()]
+        said = [f"fast: the whole run was simulated: {fast}"] if isinstance(fast, str) and fast else []
+        if isinstance(fast, steady.Steady):
+            said = [fast.words()]
         described: dict[str, Any] = {
             "names": metadata.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
-            **fast,
+            **({"fast": dataclasses.asdict(fast)} if isinstance(fast, steady.Steady) else {}),
             "limits": limited,
             "warnings": [*said, *metadata.warnings(scenario, tables, limited)],
             # Differs from run to run, unlike everything else.
@@ -144,21 +145,27 @@ class Sim:
         progress: Progress | None,
         stop: Stop | None,
         ending: contextlib.ExitStack,
-    ) -> tuple[Any, steady.Steady | None]:
-        """The core's simulation at its end, and what of its rows is repeated; ``take`` gets the rows of each slice."""
+    ) -> tuple[Any, steady.Steady | str]:
+        """The core's simulation at its end, and what of its rows is repeated, or why nothing is; ``take`` gets the rows
+        of each slice."""
         compiled = scenario.compile()
-        # Captures have every packet, and a control in Python may not behave the same again.
-        watch = None if files or self.played or agents.controls(compiled) else steady.Watch.of(scenario)
+        watch: steady.Watch | str = ""
+        if scenario.fast is not None:
+            # A control in Python may not behave the same again.
+            by_packet = "captures have every packet" if files else "a control is in Python"
+            by_packet = by_packet if files or self.played or agents.controls(compiled) else ""
+            watch = by_packet or steady.Watch.of(scenario)
         try:
             simulation = ending.enter_context(_simulation(compiled, files, self.played))
             finished, repeated = False, None
+            watched = watch if isinstance(watch, steady.Watch) else None
             events = EVENTS_A_SLICE // 10
             while not finished:
                 if stop is not None and stop():
                     fix = "run it again"
                     raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
                 before = time.perf_counter()
-                until_ns = compiled.duration_ns if watch is None else watch.next_ns
+                until_ns = compiled.duration_ns if watched is None else watched.next_ns
                 finished = simulation.advance(until_ns, events)
                 slower = (time.perf_counter() - before) / SLICE_S
                 events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
@@ -166,13 +173,13 @@ class Sim:
                 take(rows)
                 if progress is not None:
                     progress(min(1.0, simulation.now_ns / compiled.duration_ns))
-                if watch is None or finished:
+                if watched is None or finished:
                     continue
-                watch.add(rows)
-                if watch.is_due and (repeated := watch.judge()) is not None:
+                watched.add(rows)
+                if watched.is_due and (repeated := watched.judge()) is not None:
                     while not finished:
                         finished = simulation.advance(until_ns, events, True)
-                    for part in watch.repeated(repeated, simulation.take()):
+                    for part in watched.repeated(repeated, simulation.take()):
                         take(part)
                     if progress is not None:
                         progress(1.0)
@@ -185,7 +192,7 @@ class Sim:
             if type(error).__name__ != "PanicException":
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
-        return simulation, repeated
+        return simulation, repeated or (watch if isinstance(watch, str) else watch.words())
 
     @contextlib.contextmanager
     def _captures(self, compiled: Compiled) -> Iterator[dict[int, str] | None]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sawtooth.io.table_store import GROUP
-from sawtooth.scenario.compiled.links import Packets
+from sawtooth.scenario.compiled.links import Packets, RateSteps
 from sawtooth.stats.interval import t_quantile
 
 if TYPE_CHECKING:
@@ -82,10 +82,8 @@ class Steady:
     def words(self) -> str:
         """A warning for ``meta["warnings"]``."""
         rows = f"rows after {self.simulated_s:g} s repeat those from {self.from_s:g} to {self.until_s:g} s"
-        return f"fast: {rows}: goodput ±{self.error:.2%}, drops ±{self.drops_error:.1%} (95% intervals)"
-
-
-WHOLE = "fast: the whole run was simulated: its traffic ends, pauses or changes, or was not steady in time"
+        drops = f", drops ±{self.drops_error:.1%}" if self.drops_error else ""
+        return f"fast: {rows}: goodput ±{self.error:.2%}{drops} (95% intervals)"
 
 
 class Watch:
@@ -103,15 +101,24 @@ class Watch:
         self._next = self._begin + max(FEWEST, self._intervals(max(SHORTEST_NS, SHORTEST_RTTS * trip_ns)))
         self._kept: list[Columns] = []
         self._rows = self._reached = 0
+        self._known = "not steady"
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Watch | None:
-        """None if every packet is simulated: ``fast`` is absent, the end comes too soon, or traffic or links change
-        until the end."""
-        if scenario.fast is None or not can_be_steady(scenario.compile()):
-            return None
+    def of(cls, scenario: Scenario) -> Watch | str:
+        """Or why every packet is simulated: the end comes too soon, or traffic or links change until the end."""
+        assert scenario.fast is not None
+        obstacle = unsteady(scenario.compile())
+        if obstacle:
+            return obstacle
         watch = cls(scenario, scenario.fast.ppb / 1e9)
-        return watch if watch._next <= watch._latest else None
+        if watch._next <= watch._latest:
+            return watch
+        least_s = math.ceil(watch._next * watch._interval_s / MOST_SHARE)
+        return f'"{scenario.duration}" is too short; write duration = "{least_s} s" or more'
+
+    def words(self) -> str:
+        """Why every packet was simulated, although the run might have been steady."""
+        return f"{self._known} after {MOST_SHARE:.0%} of the run; write a longer duration, or a larger share as fast"
 
     def _intervals(self, span_ns: float) -> int:
         return math.ceil(span_ns / self._compiled.interval_ns)
@@ -188,6 +195,7 @@ class Watch:
         rarest = RAREST * queues["sent_packets"].mean(axis=0)
         drops = max(widest(queues[name], rarest, others) for name in ("drops", "marks"))
         held = widest(queues["mean_packets"], 1.0, others)
+        self._known = f"goodput ±{error:.2%} and drops ±{drops:.1%}" if math.isfinite(max(error, drops)) else "a trend"
         # A sample of the connections tells less of windows than queues and goodput do, but shows whether they grow.
         known = error <= self._error and max(drops, held) <= others and math.isfinite(widest(windows, 1.0, others))
         from_s, until_s = ((after + int(bounds[at])) * self._compiled.interval_ns / 1e9 for at in (0, -1))
@@ -278,21 +286,21 @@ class Watch:
         return found
 
 
-def can_be_steady(compiled: Compiled) -> bool:
-    """Whether nothing but chance and congestion changes goodput after some time: connections without end, datagrams
-    at one rate, links without traces, and whole intervals."""
-    return (
-        compiled.duration_ns % compiled.interval_ns == 0
-        and bool(compiled.flows)
-        and all(_endless(flow) for flow in compiled.flows)
-        and not any(isinstance(link.loss_pattern, Packets) for link in compiled.links)
-        and all(one.pace is None or hasattr(one.pace, "steps") for one in compiled.transmitters)
-    )
-
-
-def _endless(flow: Flow) -> bool:
-    limited = (flow.bytes, flow.lifetime_ns, flow.writes, flow.arrivals, flow.reads, flow.asks)
-    return not any(one is not None for one in limited) and not (flow.datagrams and flow.datagrams.on_off_ns)
+def unsteady(compiled: Compiled) -> str:
+    """What changes goodput until the end, besides chance and congestion; empty: nothing."""
+    for flow in compiled.flows:
+        limited = (flow.bytes, flow.lifetime_ns, flow.writes, flow.arrivals, flow.reads, flow.asks)
+        if any(one is not None for one in limited) or (flow.datagrams and flow.datagrams.on_off_ns):
+            return f'flow "{flow.name}" ends, pauses, asks or is replaced'
+    if not compiled.flows:
+        return "there is no flow"
+    for transmitter in compiled.transmitters:
+        if transmitter.pace is not None and not isinstance(transmitter.pace, RateSteps):
+            return f'"{transmitter.name}" follows a trace, or serves slots'
+    for link in compiled.links:
+        if isinstance(link.loss_pattern, Packets):
+            return f'"{link.name}" loses listed packets'
+    return "the duration is not a whole number of intervals" if compiled.duration_ns % compiled.interval_ns else ""
 
 
 def last_change_ns(compiled: Compiled) -> int:
@@ -303,7 +311,8 @@ def last_change_ns(compiled: Compiled) -> int:
     for link in compiled.links:
         at += [when for when, _ in (*link.losses, *link.delays)]
     for transmitter in compiled.transmitters:
-        at += [when for when, _ in getattr(transmitter.pace, "steps", ())]
+        if isinstance(transmitter.pace, RateSteps):
+            at += [when for when, _ in transmitter.pace.steps]
     return max((one for one in at if one < compiled.duration_ns), default=0)
 
 

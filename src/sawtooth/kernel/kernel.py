@@ -150,7 +150,7 @@ def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
     else:
         names = sorted({kernel.name for kernel in installed() if kernel.name})
         has = f"there is {', '.join(names)}; or " if names else ""
-        fix = f"{has}build it: {command} --name {name} --with FILE.c, or --patch FILE"
+        fix = f"{has}build it: {command} --name {name} with --source PATH, --with FILE.c or --patch FILE"
     raise SawtoothError("kernel-missing", message, file=cache_directory(), fix=fix)
 
 

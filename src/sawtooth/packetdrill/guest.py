@@ -53,9 +53,9 @@ _INIT = "error executing init command"
 _WARNING = "sysctl: cannot stat"
 _ASSERTION = "error in Python code"
 _WRONG = "AssertionError"
-_REFUSED = re.compile(r"^RTNETLINK answers: .*", re.M)
+_REFUSED = re.compile(r"^RTNETLINK answers: (?!File exists).*", re.M)
 # A packet with the flag for an acknowledgement and without its number, which then is one before the first byte.
-_BEFORE_THE_FIRST = re.compile(r"<\s+(?:\[\w+\]\s+)?[A-Z]*\.\s+(?!.*\back\b)")
+_BEFORE_THE_FIRST = re.compile(r"<\s+(?:\[[^\]]*\]\s+)?[A-Z]*\.\s+(?!.*\back\b)")
 _INBOUND = re.compile(r"^\s*[+\d.~*]+\s+<")
 _TIME_UP = 124
 _DIFFERENCE = re.compile(r"^\S*\.pkt:(\d+): (.*)$", re.M)

@@ -50,7 +50,7 @@ def check_version(compiled: Compiled, version: str, *, where: str) -> None:
     for host in compiled.hosts:
         if host.adv_win_scale is not None:
             message = f"{where} is Linux {version}, which ignores tcp_adv_win_scale since 6.6"
-            fix = "leave it out, use --engine sim, or name a kernel of Linux 6.5 or earlier in host.kernel"
+            fix = "leave it out, use --engine sim, or --engine kernel with a host.kernel of Linux 6.1 to 6.5"
             raise _no("host.adv_win_scale", message, fix)
 
 

@@ -68,18 +68,20 @@ impl Buffer {
         let mss = u64::from(options.mss);
         let size = options.receive_buffer_start.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
-        let whole = (size * options.window_share()) >> SHARE_BITS;
+        let whole = options.first_share(size);
+        let is_set = options.adv_win_scale.is_some();
         // `tcp_init_buffer_space`: one segment is held back.
         let most = whole.saturating_sub(mss);
+        let clamp = if whole > 2 * mss { most.max(2 * mss) } else { whole };
         let mut buffer = Buffer {
             device: options.device,
             mss,
             limit: options.receive_buffer,
             size,
             ratio: options.window_share(),
-            is_set: options.adv_win_scale.is_some(),
+            is_set,
             // A measured share soon replaces it.
-            clamp: if options.adv_win_scale.is_some() { most } else { whole },
+            clamp: if is_set { clamp } else { whole },
             initial: initial.max(mss),
             offered: initial.min(most).max(mss),
             window_scale: options.window_scale(),
