@@ -194,6 +194,6 @@ class Frontier(Shown):
     def plot(self) -> Canvas:
         """The frontier with its intervals over the first unknown, with the points tried, as a matplotlib figure."""
         from sawtooth.figures.static import canvas
-        from sawtooth.search.figure import contour
+        from sawtooth.search.figure import figure
 
-        return canvas(contour(self))
+        return canvas(figure(self))

@@ -408,9 +408,14 @@ class Study(Shown, _Table):
                 raise error.at(field=f"expect.{one.name}") from None
 
     def _check_plots(self) -> None:
-        """Checks that figures of probes have probes, those of applications have applications, and both have the flows
-        they name."""
-        scenario = self._base()
+        """Checks that figures of probes have probes, those of applications have applications, both have the flows they
+        name, and the response has numbers on its x axis."""
+        scenario, x = self._base(), self.roles().x
+        values = next((axis.names for axis in self.axes() if axis.column == x), [])
+        if "response" in self.report.plots and not all(isinstance(value, (int, float)) for value in values):
+            fix = 'choose another figure, like "distribution", or name a column of numbers as report.x'
+            message = f"the figure response needs numbers on its x axis, and {x} is text"
+            raise InputError("conflict", message, field="report.plots", fix=fix)
         if {*get_args(ProbePlot), *get_args(LatencyPlot)} & set(self.report.plots) and not scenario.probes:
             fix = "add [[scenario.probes]], or remove the figures of probes from report.plots"
             raise InputError(
