@@ -17,7 +17,7 @@ from sawtooth.errors import InputError
 from sawtooth.figures.static import canvas
 from sawtooth.scenario import Scenario
 from sawtooth.search import find
-from sawtooth.search.figure import figure
+from sawtooth.search.page import figure
 from sawtooth.search.unknown import Unknown
 from sawtooth.search.zero_crossing import Search
 

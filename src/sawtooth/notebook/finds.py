@@ -5,7 +5,7 @@ from __future__ import annotations
 from sawtooth.figures.static import draw
 from sawtooth.notebook.page import picture, table
 from sawtooth.search import Answers, Found, Frontier, words
-from sawtooth.search.figure import figure
+from sawtooth.search.page import figure
 
 
 def text(found: Found | Frontier | Answers) -> str:

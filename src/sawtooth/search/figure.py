@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.figures.figure import DASHES, SYMBOLS, Axis, Figure, Mark, Panel, Series, Span
 from sawtooth.figures.palette import ACCENT, MUTED, colour
 from sawtooth.scenario.expressions import RATE, SIZE, TIME
-from sawtooth.search.frontier import Frontier
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.search.frontier import Frontier
     from sawtooth.search.result import Found
     from sawtooth.search.unknown import Unknown
 
@@ -20,12 +20,7 @@ _SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
 _LOOKED = (("yes", "holds", "#009e73"), ("no", "does not hold", "#d55e00"), ("unclear", "inconclusive", MUTED))
 
 
-def figure(found: Found | Frontier, name: str = "find") -> Figure:
-    """For files and pages. ``name`` distinguishes it from the others of a page."""
-    return _contour(found, name) if isinstance(found, Frontier) else _sides(found, name)
-
-
-def _sides(found: Found, name: str) -> Figure:
+def sides(found: Found, name: str = "find") -> Figure:
     """The left side with its interval, the right side, and the answer with its interval."""
     scale, unit = _SCALES.get(found.dimension, (1.0, ""))
     x = found.table["value"].tolist()
@@ -44,7 +39,7 @@ def _sides(found: Found, name: str) -> Figure:
     return _figure(found, name, panel, found.table)
 
 
-def _contour(found: Frontier, name: str) -> Figure:
+def contour(found: Frontier, name: str = "find") -> Figure:
     """The frontier with its band, the points tried, and the minimum; with three unknowns one line per value of the
     second."""
     first, *others = found.unknowns.given

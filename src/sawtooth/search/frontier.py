@@ -194,6 +194,6 @@ class Frontier(Shown):
     def plot(self) -> Canvas:
         """The frontier with its intervals over the first unknown, with the points tried, as a matplotlib figure."""
         from sawtooth.figures.static import canvas
-        from sawtooth.search.figure import figure
+        from sawtooth.search.figure import contour
 
-        return canvas(figure(self))
+        return canvas(contour(self))

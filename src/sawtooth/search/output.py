@@ -10,9 +10,8 @@ from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
 from sawtooth.search.answers import Answers
-from sawtooth.search.figure import figure
 from sawtooth.search.frontier import Frontier
-from sawtooth.search.page import report
+from sawtooth.search.page import figure, report
 from sawtooth.search.result import Found
 
 

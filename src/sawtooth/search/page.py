@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sawtooth.figures import render
+from sawtooth.figures import Figure, render
 from sawtooth.search.answers import Answers
-from sawtooth.search.figure import figure
+from sawtooth.search.figure import contour, sides
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.result import Found
 from sawtooth.search.text import cells, checked, cost, frontier, summed, unknowns
@@ -35,6 +35,11 @@ def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
         content,
         [figure(one, name) for one, name in zip(each, pictures, strict=True)],
     )
+
+
+def figure(found: Found | Frontier, name: str = "find") -> Figure:
+    """For files and pages. ``name`` distinguishes it from the others of a page."""
+    return contour(found, name) if isinstance(found, Frontier) else sides(found, name)
 
 
 def _section(found: Found | Frontier, name: str) -> dict[str, Any]:

@@ -164,6 +164,6 @@ class Found(Shown):
     def plot(self) -> Canvas:
         """Both sides of the comparison over the unknown, with the answer, as a matplotlib figure."""
         from sawtooth.figures.static import canvas
-        from sawtooth.search.figure import figure
+        from sawtooth.search.figure import sides
 
-        return canvas(figure(self))
+        return canvas(sides(self))
