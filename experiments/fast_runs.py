@@ -1,6 +1,9 @@
 """How well ``fast`` runs agree with whole ones, on paths drawn at random, and what they save.
 
 python experiments/fast_runs.py [--paths 60] [--duration "1800 s"] [--fast 2%] [--seed 1]
+python experiments/fast_runs.py --hour
+
+With ``--hour``: CPU time and rates of the runs of one hour in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -19,6 +22,38 @@ from sawtooth.run import Run
 CONTROLS = ("reno", "cubic", "bbr", "bbr3")
 RAREST = 1e-4
 """Of the packets sent: fewer drops are not compared (``sawtooth.engines.steady``)."""
+
+
+FAT = {"rate": "10 Gbit/s", "rtt": "20 ms"}
+HOURS: dict[str, dict[str, Any]] = {
+    "CUBIC, chain of 5 at 10 Gbit/s": {"topology": "chain", "chain": {"rate": "10 Gbit/s"}},
+    "CUBIC, path of 10 Gbit/s and 20 ms": {"path": FAT},
+    "BBR, the same": {"path": FAT, "flows": [{"cc": "bbr"}]},
+    "BBR, path of 1 Gbit/s and 20 ms, 0.1% loss": {
+        "path": {"rate": "1 Gbit/s", "rtt": "20 ms", "loss": "0.1%"},
+        "flows": [{"cc": "bbr"}],
+    },
+    **{
+        f"{count} of Reno, path of 10 Gbit/s and 20 ms, 375 MiB": {
+            "path": {**FAT, "queue": "375 MiB"},
+            "flows": [{"cc": "reno", "count": count}],
+            "fast": "3%",
+        }
+        for count in (1_000, 5_000)
+    },
+}
+
+
+def hours() -> None:
+    print("| an hour of | simulated, s | CPU, s | million packets a CPU second | with the repeated ones |")
+    print("|---|---|---|---|---|")
+    for name, tables in HOURS.items():
+        began = time.process_time()
+        run = Sim().run(Scenario.from_dict({"duration": "1 h", "fast": "1%", **tables}))
+        took = time.process_time() - began
+        segments = run.tables["intervals"]["goodput_bps"].sum() / 8 / 1448
+        simulated, true = run.meta["fast"]["simulated_s"], run.meta["delivered_packets"]
+        print(f"| {name} | {simulated:.0f} | {took:.1f} | {true / took / 1e6:.1f} | {segments / took / 1e6:.0f} |")
 
 
 def drawn(rng: random.Random, duration: str, fast: str) -> dict[str, Any]:
@@ -50,7 +85,11 @@ def main() -> None:
     asked.add_argument("--duration", default="1800 s")
     asked.add_argument("--fast", default="2%")
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--hour", action="store_true")
     given = asked.parse_args()
+    if given.hour:
+        hours()
+        return
     rng, engine = random.Random(given.seed), Sim()
     saved: list[float] = []
     off: dict[str, list[float]] = {"goodput": [], "drops": [], "queue": []}

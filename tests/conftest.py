@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +23,9 @@ from opened_lab import Opened
 from sawtooth.kernel import Kernel, build
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
+
+if TYPE_CHECKING:
+    from sawtooth.run import Run
 
 # A shell starts background jobs with SIGINT ignored. Programs that the tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -101,6 +104,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         if not (_IS_ABSENT and MAY_BE_ABSENT in why):
             report.outcome, report.longrepr = "failed", f"in CI nothing may be left out: {why}"
     return report
+
+
+@pytest.fixture(scope="module")
+def ran(kernel: Kernel, request: pytest.FixtureRequest) -> dict[str, Run]:
+    """The runs of a module's ``GUEST``, by the test's name."""
+    from tests.one_guest import run_each
+
+    return run_each(request.module.GUEST.scenarios)
+
+
+@pytest.fixture
+def measured(ran: dict[str, Run], request: pytest.FixtureRequest) -> Run:
+    """A test's run on the kernel."""
+    return ran[request.node.name]
 
 
 @pytest.fixture(scope="session")

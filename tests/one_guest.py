@@ -29,7 +29,8 @@ def run_each(scenarios: Mapping[Key, Scenario]) -> dict[Key, Run]:
 
 
 class OneGuest:
-    """The scenarios of a module's tests, by the test's name."""
+    """The scenarios of a module's tests, by the test's name. The module calls it ``GUEST``; the fixture ``measured`` is
+    then a test's run."""
 
     def __init__(self) -> None:
         self.scenarios: dict[str, Scenario] = {}

@@ -30,16 +30,6 @@ METRO = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"}
 GUEST = OneGuest()
 
 
-@pytest.fixture(scope="module")
-def ran(kernel: object) -> dict[str, Run]:
-    return run_each(GUEST.scenarios)
-
-
-@pytest.fixture
-def measured(request: pytest.FixtureRequest, ran: dict[str, Run]) -> Run:
-    return ran[request.node.name]
-
-
 def run(**tables: Any) -> Run:
     return engines.get("kernel").run(Scenario(**{"traffic": "native", **tables}))
 

@@ -11,7 +11,7 @@ from sawtooth import engines
 from sawtooth.engines.kernel import series
 from sawtooth.run import Run
 from sawtooth.scenario import LINUX_CONTROLS, Scenario
-from tests.one_guest import OneGuest, run_each
+from tests.one_guest import OneGuest
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -22,17 +22,6 @@ CLOCK_S = 10e-6
 
 
 GUEST = OneGuest()
-
-
-@pytest.fixture(scope="module")
-def ran(kernel: object) -> dict[str, Run]:
-    return run_each(GUEST.scenarios)
-
-
-@pytest.fixture
-def measured(request: pytest.FixtureRequest, ran: dict[str, Run]) -> Run:
-    """On the kernel."""
-    return ran[request.node.name]
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ BAD = [
     # Names.
     ("[[flows]]\nname = 'a.b'", "bad-name", "flows.0.name", "letters"),
     ("[[flows]]\nname = '12'", "bad-name", "flows.0.name", "letter"),
-    ("[host]\nkernel = '.6'", "bad-name", "host.kernel", '"." not first'),
-    ("[hosts.sender]\nkernel = '6..1'", "bad-name", "hosts.sender.kernel", "not twice in a row"),
+    ("[host]\nkernel = '.6'", "bad-name", "host.kernel", 'no "." first'),
+    ("[hosts.sender]\nkernel = '6..1'", "bad-name", "hosts.sender.kernel", 'no ".."'),
     ("[host]\nkernel = '6'", "bad-name", "host.kernel", "begin it with a letter"),
     ("[host]\nkernel = 6.1", "wrong-type", "host.kernel", "quotes"),
     ("[[flows]]\nname = 'x'\n[[flows]]\nname = 'x'", "duplicate-name", "flows.0.name", '"x-2"'),

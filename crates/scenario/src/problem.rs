@@ -88,7 +88,7 @@ pub(crate) fn first(wrong: Wrong) -> Problem {
             let fix = match steps.as_slice() {
                 [only] if only == "name" => "use 1 to 100 characters on one line",
                 [.., last] if last == "kernel" => {
-                    "use letters, digits, \"-\", \"_\", \"+\", and \".\" not first and not twice in a row, at most 40"
+                    "use at most 40 letters, digits, \"-\", \"_\", \"+\" and \".\", but no \".\" first and no \"..\""
                 }
                 _ => "use letters, digits, \"-\", \"_\" and \"+\", at most 40",
             };

@@ -349,7 +349,7 @@ def _asked(compiled: Compiled) -> _Asked:
         packets = slowest.queue_bytes / frame
     rtt_s = sum(link.delay_ns for link in (*way, *back)) / 1e9
     scale = 1 if receiver.adv_win_scale is None else receiver.adv_win_scale
-    # Linux's tcp_win_from_space: the share of the buffer that is window; with 0 all of it.
+    # tcp_win_from_space: with 0, all of the buffer is window.
     window = receiver.receive_buffer * (1 - 2**-scale if scale else 1)
     return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, window)
 

@@ -150,11 +150,13 @@ class Sim:
         of each slice."""
         compiled = scenario.compile()
         watch: steady.Watch | str = ""
-        if scenario.fast is not None:
-            # A control in Python may not behave the same again.
-            by_packet = "captures have every packet" if files else "a control is in Python"
-            by_packet = by_packet if files or self.played or agents.controls(compiled) else ""
-            watch = by_packet or steady.Watch.of(scenario)
+        if scenario.fast is not None and files:
+            watch = "captures have every packet"
+        elif scenario.fast is not None and (self.played or agents.controls(compiled)):
+            # It may not behave the same again.
+            watch = "a control is in Python"
+        elif scenario.fast is not None:
+            watch = steady.Watch.of(scenario)
         try:
             simulation = ending.enter_context(_simulation(compiled, files, self.played))
             finished, repeated = False, None

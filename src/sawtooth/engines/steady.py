@@ -8,8 +8,8 @@ regenerative method; Law and Kelton, *Simulation Modeling and Analysis*, section
 - The 95% interval of a mean comes from the batches. Those that resemble their neighbors say less: the variance is
   multiplied by (1 + r) / (1 - r), where r is their correlation with the next one (the factor of a first-order
   autoregressive process).
-- A trend counts if it is larger than chance explains, and if until the end it would change the mean by more than the
-  error that was asked for.
+- A trend counts if it is larger than chance explains, and if it would change the mean by more than ``fast`` until the
+  end.
 
 When every quantity is known and has no trend, the simulation ends. The rows that were judged are repeated to the end.
 What happens once in an hour, and not before, is not seen; nor is what changes after 300 s, when Linux forgets the
@@ -28,17 +28,18 @@ import numpy as np
 from sawtooth.io.table_store import GROUP
 from sawtooth.scenario.compiled.links import Packets, RateSteps
 from sawtooth.stats.interval import t_quantile
+from sawtooth.stats.path import trip_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sawtooth.scenario import Scenario
-    from sawtooth.scenario.compiled import Compiled, Flow
+    from sawtooth.scenario.compiled import Compiled
 
     Floats = NDArray[np.float64]
     Columns = Mapping[str, Mapping[str, NDArray[Any]]]
 
-SHORTEST_NS = 60 * 10**9
+SHORTEST_S = 60.0
 """BBR looks for the shortest round-trip time every ten seconds, and CUBIC's flows take tens of seconds to converge."""
 SHORTEST_RTTS = 100
 FEWEST = 30
@@ -82,23 +83,25 @@ class Steady:
     def words(self) -> str:
         """A warning for ``meta["warnings"]``."""
         rows = f"rows after {self.simulated_s:g} s repeat those from {self.from_s:g} to {self.until_s:g} s"
-        drops = f", drops ±{self.drops_error:.1%}" if self.drops_error else ""
-        return f"fast: {rows}: goodput ±{self.error:.2%}{drops} (95% intervals)"
+        return f"fast: {rows}: {_errors(self.error, self.drops_error)} (95% intervals)"
 
 
 class Watch:
-    """The rows of a run that may end early, and when they are judged next (``next_ns``). Intervals are numbered from 1;
-    each row of a sampled table is of one."""
+    """The rows of a run that may end early, and when they are judged next (``next_ns``).
+
+    Intervals are numbered from 1. Each row of a table belongs to one, except the rows of probes.
+    """
 
     def __init__(self, scenario: Scenario, error: float) -> None:
         compiled = scenario.compile()
         self._error, self._compiled = error, compiled
         self._duration_s, self._interval_s = compiled.duration_ns / 1e9, compiled.interval_ns / 1e9
-        names = [flow.name.partition("@")[0] for flow in compiled.flows]
-        self._entry = np.array([list(dict.fromkeys(names)).index(name) for name in names])
+        self._end = compiled.duration_ns // compiled.interval_ns
+        entries = list(dict.fromkeys(flow.entry for flow in compiled.flows))
+        self._entry = np.array([entries.index(flow.entry) for flow in compiled.flows])
         self._begin = self._intervals(max(last_change_ns(compiled), scenario.warmup.ns))
-        trip_ns = max(_trip_ns(compiled, flow) for flow in compiled.flows)
-        self._next = self._begin + max(FEWEST, self._intervals(max(SHORTEST_NS, SHORTEST_RTTS * trip_ns)))
+        trips_s = [trip_s(compiled, (*flow.forward, *flow.backward), 0) for flow in compiled.flows]
+        self._next = self._begin + max(FEWEST, self._intervals(max(SHORTEST_S, SHORTEST_RTTS * max(trips_s)) * 1e9))
         self._kept: list[Columns] = []
         self._rows = self._reached = 0
         self._known = "not steady"
@@ -118,14 +121,14 @@ class Watch:
 
     def words(self) -> str:
         """Why every packet was simulated, although the run might have been steady."""
-        return f"{self._known} after {MOST_SHARE:.0%} of the run; write a longer duration, or a larger share as fast"
+        return f"{self._known} when last judged; write a longer duration, or a larger share as fast"
 
     def _intervals(self, span_ns: float) -> int:
         return math.ceil(span_ns / self._compiled.interval_ns)
 
     @property
     def _latest(self) -> float:
-        return MOST_SHARE * self._compiled.duration_ns / self._compiled.interval_ns
+        return MOST_SHARE * self._end
 
     @property
     def next_ns(self) -> int:
@@ -145,19 +148,20 @@ class Watch:
         self._reached = max(self._numbers(batch["intervals"])[-1:].max(initial=0), self._reached)
         if self._reached < self._begin or self._next > self._latest:
             return
-        self._kept.append(batch)
-        self._rows += max(len(columns["t_s"]) for name, columns in batch.items() if name != "flows")
+        self._kept.append({table: columns for table, columns in batch.items() if table != "flows"})
+        self._rows += _most(self._kept[-1])
         if self._rows > GROUP:
+            self._known = f"the tables had more than {GROUP:,} rows"
             self._give_up()
 
     def _give_up(self) -> None:
-        self._kept, self._next = [], self._compiled.duration_ns
+        self._kept, self._next = [], self._end + 1
 
     def judge(self) -> Steady | None:
         """What is steady at this checkpoint; None if something is not, and there may be another checkpoint."""
         now, elapsed = self._next, self._next - self._begin
         self._kept = [self._since(self._begin)]
-        self._rows = max(len(columns["t_s"]) for name, columns in self._kept[0].items() if name != "flows")
+        self._rows = _most(self._kept[0])
         found = self._judged(now - math.ceil(elapsed * 2 / 3), now)
         self._next = self._begin + math.ceil(elapsed * LONGER)
         if found is None and self._next > self._latest:
@@ -169,10 +173,8 @@ class Watch:
         found = {}
         for table, names in self._kept[0].items():
             columns = {name: np.concatenate([part[table][name] for part in self._kept]) for name in names}
-            if table == "probes":
-                recent = columns["t_s"] > after * self._interval_s
-            else:
-                recent = self._numbers(columns if "t_s" in columns else {"t_s": columns["end_s"]}) > after
+            is_sampled = table != "probes"
+            recent = self._numbers(columns) > after if is_sampled else columns["t_s"] > after * self._interval_s
             found[table] = {name: values[recent] for name, values in columns.items()}
         return found
 
@@ -185,7 +187,7 @@ class Watch:
             return None
         bounds = _batches(queues["mean_packets"], windows)
         length = float(bounds[-1] - bounds[0])
-        left = (self._duration_s / self._interval_s - now) / length
+        left = (self._end - now) / length
         others = OTHERS * self._error
 
         def widest(columns: Floats, least: Floats | float, tolerated: float) -> float:
@@ -195,7 +197,8 @@ class Watch:
         rarest = RAREST * queues["sent_packets"].mean(axis=0)
         drops = max(widest(queues[name], rarest, others) for name in ("drops", "marks"))
         held = widest(queues["mean_packets"], 1.0, others)
-        self._known = f"goodput ±{error:.2%} and drops ±{drops:.1%}" if math.isfinite(max(error, drops)) else "a trend"
+        trending = math.isinf(max(error, drops, held))
+        self._known = "there was a trend" if trending else f"{_errors(error, drops)} and queues ±{held:.1%}"
         # A sample of the connections tells less of windows than queues and goodput do, but shows whether they grow.
         known = error <= self._error and max(drops, held) <= others and math.isfinite(widest(windows, 1.0, others))
         from_s, until_s = ((after + int(bounds[at])) * self._compiled.interval_ns / 1e9 for at in (0, -1))
@@ -220,25 +223,21 @@ class Watch:
         first, last, now = (
             round(time_s / self._interval_s) for time_s in (steady.from_s, steady.until_s, steady.simulated_s)
         )
-        period, end = last - first, self._compiled.duration_ns // self._compiled.interval_ns
-        rows = self._since(first)
-        for table in rows.keys() - {"flows", "probes"}:
-            judged = self._numbers(rows[table]) <= last
-            rows[table] = {name: values[judged] for name, values in rows[table].items()}
-        intervals = rows["intervals"]
-        number = self._numbers(intervals)
-        repeats = (end - number) // period - (now - number) // period
-        begins = {**ends, "flows": self._ended(ends["flows"], intervals, repeats)}
-        if "probes" in ends:
-            begins["probes"] = self._probes(rows["probes"], ends["probes"])
-        yield begins
+        period, rows = last - first, self._since(first)
+        probes = self._probes(rows.pop("probes"), ends["probes"])
+        for table, columns in rows.items():
+            judged = self._numbers(columns) <= last
+            rows[table] = {name: values[judged] for name, values in columns.items()}
+        number = self._numbers(rows["intervals"])
+        repeats = (self._end - number) // period - (now - number) // period
+        yield {**ends, "probes": probes, "flows": self._ended(ends["flows"], rows["intervals"], repeats)}
         grown = _growth(rows["tcp_info"], period)
-        for turn in range(1, (end - first - 1) // period + 1):
+        for turn in range(1, (self._end - first - 1) // period + 1):
             part = {}
-            for table in rows.keys() - {"flows", "probes"}:
-                moved = self._numbers(rows[table]) + turn * period
-                kept = (moved > now) & (moved <= end)
-                part[table] = {name: values[kept] for name, values in rows[table].items()}
+            for table, columns in rows.items():
+                moved = self._numbers(columns) + turn * period
+                kept = (moved > now) & (moved <= self._end)
+                part[table] = {name: values[kept] for name, values in columns.items()}
                 part[table]["t_s"] = moved[kept] * self._compiled.interval_ns / 1e9
                 for name, more in grown.items() if table == "tcp_info" else ():
                     part[table][name] += (turn * more[kept]).astype(part[table][name].dtype)
@@ -272,8 +271,8 @@ class Watch:
     def _ended(
         self, ends: Mapping[str, NDArray[Any]], rows: Mapping[str, NDArray[Any]], repeats: NDArray[np.int64]
     ) -> dict[str, NDArray[Any]]:
-        """What connections had sent and received at the run's end, when each of ``rows`` was repeated so many times.
-        What a flow got is divided among its connections as what they had before."""
+        """What connections have sent and received at the run's end. ``repeats``: how often each of ``rows`` comes
+        again. A flow's share of that is divided among its connections as what they had before."""
         counted: dict[str, NDArray[Any]] = {name: rows[name] * repeats for name in _TOTALS}
         counted["delivered_bytes"] = rows["goodput_bps"] * repeats * (self._interval_s / 8)
         still = ends["end_s"] == ends["end_s"].max(initial=0.0)
@@ -316,8 +315,13 @@ def last_change_ns(compiled: Compiled) -> int:
     return max((one for one in at if one < compiled.duration_ns), default=0)
 
 
-def _trip_ns(compiled: Compiled, flow: Flow) -> int:
-    return sum(compiled.links[link].delay_ns for link in (*flow.forward, *flow.backward))
+def _errors(goodput: float, drops: float) -> str:
+    return f"goodput ±{goodput:.2%}" + (f", drops ±{drops:.1%}" if drops else "")
+
+
+def _most(tables: Columns) -> int:
+    """Rows of the longest table."""
+    return max(len(columns["t_s"]) for columns in tables.values())
 
 
 def _by_group(values: Floats, group: NDArray[np.int64]) -> Floats:

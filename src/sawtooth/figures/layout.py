@@ -59,7 +59,7 @@ class Layout:
 
     @property
     def across(self) -> int:
-        """Panels per row of a figure that has a separate panel for each series and each panel value."""
+        """Panels in a row, where each series and each panel value has its own."""
         panels = len(self.panel_values)
         return ACROSS if panels == 1 and len(self.series_values) > TOGETHER else panels
 

@@ -87,8 +87,8 @@ class Additions:
         if name is not None and (not _NAME.fullmatch(name) or name == DEFAULT):
             message = f'a kernel cannot be called "{plain(name, 60)}"'
             fix = (
-                'use letters, digits, "_", "+", "-", and "." not first and not twice in a row, at most 40, '
-                f'not digits alone, and not "{DEFAULT}"'
+                'use at most 40 letters, digits, "-", "_", "+" and ".", but no "." first, no "..", not digits alone, '
+                f'and not "{DEFAULT}"'
             )
             raise InputError("bad-name", message, field="name", fix=fix)
         for ours, theirs in (names or {}).items():

@@ -1,4 +1,4 @@
-"""Panels of the figures that have a layout: what each draws of its table."""
+"""The panels of figures of a study: what each draws of its table."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _flows(run: Run) -> list[_Seen]:
             parts["queue_packets"] = queue.table.drop_duplicates("t_s", keep="last").set_index("t_s")["packets"]
         if parts:
             table = pd.DataFrame(parts).rename_axis("t_s").sort_index().reset_index()
-            found.append(_Seen(flow.name.partition("@")[0], flow.cc, table.iloc[:: -(-len(table) // MOST) or 1]))
+            found.append(_Seen(flow.entry, flow.cc, table.iloc[:: -(-len(table) // MOST) or 1]))
     return found
 
 

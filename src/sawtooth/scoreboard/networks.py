@@ -162,7 +162,7 @@ class Network:
         if most is None:
             return None
         rate = most.goodput_bps if self.possible_bps is None else self.possible_bps * most.share
-        mine = sum(flow.count for flow in compiled.flows if flow.name.partition("@")[0] in self.own)
+        mine = sum(flow.count for flow in compiled.flows if flow.entry in self.own)
         return rate / 1e6 * mine / sum(flow.count for flow in compiled.flows)
 
 

@@ -62,7 +62,7 @@ def applications(run: Run) -> list[Application]:
         kind = _kind(flow)
         if kind is not None and TABLES[kind] in run.tables:
             # A flow spread over the pairs of a dumbbell is compiled into one flow per pair: NAME@s1 …
-            parts.setdefault(flow.name.partition("@")[0], []).append(index)
+            parts.setdefault(flow.entry, []).append(index)
     found = []
     for name, indices in parts.items():
         kind = _kind(flows[indices[0]])

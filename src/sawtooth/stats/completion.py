@@ -41,7 +41,7 @@ def completions(run: Run) -> DataFrame:
         sizes = own["delivered_bytes"].to_numpy(dtype=int)
         fct_s = (own["end_s"] - own["start_s"]).to_numpy(dtype=float)
         best_s = transfers_s(compiled, flow, sizes)
-        name = flow.name.partition("@")[0]
+        name = flow.entry
         found = {"flow": name, "bytes": sizes, "start_s": own["start_s"].to_numpy(), "fct_s": fct_s}
         parts.append(pd.DataFrame({**found, "slowdown": fct_s / best_s}))
     columns = ["flow", "bytes", "start_s", "fct_s", "slowdown"]

@@ -31,7 +31,7 @@ def summary(run: Run) -> DataFrame:
     import pandas as pd
 
     compiled = run.scenario.compile()
-    names = [flow.name.partition("@")[0] for flow in compiled.flows]
+    names = [flow.entry for flow in compiled.flows]
     first, last = span(run)
     bits, sums = dict.fromkeys(names, 0.0), {name: [math.nan, math.nan] for name in names}
     for part in groups(run.tables, "intervals"):

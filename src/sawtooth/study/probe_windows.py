@@ -104,7 +104,7 @@ def _rate_bps(compiled: Compiled, probe: Probe) -> float | None:
 def _true_bps(run: Run, compiled: Compiled, flow: str, part: RttSeries) -> float:
     """What a flow got while it was probed: bits that arrived divided by seconds that connections lived. NaN: none
     did."""
-    chosen = [index for index, one in enumerate(compiled.flows) if flow in (ALL_FLOWS, one.name.partition("@")[0])]
+    chosen = [index for index, one in enumerate(compiled.flows) if flow in (ALL_FLOWS, one.entry)]
     start_s, end_s = float(part.sent_s.min()), float(part.sent_s.max() + part.pace_s)
     lived_s = 0.0
     for index in chosen:

@@ -59,7 +59,7 @@ class Shares:
         parts: dict[str, list[int]] = {}
         for index, flow in enumerate(compiled):
             # A flow spread over the pairs of a dumbbell is compiled into one flow per pair: NAME@s1 …
-            parts.setdefault(flow.name.partition("@")[0], []).append(index)
+            parts.setdefault(flow.entry, []).append(index)
         each = throughput_by_flow(run).reindex(columns=range(len(compiled)), fill_value=0.0).to_numpy()
         rates = [_rates(run, compiled, indices) for indices in parts.values()]
         return cls(

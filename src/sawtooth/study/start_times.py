@@ -105,7 +105,7 @@ def shifted(scenario: Scenario, number: int) -> Scenario | None:
 def reversed_order(scenario: Scenario) -> Scenario | None:
     """The scenario with its flows in reverse order, each with the name that it has now."""
     given = scenario.to_dict()
-    names = dict.fromkeys(flow.name.partition("@")[0] for flow in scenario.compile().flows)
+    names = dict.fromkeys(flow.entry for flow in scenario.compile().flows)
     if len(names) != len(given["flows"]):
         return None
     named = [{"name": name} | flow for name, flow in zip(names, given["flows"], strict=True)]

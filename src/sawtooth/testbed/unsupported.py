@@ -20,7 +20,7 @@ MAX_HOSTS = 1000
 MAX_CONNECTIONS = 10_000
 MAX_IPERF3_STREAMS = 128
 _MEASURES_WINDOW = (6, 6)
-"""The first version of Linux that measures which share of a receive buffer is window."""
+"""From this version on Linux ignores tcp_adv_win_scale, and measures the window's share of a receive buffer."""
 
 
 def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None:

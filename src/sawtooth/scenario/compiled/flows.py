@@ -55,6 +55,11 @@ class Flow:
     reads: Paced | None = None
     asks: Asks | None = None
 
+    @property
+    def entry(self) -> str:
+        """The name of its entry in [[flows]], which flows between several pairs of hosts share."""
+        return self.name.partition("@")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:
