@@ -222,6 +222,17 @@ def test_files_have_the_words_of_marks_the_shaded_ranges_and_upright_names() -> 
     assert [text.get_text() for text in made.legends[0].get_texts()] == ["one", "busy", "idle"]
 
 
+def test_of_many_names_on_an_axis_files_have_as_many_as_can_be_read() -> None:
+    names = tuple(f"point {at}" for at in range(250))
+    axis = Axis("point", scale="category", names=names)
+    points = Series("one", "#0072b2", range(250), range(250), kind="points")
+    made = static.canvas(Figure("one", "One", "What is seen.", [Panel(axis, RATE, [points])]))
+    [axes] = made.axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == list(names[::3])
+    assert axes.get_xlim() == (-0.5, 249.5)
+    assert made.get_size_inches()[0] == pytest.approx(12)
+
+
 def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(act: Act) -> None:
     times = np.arange(1, 61)
     lower = Series("CUBIC", "#0072b2", times, times)

@@ -18,7 +18,7 @@ import pytest
 from sawtooth import engines
 from sawtooth.errors import SawtoothError
 from sawtooth.io import table_store
-from sawtooth.io.table_store import Growing, Tables
+from sawtooth.io.table_store import Growing, Rows, Stored, Tables
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import counters, throughput
@@ -62,8 +62,8 @@ def test_a_table_has_the_same_rows_and_bytes_however_it_grew(tmp_path: Path, cou
         tables = grown(wanted, batch)
         assert "it" in tables
         assert list(tables) == ["it"]
-        assert (tables.stored("it") is not None) == (count > 1_000)
-        assert pd.concat(list(table_store.groups(tables, "it"))).reset_index(drop=True).equals(wanted)
+        assert isinstance(tables.kept("it"), Stored) == (count > 1_000)
+        assert table_store.whole(tables, "it").frame().equals(wanted)
         table_store.save(tables, "it", tmp_path / "grown")
         assert (tmp_path / "grown").read_bytes() == (tmp_path / "whole").read_bytes()
         assert tables["it"].equals(wanted)
@@ -72,10 +72,22 @@ def test_a_table_has_the_same_rows_and_bytes_however_it_grew(tmp_path: Path, cou
         assert (tmp_path / "read").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_pandas_reads_a_saved_table_as_it_was(tmp_path: Path) -> None:
-    table = frame(500).assign(text="ü", unknown=None, maybe=[math.nan, 1.5] * 250)
+@pytest.mark.parametrize("count", [100, 500])
+def test_pandas_reads_a_saved_table_as_it_was_and_so_does_a_run(tmp_path: Path, count: int) -> None:
+    table = frame(count).assign(text="ü", unknown=None, maybe=[math.nan, 1.5] * (count // 2), on=True)
     table_store.save({"it": table}, "it", tmp_path / "it")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "it"), table)
+    pd.testing.assert_frame_equal(Tables({"it": table_store.load(tmp_path / "it")})["it"], table)
+
+
+def test_rows_are_read_like_a_data_frame() -> None:
+    rows = Rows.joined([Rows.of(frame(4)), Rows.of(frame(2))])
+    assert len(rows) == 6
+    assert rows["flow"].tolist() == [0, 1, 2, 0, 0, 1]
+    assert rows[rows["flow"] == 1]["t_s"].tolist() == [0.125, 0.125]
+    assert "rtt_s" in rows
+    assert "missing" not in rows
+    assert rows.frame().equals(pd.concat([frame(4), frame(2)], ignore_index=True))
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -99,7 +111,7 @@ def test_only_the_thread_that_asks_reads_a_file(tmp_path: Path, count: int, monk
     if isinstance(found, table_store.Stored):
         assert sum(map(len, found.groups(["t_s", "flow"]))) == count
         found = found.read()
-    assert found.equals(frame(count))
+    assert found.frame().equals(frame(count))
     assert readers == {threading.get_ident()}
 
 
@@ -109,7 +121,7 @@ def test_a_run_with_long_tables_is_saved_pickled_and_changed_like_any_other(tmp_
     run = Run(
         Scenario(),
         "sim",
-        Tables({"intervals": frame(3).assign(goodput_bps=1.0), "links": tables.stored("it") or frame(0)}),
+        Tables({"intervals": frame(3).assign(goodput_bps=1.0), "links": tables.kept("it")}),
     )
     run.save(tmp_path / "run")
     assert Run.load(tmp_path / "run").tables["links"].equals(frame(2_500))
@@ -130,14 +142,14 @@ def test_statistics_of_a_long_table_are_those_of_the_whole(tmp_path: Path, monke
     assert isinstance(run.tables, Tables)
     run.save(tmp_path / "run")
     stored = Run.load(tmp_path / "run")
-    assert run.tables.stored("intervals")
+    assert isinstance(run.tables.kept("intervals"), Stored)
     assert run.warnings == stored.warnings
     monkeypatch.setattr(table_store, "GROUP", 10**9)
     whole = Run.load(tmp_path / "run")
     pd.testing.assert_series_equal(throughput(stored), throughput(whole), check_exact=True)
     assert counters(stored) == pytest.approx(counters(whole), rel=1e-12)
     assert isinstance(stored.tables, Tables)
-    assert stored.tables.stored("intervals"), "the statistics did not read it as a whole"
+    assert isinstance(stored.tables.kept("intervals"), Stored), "the statistics did not read it as a whole"
     again = engines.get("sim").run(scenario)
     assert again.warnings == run.warnings
     assert all(again.tables[name].equals(table) for name, table in run.tables.items())

@@ -100,7 +100,7 @@ def test_readers_read_it_while_it_grows(
     monkeypatch.setattr(dataset, "ROWS", 3)
     seen: list[int] = []
 
-    class Looking(dataset.Rows):
+    class Looking(dataset.Writer):
         def flush(self) -> None:
             super().flush()
             store.invalidate_cache()
@@ -112,7 +112,7 @@ def test_readers_read_it_while_it_grows(
             assert polars.read_parquet(files, columns=["digest"], storage_options=options).n_unique() == seen[-1]
             assert not store.glob(f"{place}/.*")
 
-    monkeypatch.setattr(dataset, "Rows", Looking)
+    monkeypatch.setattr(dataset, "Writer", Looking)
     made = run(url)
     assert seen == [3, 6, 8]
     schemas = {str(pq.read_schema(store.open(file))) for file in store.glob(f"{made.url}/part-*")}

@@ -27,6 +27,8 @@ _LEANING = 15
 """Maximum number of names that are turned a little. More of them are upright, and widen the panel."""
 _A_NAME = 0.12
 """Inches that each of those takes."""
+_MOST_NAMES = 100
+"""Of more names only every second, or third, … is written: each costs time, and nobody reads them."""
 
 
 def draw(figure: Figure, directory: Path) -> list[Path]:
@@ -49,7 +51,7 @@ def _canvas(figure: Figure) -> Canvas:
     across = figure.across or min(3, count)
     rows = -(-count // across)
     height = 4.2 if rows == 1 else 2.6
-    names = max(len(panel.x.names) for panel in figure.panels)
+    names = min(_MOST_NAMES, max(len(panel.x.names) for panel in figure.panels))
     width = max(7.0, max(5.2, _A_NAME * names) * across)
     canvas = Canvas(figsize=(width, height * rows + 0.7), layout="constrained")
     grid = list(canvas.subplots(rows, across, squeeze=False, sharex=figure.alike, sharey=figure.alike).flat)
@@ -201,7 +203,8 @@ def _scale(axes: Axes, axis: Axis, along: str) -> None:
         turned: dict[str, Any] = {"rotation": 25, "ha": "right"} if sum(map(len, axis.names)) > _UPRIGHT else {}
         if len(axis.names) > _LEANING:
             turned = {"rotation": 90, "fontsize": 7}
-        of.set_ticks(range(len(axis.names)), axis.names, **(turned if along == "x" else {}))
+        every = max(1, math.ceil(len(axis.names) / _MOST_NAMES))
+        of.set_ticks(range(0, len(axis.names), every), axis.names[::every], **(turned if along == "x" else {}))
         limit(-0.5, len(axis.names) - 0.5)
         return
     # A logarithmic scale has no place for data that are nowhere above 0.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import os
@@ -85,8 +86,13 @@ def sync(paths: Iterable[Path]) -> None:
         for path in known:
             _sync(path)
         return
-    with ThreadPoolExecutor(min(_SYNCS_AT_ONCE, len(known))) as pool:
-        list(pool.map(_sync, known))
+    list(_threads(os.getpid()).map(_sync, known))
+
+
+@functools.lru_cache(maxsize=1)
+def _threads(process: int) -> ThreadPoolExecutor:
+    """This process's threads; a fork has none of its parent's."""
+    return ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
 
 
 def below(directory: Path, *, but: Iterable[str] = ()) -> list[Path]:

@@ -1,7 +1,8 @@
 """Tables that grow during a run: in memory while small, then in a file, one row group at a time.
 
-A table of up to ``GROUP`` rows is a DataFrame. A longer one is an unnamed Parquet file in the temporary directory,
-which disappears with its last user; it is read when needed.
+A table of up to ``GROUP`` rows is in memory, as arrays until somebody asks for its DataFrame: a short run has sixty
+columns of few rows, and their frames would cost more than its simulation. A longer table is an unnamed Parquet file in
+the temporary directory, which disappears with its last user; it is read when needed.
 """
 
 from __future__ import annotations
@@ -11,19 +12,67 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, overload
 
 from sawtooth.errors import suggestion
 from sawtooth.io.atomic_io import writing
 
 if TYPE_CHECKING:
-    from numpy import ndarray
+    from numpy import bool_, ndarray
+    from numpy.typing import NDArray
     from pandas import DataFrame
 
 GROUP = 1 << 17
 """Rows of a Parquet row group, and most rows of a table held in memory: 16 MB of the widest table."""
 _BATCHES = 256
 """Batches joined at once: most have a few rows."""
+_AT_ONCE = 1 << 16
+"""A shorter file is read as a whole, in half the time."""
+_FEW = 256
+"""Up to this many rows are written plainly. To compress them, look for repetitions and note their extremes costs three
+times as much, again when they are read, and saves no space."""
+
+
+class Rows:
+    """Rows of a table, read like a DataFrame: ``rows["t_s"]`` is a column as an array, ``rows[mask]`` some of the rows,
+    ``len(rows)`` their number."""
+
+    def __init__(self, columns: Mapping[str, ndarray[Any, Any]]) -> None:
+        self.columns = columns
+
+    @classmethod
+    def of(cls, table: DataFrame) -> Rows:
+        return cls({str(name): column.to_numpy() for name, column in table.items()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """All rows in order. There is at least one part, and all have the same columns."""
+        import numpy as np
+
+        if len(parts) == 1:
+            return parts[0]
+        return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns})
+
+    @overload
+    def __getitem__(self, at: str) -> ndarray[Any, Any]: ...
+    @overload
+    def __getitem__(self, at: NDArray[bool_]) -> Rows: ...
+    def __getitem__(self, at: str | NDArray[bool_]) -> ndarray[Any, Any] | Rows:
+        if isinstance(at, str):
+            return self.columns[at]
+        return Rows({name: values[at] for name, values in self.columns.items()})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def frame(self) -> DataFrame:
+        """A copy as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns))
 
 
 class Stored:
@@ -35,33 +84,29 @@ class Stored:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
-    def read(self) -> DataFrame:
+    def read(self) -> Rows:
         """The whole table."""
-        self._file.seek(0)
-        table: DataFrame = opened(self._file).read(use_threads=False).to_pandas()
-        return table
+        return _rows(self._opened().read(use_threads=False))
 
     def __len__(self) -> int:
-        import pyarrow.parquet as pq
+        return int(self._opened().metadata.num_rows)
 
-        self._file.seek(0)
-        return int(pq.read_metadata(self._file).num_rows)
-
-    def names(self) -> list[str]:
+    @property
+    def columns(self) -> list[str]:
         """The names of the columns."""
-        import pyarrow.parquet as pq
+        return list(self._opened().schema_arrow.names)
 
-        self._file.seek(0)
-        return list(pq.read_schema(self._file).names)
-
-    def groups(self, columns: Sequence[str] | None = None) -> Iterator[DataFrame]:
+    def groups(self, columns: Sequence[str] | None = None) -> Iterator[Rows]:
         """The table in its row groups, in order; those of ``columns`` that it has."""
-        wanted = None if columns is None else [name for name in self.names() if name in columns]
-        self._file.seek(0)
-        file = opened(self._file)
+        file = self._opened()
+        wanted = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
         # Not iter_batches, which reads far ahead.
         for number in range(file.num_row_groups):
-            yield file.read_row_group(number, columns=wanted, use_threads=False).to_pandas()
+            yield _rows(file.read_row_group(number, columns=wanted, use_threads=False))
+
+    def _opened(self) -> Any:
+        self._file.seek(0)
+        return opened(self._file)
 
     def copy(self, path: Path) -> None:
         """Writes the file's bytes to ``path``."""
@@ -71,9 +116,9 @@ class Stored:
 
 
 class Tables(MutableMapping[str, "DataFrame"]):
-    """Tables by name. A stored one is read on first use and then kept."""
+    """Tables by name. One that is stored, or rows, becomes a DataFrame on first use and is then kept as such."""
 
-    def __init__(self, tables: Mapping[str, DataFrame | Stored]) -> None:
+    def __init__(self, tables: Mapping[str, DataFrame | Rows | Stored]) -> None:
         self._tables = dict(tables)
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -82,7 +127,9 @@ class Tables(MutableMapping[str, "DataFrame"]):
             # Mapping's own methods and callers expect a KeyError.
             raise KeyError(f"there is no table {name!r}; {suggestion(str(name), self._tables)}")
         if isinstance(found, Stored):
-            found = self._tables[name] = found.read()
+            found = found.read()
+        if isinstance(found, Rows):
+            found = self._tables[name] = found.frame()
         return found
 
     def __setitem__(self, name: str, table: DataFrame) -> None:
@@ -110,13 +157,12 @@ class Tables(MutableMapping[str, "DataFrame"]):
         # For another process, which cannot have the open file.
         return {"_tables": dict(self.items())}
 
-    def stored(self, name: str) -> Stored | None:
-        """The table if it is in a file and was not read yet."""
-        found = self._tables[name]
-        return found if isinstance(found, Stored) else None
+    def kept(self, name: str) -> DataFrame | Rows | Stored:
+        """The table as it is kept."""
+        return self._tables[name]
 
 
-def opened(file: IO[bytes]) -> Any:
+def opened(file: Any) -> Any:
     """A ``ParquetFile`` that only the calling thread reads, with ``use_threads=False``. A thread of Arrow that still
     holds a Python file when the interpreter ends aborts it, or keeps it from ending (apache/arrow#34314)."""
     import pyarrow.parquet as pq
@@ -124,35 +170,55 @@ def opened(file: IO[bytes]) -> Any:
     return pq.ParquetFile(file, pre_buffer=False)
 
 
-def load(path: Path) -> DataFrame | Stored:
-    """A saved table, in memory if it is small. For another kind of file raises what pandas and pyarrow raise."""
-    stored = Stored(path.open("rb"))
-    return stored if len(stored) > GROUP else stored.read()
+def load(path: Path) -> Rows | Stored:
+    """A saved table, in memory if it is small. For another kind of file raises what pyarrow raises."""
+    import pyarrow as pa
+
+    file = path.open("rb")
+    content = file.read(_AT_ONCE)
+    found = opened(pa.BufferReader(content) if len(content) < _AT_ONCE else file)
+    return Stored(file) if found.metadata.num_rows > GROUP else _rows(found.read(use_threads=False))
 
 
-def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | None = None) -> Iterator[DataFrame]:
+def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | None = None) -> Iterator[Rows]:
     """A table in parts that fit into memory, in order, at least one; with ``columns`` and perhaps others."""
-    stored = tables.stored(name) if isinstance(tables, Tables) else None
-    return iter([tables[name]]) if stored is None else stored.groups(columns)
+    kept = tables.kept(name) if isinstance(tables, Tables) else tables[name]
+    if isinstance(kept, Stored):
+        return kept.groups(columns)
+    return iter([kept if isinstance(kept, Rows) else Rows.of(kept)])
+
+
+def whole(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | None = None) -> Rows:
+    """All rows of a table, with ``columns`` and perhaps others."""
+    return Rows.joined(list(groups(tables, name, columns)))
 
 
 def save(tables: Mapping[str, DataFrame], name: str, path: Path) -> None:
     """Writes a table as Parquet, with the same bytes whether it was in memory or in a file. Raises OSError."""
     import pyarrow.parquet as pq
 
-    stored = tables.stored(name) if isinstance(tables, Tables) else None
-    if stored is None:
-        pq.write_table(_arrow(tables[name]), path, compression="zstd", row_group_size=GROUP)
-    else:
-        stored.copy(path)
+    kept = tables.kept(name) if isinstance(tables, Tables) else tables[name]
+    if isinstance(kept, Stored):
+        kept.copy(path)
+        return
+    table = _arrow(kept)
+    few = table.num_rows <= _FEW
+    how = {"compression": "none" if few else "zstd", "use_dictionary": not few, "write_statistics": not few}
+    pq.write_table(table, path, row_group_size=GROUP, **how)
 
 
-def _arrow(columns: Mapping[str, Any] | DataFrame) -> Any:
+def _arrow(table: Rows | DataFrame) -> Any:
     """A pyarrow table; NaN becomes null, as in pandas. What pandas notes for itself is left out: for a small table it
     costs more than the values."""
     import pyarrow as pa
 
+    columns = table.columns if isinstance(table, Rows) else table
     return pa.table({str(name): pa.array(values, from_pandas=True) for name, values in columns.items()})
+
+
+def _rows(table: Any) -> Rows:
+    """From a pyarrow table; null becomes NaN, as in pandas."""
+    return Rows({name: values.to_numpy() for name, values in zip(table.column_names, table.columns, strict=True)})
 
 
 class Growing:
@@ -164,7 +230,7 @@ class Growing:
     def add(self, batch: Mapping[str, Mapping[str, ndarray[Any, Any]]]) -> None:
         """Adds rows, given as columns by table. Raises SawtoothError ``disk-full`` or ``unwritable-output``."""
         for name, columns in batch.items():
-            self._growing.setdefault(name, _Growing()).add(columns)
+            self._growing.setdefault(name, _Growing()).add(Rows(columns))
 
     def finish(self) -> Tables:
         """The tables with everything added. Raises SawtoothError as ``add`` does."""
@@ -175,44 +241,36 @@ class _Growing:
     """One table: waiting batches, and from ``GROUP`` rows on a file of complete row groups."""
 
     def __init__(self) -> None:
-        self._waiting: list[Mapping[str, ndarray[Any, Any]]] = []
+        self._waiting: list[Rows] = []
         self._rows = 0
         self._file: IO[bytes] | None = None
         self._writer: Any = None
 
-    def add(self, columns: Mapping[str, ndarray[Any, Any]]) -> None:
-        rows = len(next(iter(columns.values())))
+    def add(self, rows: Rows) -> None:
         # The first batch defines the columns and their types, even without rows.
-        if rows or not self._waiting:
-            self._waiting.append(columns)
-            self._rows += rows
+        if len(rows) or not self._waiting:
+            self._waiting.append(rows)
+            self._rows += len(rows)
             if len(self._waiting) == _BATCHES:
-                self._waiting = [self._joined()]
+                self._waiting = [Rows.joined(self._waiting)]
         if self._rows > GROUP:
             self._store(self._rows - (self._rows - 1) % GROUP - 1)
 
-    def finish(self) -> DataFrame | Stored:
-        import pandas as pd
-
+    def finish(self) -> Rows | Stored:
         if self._file is None:
-            return pd.DataFrame(self._joined())
+            return Rows.joined(self._waiting)
         if self._rows:
             self._store(self._rows)
         with _unnamed(self._writer):
             self._writer.close()
         return Stored(self._file)
 
-    def _joined(self) -> dict[str, ndarray[Any, Any]]:
-        import numpy as np
-
-        return {name: np.concatenate([batch[name] for batch in self._waiting]) for name in self._waiting[0]}
-
     def _store(self, rows: int) -> None:
         """Moves the first ``rows`` waiting rows to the file."""
         import pyarrow.parquet as pq
 
-        columns = self._joined()
-        table = _arrow({name: values[:rows] for name, values in columns.items()})
+        columns = Rows.joined(self._waiting).columns
+        table = _arrow(Rows({name: values[:rows] for name, values in columns.items()}))
         if self._file is None:
             with writing(Path(tempfile.gettempdir())):
                 self._file = tempfile.TemporaryFile(prefix="sawtooth-")  # noqa: SIM115 - it outlives this call
@@ -220,7 +278,7 @@ class _Growing:
         with _unnamed(self._writer):
             self._writer.write_table(table, row_group_size=GROUP)
         # Copied, so that the rest does not keep the whole in memory.
-        self._waiting = [{name: values[rows:].copy() for name, values in columns.items()}]
+        self._waiting = [Rows({name: values[rows:].copy() for name, values in columns.items()})]
         self._rows -= rows
 
 

@@ -24,7 +24,7 @@ def _places(layout: Layout) -> tuple[Axis, dict[Any, float]]:
         return Axis(layout.x_title, scale="category", names=names), {
             one: float(at) for at, one in enumerate(layout.x_values)
         }
-    few = tuple(float(value) for value in layout.x_values) if len(layout.x_values) <= 15 or layout.geometric else ()
+    few = tuple(map(float, layout.x_values)) if len(layout.x_values) <= (40 if layout.geometric else 15) else ()
     scale = "log" if layout.geometric else "linear"
     return Axis.of(layout.x_title, scale=scale, ticks=few), {one: float(one) for one in layout.x_values}
 

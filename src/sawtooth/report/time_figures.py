@@ -13,7 +13,7 @@ from sawtooth.figures.figure import TableFigure
 from sawtooth.figures.layout import ACROSS, Layout
 from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import BASELINE, MUTED, colour, shown
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import Rows, groups
 from sawtooth.report.points import named
 from sawtooth.run import Run
 from sawtooth.stats.queueing import bottleneck
@@ -120,7 +120,7 @@ def _flows(run: Run) -> list[_Seen]:
                 parts["cwnd_segments"] = own["cwnd_segments"]
             parts["srtt_ms"] = own["srtt_s"].where(own["srtt_s"] > 0) * 1e3
         if queue is not None and "packets" in queue.table:
-            parts["queue_packets"] = queue.table.drop_duplicates("t_s", keep="last").set_index("t_s")["packets"]
+            parts["queue_packets"] = queue.table.frame().drop_duplicates("t_s", keep="last").set_index("t_s")["packets"]
         if parts:
             table = pd.DataFrame(parts).rename_axis("t_s").sort_index().reset_index()
             found.append(_Seen(flow.entry, flow.cc, table.iloc[:: -(-len(table) // MOST) or 1]))
@@ -129,9 +129,7 @@ def _flows(run: Run) -> list[_Seen]:
 
 def _of(run: Run, name: str, flow: int) -> DataFrame:
     """The rows of one flow, from a table that may be larger than memory."""
-    import pandas as pd
-
-    return pd.concat([part[part["flow"] == flow] for part in groups(run.tables, name)], ignore_index=True)
+    return Rows.joined([part[part["flow"] == flow] for part in groups(run.tables, name)]).frame()
 
 
 def _by_flow(runs: list[_Run], drawn: list[str]) -> list[Line]:

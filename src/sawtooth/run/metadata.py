@@ -42,7 +42,7 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
         for part in groups(tables, name, columns) if name in tables else ():
             # A limit that the engine does not count is unknown and limits nothing.
             unknown = np.full(len(part), np.nan)
-            known = [part[column].to_numpy(float) if column in part else unknown for column in columns]
+            known = [part[column].astype(float) if column in part else unknown for column in columns]
             found.add(name, np.concatenate(known))
     told: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
     return told
@@ -135,11 +135,12 @@ def _limited(limited: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _silent(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
-    import pandas as pd
-
-    each = [group.groupby("flow")["goodput_bps"].sum() for group in groups(tables, "intervals")]
-    delivered = pd.concat(each).groupby("flow").sum()
-    return [f'flow "{compiled.flows[flow].name}" delivered nothing' for flow in delivered.index[delivered == 0]]
+    seen: set[int] = set()
+    delivered: set[int] = set()
+    for part in groups(tables, "intervals", ("flow", "goodput_bps")):
+        seen |= set(part["flow"].tolist())
+        delivered |= set(part["flow"][part["goodput_bps"] > 0].tolist())
+    return [f'flow "{compiled.flows[flow].name}" delivered nothing' for flow in sorted(seen - delivered)]
 
 
 def _offloaded(compiled: Compiled) -> list[str]:

@@ -24,7 +24,6 @@ from sawtooth.io.atomic_io import (
     writing,
 )
 from sawtooth.io.displayable import Drawn
-from sawtooth.io.untrusted import regular
 from sawtooth.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -55,9 +54,9 @@ class Run(Drawn):
     """The result of one run: the scenario, the engine's name, the tables, and ``meta`` (versions, warnings, names of
     indices).
 
-    A table of more than 131,072 rows is read on first use (``sawtooth.io.table_store``). ``meta`` contains JSON values
-    only: ``meta["warnings"]`` is a list of sentences, if there are any, and ``meta["limits"]`` says what limits each
-    flow.
+    Tables become data frames on first use, and those of more than 131,072 rows are read then
+    (``sawtooth.io.table_store``). ``meta`` contains JSON values only: ``meta["warnings"]`` is a list of sentences, if
+    there are any, and ``meta["limits"]`` says what limits each flow.
     """
 
     scenario: Scenario
@@ -155,19 +154,18 @@ def _meta(found: Any) -> dict[str, Any]:
     return meta
 
 
-def _table(path: Path, digest: str | None) -> DataFrame | table_store.Stored:
+def _table(path: Path, digest: str | None) -> table_store.Rows | table_store.Stored:
     """Reads a table and checks that its bytes are the saved ones. ``digest`` is None (unknown) for a run of format
     1."""
     import pyarrow
 
     try:
-        regular(path)
-        if digest is not None and checksum(path) != digest:
+        if checksum(path) != digest and digest is not None:
             raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
         table = table_store.load(path)
-        names = table.names() if isinstance(table, table_store.Stored) else list(table.columns)
+        names = list(table.columns)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
-        # With damaged metadata pandas and pyarrow raise any of these.
+        # With damaged metadata pyarrow raises any of these.
         raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
     missing = [column for column in _READ.get(path.stem, ()) if column not in names]
     if missing:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import Rows, groups
 from sawtooth.run import Run
 from sawtooth.stats.call import call
 from sawtooth.stats.queueing import Queueing, delays_s, mean_delay_s
@@ -54,7 +54,7 @@ class Application:
 
 def applications(run: Run) -> list[Application]:
     """The applications of a run, in the file's order. Empty if the engine lacks the table."""
-    import pandas as pd
+    import numpy as np
 
     flows = run.scenario.compile().flows
     parts: dict[str, list[int]] = {}
@@ -68,7 +68,7 @@ def applications(run: Run) -> list[Application]:
         kind = _kind(flows[indices[0]])
         assert kind is not None
         read = groups(run.tables, TABLES[kind])
-        table = pd.concat([part[part["flow"].isin(indices)] for part in read], ignore_index=True)
+        table = Rows.joined([part[np.isin(part["flow"], indices)] for part in read]).frame()
         viewers = _viewers(run, flows[indices[0]], table) if kind == "video" else None
         if kind == "udp":
             kept = after_warmup(run, _judged(run, flows, indices, table))
@@ -94,7 +94,7 @@ def _kind(flow: Flow) -> str | None:
 
 def _received(seen: Sequence[Application]) -> list[Queueing]:
     """Datagrams in the form of packets that left a queue, so that the same code computes their delays."""
-    return [Queueing(one.name, one.table.rename(columns={"received": "sent_packets"})) for one in seen]
+    return [Queueing(one.name, Rows.of(one.table.rename(columns={"received": "sent_packets"}))) for one in seen]
 
 
 def _judged(run: Run, flows: Sequence[Flow], indices: Sequence[int], table: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.io.table_store import Rows, whole
 from sawtooth.run import Run
 from sawtooth.stats.path import transfers_s
 
@@ -31,31 +32,34 @@ def completions(run: Run) -> DataFrame:
     A transfer still running at the end has no completion time, so long ones are missing most. Connections that carry
     requests, as for pages, are excluded: they stay open while nothing is requested.
     """
-    import pandas as pd
+    return transfers(run).frame()
+
+
+def transfers(run: Run) -> Rows:
+    """The rows of ``completions``."""
+    import numpy as np
 
     compiled = run.scenario.compile()
-    table, parts = ended(run), []
+    table = ended(run)
+    parts = [Rows({name: np.empty(0) for name in ("flow", "bytes", "start_s", "fct_s", "slowdown")})]
     sending = [index for index, flow in enumerate(compiled.flows) if flow.asks is None]
     for index in sorted(set(table["flow"].tolist()) & set(sending)):
         own, flow = table[table["flow"] == index], compiled.flows[index]
-        sizes = own["delivered_bytes"].to_numpy(dtype=int)
-        fct_s = (own["end_s"] - own["start_s"]).to_numpy(dtype=float)
-        best_s = transfers_s(compiled, flow, sizes)
-        name = flow.entry
-        found = {"flow": name, "bytes": sizes, "start_s": own["start_s"].to_numpy(), "fct_s": fct_s}
-        parts.append(pd.DataFrame({**found, "slowdown": fct_s / best_s}))
-    columns = ["flow", "bytes", "start_s", "fct_s", "slowdown"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        sizes = own["delivered_bytes"].astype(int)
+        fct_s = own["end_s"] - own["start_s"]
+        about = {"flow": np.full(len(own), flow.entry, dtype=object), "bytes": sizes, "start_s": own["start_s"]}
+        parts.append(Rows({**about, "fct_s": fct_s, "slowdown": fct_s / transfers_s(compiled, flow, sizes)}))
+    return Rows.joined(parts[1:] or parts)
 
 
-def ended(run: Run) -> DataFrame:
+def ended(run: Run) -> Rows:
     """Rows of the table ``flows`` for connections that started after the warm-up and ended on their own."""
-    import pandas as pd
+    import numpy as np
 
-    columns = ["flow", "start_s", "end_s", "delivered_bytes", "completed"]
-    if "flows" not in run.tables or "completed" not in run.tables["flows"]:
-        return pd.DataFrame(columns=columns)
-    table = run.tables["flows"][columns]
+    columns = ("flow", "start_s", "end_s", "delivered_bytes", "completed")
+    table = whole(run.tables, "flows", columns) if "flows" in run.tables else Rows({})
+    if "completed" not in table:
+        return Rows({name: np.empty(0) for name in columns})
     begun = (table["completed"] > 0) & (table["start_s"] >= run.scenario.warmup.seconds)
     return table[begun & (table["delivered_bytes"] > 0)]
 

@@ -7,12 +7,16 @@ the earliest time from which the throughput of each second is within 25% of the 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sawtooth.io.table_store import whole
 from sawtooth.run import Run
+from sawtooth.stats.throughput import rates_by_flow
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from numpy import ndarray
+
+    Floats = ndarray[Any, Any]
 
 BAND = 0.25
 HOLD_S = 5
@@ -30,32 +34,30 @@ def converges_s(run: Run) -> float:
     pauses = (one.duration_ns or one.bytes or one.lifetime_ns or one.writes or one.arrivals for one in compiled.flows)
     if len(compiled.flows) < 2 or any(pauses):
         return math.nan
-    seconds, step_s = _by_second(run)
+    begins_s, got, step_s = _by_second(run)
     begun_s = max(one.start_ns for one in compiled.flows) / 1e9
-    seconds = seconds[seconds.index > begun_s - 1e-9]
+    after = begins_s > begun_s - 1e-9
+    begins_s, got = begins_s[after], got[after]
     counts = np.array([one.count for one in compiled.flows], dtype=float)
-    got = seconds.reindex(columns=range(len(counts)), fill_value=0.0).to_numpy()
     fair = got.sum(axis=1, keepdims=True) * counts / counts.sum()
     within = (np.abs(got - fair) <= BAND * fair).all(axis=1) & (fair.sum(axis=1) > 0)
     hold = math.ceil(HOLD_S / step_s - 1e-9)
     for at in range(len(within) - hold + 1):
         if within[at : at + hold].all():
-            return float(seconds.index[at]) - begun_s
+            return float(begins_s[at]) - begun_s
     return math.nan
 
 
-def _by_second(run: Run) -> tuple[DataFrame, float]:
-    """Each flow's rate (columns) in each whole second, indexed by its beginning, and the length of that second: the
-    interval's length if that is longer."""
+def _by_second(run: Run) -> tuple[Floats, Floats, float]:
+    """When each whole second begins, each flow's rate in it (columns), and the length of that second: the interval's
+    length if that is longer."""
     import numpy as np
 
-    table = run.tables["intervals"]
     interval_s = run.scenario.interval.seconds
     together = max(1, round(1 / interval_s))
-    pivoted = table.pivot_table(index="t_s", columns="flow", values="goodput_bps", aggfunc="sum").fillna(0.0)
-    whole = len(pivoted) // together * together
-    place = np.arange(whole) // together
-    summed = pivoted.iloc[:whole].groupby(place).sum()
+    rows = whole(run.tables, "intervals", ("t_s", "flow", "goodput_bps"))
+    _, bps = rates_by_flow(rows, len(run.scenario.compile().flows))
+    seconds = len(bps) // together
+    summed = bps[: seconds * together].reshape(seconds, together, -1).sum(axis=1)
     step_s = together * interval_s
-    summed.index = summed.index * step_s
-    return summed, step_s
+    return np.arange(seconds) * step_s, summed, step_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import Rows, groups
 from sawtooth.run import Run
 from sawtooth.stats.throughput import after_warmup
 
@@ -15,7 +15,7 @@ COUNTERS = ("segments_out", "retransmits", "timeouts", "tail_probes", "mean_srtt
 def counters(run: Run) -> dict[str, float]:
     """The values of ``COUNTERS`` for a run: sums over flows and intervals, the mean smoothed RTT over samples and
     connections, and the share of time limited by the receive window (mean over connections). NaN: not in the run."""
-    import pandas as pd
+    import numpy as np
 
     found = dict.fromkeys(COUNTERS, math.nan)
     sums: dict[str, float] = defaultdict(float)
@@ -23,22 +23,34 @@ def counters(run: Run) -> dict[str, float]:
         intervals = after_warmup(run, part)
         for name in ("segments_out", "retransmits", "timeouts", "tail_probes"):
             if name in intervals:
-                sums[name] += float(intervals[name].sum(skipna=False))
+                sums[name] += float(intervals[name].sum())
     found |= sums
     if "tcp_info" not in run.tables:
         return found
-    rtts, lasts = [], []
+    rtts, ends = [], []
     for samples in groups(run.tables, "tcp_info", ("t_s", "flow", "connection", "srtt_s", "rwnd_limited_s")):
-        kept = after_warmup(run, samples)
-        rtt = kept["srtt_s"][kept["srtt_s"] > 0]
-        rtts.append((float(rtt.sum()), len(rtt)))
-        if "rwnd_limited_s" in samples and not samples.empty:
-            # Cumulative over a connection's life, like the kernel's counters, so the last sample is the total.
-            lasts.append(samples.groupby(["flow", "connection"], sort=True)[["t_s", "rwnd_limited_s"]].max())
+        rtt = after_warmup(run, samples)["srtt_s"]
+        rtts.append((float(rtt[rtt > 0].sum()), int((rtt > 0).sum())))
+        if "rwnd_limited_s" in samples and len(samples):
+            ends.append(_largest(samples))
     if sum(count for _, count in rtts):
         found["mean_srtt_ms"] = sum(total for total, _ in rtts) / sum(count for _, count in rtts) * 1e3
-    if lasts:
-        last = lasts[0] if len(lasts) == 1 else pd.concat(lasts).groupby(["flow", "connection"], sort=True).max()
+    if ends:
+        # Cumulative over a connection's life, like the kernel's counters, so the largest is the total.
+        last = _largest(Rows.joined(ends))
         share = last["rwnd_limited_s"] / last["t_s"]
-        found["rwnd_limited_percent"] = float(share.mean() * 100)
+        known = share[np.isfinite(share)]
+        found["rwnd_limited_percent"] = float(known.mean() * 100) if known.size else math.nan
     return found
+
+
+def _largest(samples: Rows) -> Rows:
+    """The largest time and the largest ``rwnd_limited_s`` of each connection."""
+    import numpy as np
+
+    flow, connection = samples["flow"].astype(np.int64), samples["connection"].astype(np.int64)
+    order = np.lexsort((connection, flow))
+    flow, connection = flow[order], connection[order]
+    begins = np.flatnonzero(np.r_[True, (np.diff(flow) != 0) | (np.diff(connection) != 0)])
+    largest = {name: np.fmax.reduceat(samples[name][order], begins) for name in ("t_s", "rwnd_limited_s")}
+    return Rows({"flow": flow[begins], "connection": connection[begins], **largest})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import whole
 from sawtooth.run import Run
 from sawtooth.stats.path import round_trip_s
 
@@ -36,17 +36,17 @@ def latencies(run: Run) -> list[Latency]:
     lost.
     """
     import numpy as np
-    import pandas as pd
 
     if "probes" not in run.tables:
         return []
     compiled = run.scenario.compile()
-    table = pd.concat(groups(run.tables, "probes", ("t_s", "probe", "rtt_s")))
+    table = whole(run.tables, "probes", ("t_s", "probe", "rtt_s"))
     table = table[table["t_s"] >= run.scenario.warmup.seconds]
     found = []
     for index, probe in enumerate(compiled.probes):
-        own = table[table["probe"] == index].sort_values("t_s")
-        sent, rtt = own["t_s"].to_numpy(float), own["rtt_s"].to_numpy(float)
+        own = table[table["probe"] == index]
+        order = np.argsort(own["t_s"], kind="stable")
+        sent, rtt = own["t_s"][order], own["rtt_s"][order]
         longest = float(np.nanmax(rtt)) if np.isfinite(rtt).any() else 0.0
         known = np.isfinite(rtt) | (sent + longest < run.end_s)
         found.append(Latency(probe.name, round_trip_s(compiled, probe), sent[known], rtt[known]))

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import Rows, groups
 from sawtooth.run import Run
 from sawtooth.stats.path import slowest
 from sawtooth.stats.throughput import after_warmup
 
 if TYPE_CHECKING:
     from numpy import ndarray
-    from pandas import DataFrame
 
     Floats = ndarray[Any, Any]
 
@@ -34,40 +33,34 @@ class Queueing:
     """Rows of ``queues`` for one transmitter after the warm-up. A column that the engine lacks is absent."""
 
     name: str
-    table: DataFrame
+    table: Rows
 
 
 def bottleneck(run: Run) -> Queueing | None:
     """The queue of the bottleneck: before the lowest rate on the first flow's data path. None if there is none."""
-    import pandas as pd
-
     compiled = run.scenario.compile()
     met = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
     if met is None or "queues" not in run.tables:
         return None
     parts = [after_warmup(run, part) for part in groups(run.tables, "queues")]
     index = compiled.transmitters.index(met)
-    rows = pd.concat([part[part["transmitter"] == index] for part in parts], ignore_index=True)
-    return Queueing(met.name, rows)
+    return Queueing(met.name, Rows.joined([part[part["transmitter"] == index] for part in parts]))
 
 
 def total(seen: Sequence[Queueing], column: str) -> float:
     """The sum of a column over runs; NaN if a run does not have it."""
     if not seen or any(column not in one.table for one in seen):
         return math.nan
-    return float(sum(one.table[column].sum(skipna=False) for one in seen))
+    return float(sum(one.table[column].sum() for one in seen))
 
 
 def mean_delay_s(seen: Sequence[Queueing]) -> float:
     """The mean wait of packets in seconds, over runs; NaN if nothing left the queue or it is unknown."""
-    import pandas as pd
-
     if not seen or any("delay_mean_s" not in one.table for one in seen):
         return math.nan
-    table = pd.concat([one.table for one in seen])
-    table = table[table["sent_packets"] > 0]
+    table = _sending(seen)
     packets = float(table["sent_packets"].sum())
-    return float((table["delay_mean_s"] * table["sent_packets"]).sum(skipna=False)) / packets if packets else math.nan
+    return float((table["delay_mean_s"] * table["sent_packets"]).sum()) / packets if packets else math.nan
 
 
 def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
@@ -76,22 +69,27 @@ def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
     ``shares`` are between 0 and 0.99: the last hundredth of an interval is unknown.
     """
     import numpy as np
-    import pandas as pd
 
     if not seen or any(column not in one.table for one in seen for column in (*SHARES, "delay_mean_s")):
         return [math.nan for _ in shares]
-    table = pd.concat([one.table for one in seen])
-    table = table[table["sent_packets"] > 0]
-    known = table[list(SHARES)].to_numpy(float)
+    table = _sending(seen)
+    known = np.column_stack([table[column] for column in SHARES])
     if not known.size or not np.isfinite(known).all():
         return [math.nan for _ in shares]
-    weights = table["sent_packets"].to_numpy(float) / float(table["sent_packets"].sum())
+    weights = table["sent_packets"] / float(table["sent_packets"].sum())
     at = np.unique(np.quantile(known, np.linspace(0, 1, _STEPS)))
     at = np.unique(np.concatenate([np.linspace(0, at[-1], _STEPS), at]))
     below = np.zeros(at.size)
-    for percentiles, mean, weight in zip(known, table["delay_mean_s"].to_numpy(float), weights, strict=True):
+    for percentiles, mean, weight in zip(known, table["delay_mean_s"], weights, strict=True):
         below += weight * _shorter(at, percentiles, mean)
     return [float(delay) for delay in np.interp(shares, below, at)]
+
+
+def _sending(seen: Sequence[Queueing]) -> Rows:
+    """The rows of all runs in which packets left, with the columns that delays are computed from."""
+    names = [name for name in ("sent_packets", "delay_mean_s", *SHARES) if name in seen[0].table]
+    parts = [Rows({name: one.table[name] for name in names}) for one in seen]
+    return Rows.joined([part[part["sent_packets"] > 0] for part in parts])
 
 
 def _shorter(at: Floats, percentiles: Floats, mean: float) -> Floats:

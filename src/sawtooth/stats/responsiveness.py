@@ -48,6 +48,6 @@ def smoothed_s(run: Run) -> ndarray[Any, Any]:
         return np.empty(0)
     found = []
     for part in groups(run.tables, "tcp_info", ("t_s", "srtt_s")):
-        rtts = after_warmup(run, part)["srtt_s"].to_numpy(float)
+        rtts = after_warmup(run, part)["srtt_s"]
         found.append(rtts[rtts > 0])
     return np.concatenate(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sawtooth.io.table_store import groups
 from sawtooth.run import Run
-from sawtooth.stats.completion import completions, quantile
+from sawtooth.stats.completion import quantile, transfers
 from sawtooth.stats.throughput import after_warmup, span
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def summary(run: Run) -> DataFrame:
     ``mean_mbps`` is goodput over the run, ``transfers`` the number started and completed, ``fct_ms_…`` quantiles of
     their completion times. NaN: nothing to compute it from, or not in the engine's tables.
     """
+    import numpy as np
     import pandas as pd
 
     compiled = run.scenario.compile()
@@ -38,8 +39,8 @@ def summary(run: Run) -> DataFrame:
         kept = after_warmup(run, part)
         kept = kept[kept["t_s"] <= last + 5e-10]
         lengths = run.scenario.interval.seconds
-        for index, own in kept.groupby("flow"):
-            name = names[int(str(index))]
+        for index in np.unique(kept["flow"]):
+            own, name = kept[kept["flow"] == index], names[index]
             bits[name] += float(own["goodput_bps"].sum()) * lengths
             for at, column in enumerate(("retransmits", "timeouts")):
                 if column in own:
@@ -50,16 +51,16 @@ def summary(run: Run) -> DataFrame:
         for part in groups(run.tables, "tcp_info", ("t_s", "flow", "srtt_s")):
             kept = after_warmup(run, part)
             kept = kept[kept["srtt_s"] > 0]
-            for index, own in kept.groupby("flow"):
-                found = rtts[names[int(str(index))]]
-                found[0] += float(own["srtt_s"].sum())
+            for index in np.unique(kept["flow"]):
+                own, found = kept["srtt_s"][kept["flow"] == index], rtts[names[index]]
+                found[0] += float(own.sum())
                 found[1] += len(own)
-    done = completions(run)
+    done = transfers(run)
     rows = []
     for name in dict.fromkeys(names):
         flows = [flow for flow, known in zip(compiled.flows, names, strict=True) if known == name]
         total, count = rtts[name]
-        times = done[done["flow"] == name]["fct_s"].to_numpy(dtype=float) * 1e3
+        times = done["fct_s"][done["flow"] == name] * 1e3
         rows.append(
             {
                 "flow": name,

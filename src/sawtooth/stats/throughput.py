@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sawtooth.io.table_store import groups
+from sawtooth.io.table_store import Rows, groups, whole
 from sawtooth.run import Run
 
 if TYPE_CHECKING:
+    from numpy import ndarray
     from numpy.typing import ArrayLike
     from pandas import DataFrame, Series
+
+    Table = TypeVar("Table", Rows, DataFrame)
 
 STATISTICS = ("count", "mean_mbps", "std_mbps", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps")
 """Statistics in the order of the published tables. ``std`` divides by n - 1; quantiles interpolate linearly, as in
@@ -20,38 +22,38 @@ pandas."""
 _HALF_A_NANOSECOND = 5e-10
 
 
-def after_warmup(run: Run, table: DataFrame) -> DataFrame:
+def after_warmup(run: Run, table: Table) -> Table:
     """Rows of intervals that began at or after the scenario's warm-up; ``t_s`` is the end of an interval."""
+    import numpy as np
+
     from_s = run.scenario.warmup.seconds + run.scenario.interval.seconds
     # The last interval of a run may be shorter; its row always stays, because it ends later than the warm-up.
-    kept = (table["t_s"] >= from_s - _HALF_A_NANOSECOND).to_numpy()
+    kept = np.asarray(table["t_s"] >= from_s - _HALF_A_NANOSECOND)
     return table if kept.all() else table[kept]
 
 
-def whole_intervals(run: Run, table: DataFrame) -> DataFrame:
+def whole_intervals(run: Run, table: Table) -> Table:
     """Rows of ``intervals`` after the warm-up, without a last interval that the run's end cut short.
 
     Its rate covers less time than the others, so as one sample it would have too much weight and too much spread.
     """
+    import numpy as np
+
     kept = after_warmup(run, table)
     end_ns = round(run.end_s * 1e9)
     rest_ns = end_ns % run.scenario.interval.ns
-    return kept[kept["t_s"] < (end_ns - rest_ns / 2) / 1e9] if rest_ns else kept
+    return kept[np.asarray(kept["t_s"] < (end_ns - rest_ns / 2) / 1e9)] if rest_ns else kept
 
 
 def throughput(run: Run) -> Series[float]:
     """Mbit/s at the receiving application in each of ``whole_intervals``, summed over flows; index ``t_s``."""
+    import numpy as np
     import pandas as pd
 
-    parts = groups(run.tables, "intervals", ("t_s", "goodput_bps"))
-    each = [whole_intervals(run, part).groupby("t_s", sort=True)["goodput_bps"].sum() for part in parts]
-    for one, other in pairwise(range(len(each))):
-        # The rows of one interval may be in two parts.
-        if each[one].index[-1:].equals(each[other].index[:1]):
-            each[other] = each[other].add(each[one].iloc[-1:], fill_value=0.0)
-            each[one] = each[one].iloc[:-1]
-    summed = pd.concat(each) if len(each) > 1 else each[0]
-    return (summed / 1e6).rename("throughput_mbps")
+    parts = [whole_intervals(run, part) for part in groups(run.tables, "intervals", ("t_s", "goodput_bps"))]
+    ends, interval = np.unique(np.concatenate([part["t_s"] for part in parts]), return_inverse=True)
+    bps = np.bincount(interval, np.concatenate([part["goodput_bps"] for part in parts]), len(ends))
+    return pd.Series(bps / 1e6, pd.Index(ends, name="t_s"), name="throughput_mbps")
 
 
 def observed(run: Run) -> int | None:
@@ -73,10 +75,22 @@ def span(run: Run) -> tuple[float, float]:
 
 def throughput_by_flow(run: Run) -> DataFrame:
     """Like ``throughput``, with one column per flow: its index in the compiled scenario."""
-    table = whole_intervals(run, run.tables["intervals"]).pivot_table(
-        index="t_s", columns="flow", values="goodput_bps", aggfunc="sum"
-    )
-    return table.fillna(0.0) / 1e6
+    import numpy as np
+    import pandas as pd
+
+    rows = whole_intervals(run, whole(run.tables, "intervals", ("t_s", "flow", "goodput_bps")))
+    seen = np.unique(rows["flow"])
+    ends, bps = rates_by_flow(rows, int(seen.max(initial=-1)) + 1)
+    return pd.DataFrame(bps[:, seen] / 1e6, pd.Index(ends, name="t_s"), pd.Index(seen, name="flow"))
+
+
+def rates_by_flow(rows: Rows, flows: int) -> tuple[ndarray[Any, Any], ndarray[Any, Any]]:
+    """The ends of the intervals in seconds, and the goodput in bit/s by interval and flow; 0 without a row."""
+    import numpy as np
+
+    ends, interval = np.unique(rows["t_s"], return_inverse=True)
+    at = interval * flows + rows["flow"]
+    return ends, np.bincount(at, rows["goodput_bps"], len(ends) * flows).reshape(len(ends), flows)
 
 
 def describe(samples: ArrayLike) -> dict[str, float]:

@@ -72,7 +72,7 @@ def utilization(run: Run, queue: Queueing | None) -> float:
         line = slowest(compiled, compiled.flows[0].forward)
         assert line is not None
         from_ns, to_ns = round(span(run)[0] * 1e9), round(float(queue.table["t_s"].max()) * 1e9)
-        sent = float(queue.table["sent_bytes"].sum(skipna=False))
+        sent = float(queue.table["sent_bytes"].sum())
         if run.engine in _LINUX:
             sent += _uncounted(compiled, line) * float(queue.table["sent_packets"].sum())
         room = mean_rate_bps(line, from_ns, to_ns) * (to_ns - from_ns) / 1e9

@@ -163,9 +163,9 @@ class Dataset:
         return bool(self._store.exists(f"{self._path}/{_ABOUT}"))
 
     @contextlib.contextmanager
-    def adding(self, points: Sequence[Point]) -> Iterator[Rows]:
+    def adding(self, points: Sequence[Point]) -> Iterator[Writer]:
         """Accepts rows of ``points`` inside a ``with`` block. Rows that arrived are kept, however the block ends."""
-        rows = Rows(self, points)
+        rows = Writer(self, points)
         try:
             yield rows
         finally:
@@ -207,7 +207,7 @@ class Dataset:
             raise SawtoothError("unwritable-output", message, file=self.url, fix=fix) from error
 
 
-class Rows:
+class Writer:
     """Rows to be added to a dataset, all with the union of the columns of ``points``."""
 
     def __init__(self, dataset: Dataset, points: Sequence[Point]) -> None:

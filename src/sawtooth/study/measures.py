@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError
+from sawtooth.io.table_store import Rows
 from sawtooth.programs.measure import check_place
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
@@ -19,21 +20,19 @@ from sawtooth.stats import (
     Application,
     Latency,
     applications,
-    completions,
     converges_s,
     latencies,
     rpm,
     smoothed_s,
     utilization,
 )
-from sawtooth.stats.completion import QUANTILES, bins, quantile
+from sawtooth.stats.completion import QUANTILES, bins, quantile, transfers
 from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delays_s, mean_delay_s, total
 from sawtooth.study import application
 from sawtooth.study.measure import Measure
 
 if TYPE_CHECKING:
     from numpy import ndarray
-    from pandas import DataFrame
 
 LATENCY = (
     "latency_idle_ms",
@@ -81,7 +80,7 @@ class Measured:
     latencies: tuple[Latency, ...]
     smoothed_s: ndarray[Any, Any]
     queue: Queueing | None
-    completions: DataFrame
+    completions: Rows
     applications: tuple[Application, ...]
     values: Mapping[str, float]
     """Measures that are one number of a run."""
@@ -96,7 +95,7 @@ class Measured:
             tuple(latencies(run)),
             smoothed_s(run),
             queue,
-            completions(run),
+            transfers(run),
             tuple(applications(run)),
             {group.measures[0].name: group.of(run, queue) for group in GROUPS if group.of is not None},
             run.measured,
@@ -133,9 +132,7 @@ def _drops(seen: Sequence[Measured]) -> Mapping[str, float]:
 
 
 def _transfers(seen: Sequence[Measured]) -> Mapping[str, float]:
-    import pandas as pd
-
-    done = pd.concat([one.completions for one in seen])
+    done = Rows.joined([one.completions for one in seen])
     return {"transfers": len(done), **_completion(done)} if len(done) else {}
 
 
@@ -290,12 +287,11 @@ def latency_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measure
 
 def completion_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
     """One row per flow and size, or range of sizes."""
-    import pandas as pd
-
-    done = pd.concat([one.completions for one in seen])
+    done = Rows.joined([one.completions for one in seen])
     rows = []
-    for flow, own in done.groupby("flow", sort=False):
-        for low, high in bins(own["bytes"].to_numpy(dtype=float)):
+    for flow in dict.fromkeys(done["flow"].tolist()):
+        own = done[done["flow"] == flow]
+        for low, high in bins(own["bytes"].astype(float)):
             part = own[(own["bytes"] >= low) & (own["bytes"] <= high)]
             about = {"flow": flow, "bytes_from": low, "bytes_to": high, "transfers": len(part)}
             rows.append({**key, "seed": seed, **about, **_completion(part)})
@@ -318,8 +314,8 @@ def _latency(each: Sequence[Latency]) -> dict[str, float]:
     return found
 
 
-def _completion(done: DataFrame) -> dict[str, float]:
-    times, slowdowns = done["fct_s"].to_numpy(float) * 1e3, done["slowdown"].to_numpy(float)
+def _completion(done: Rows) -> dict[str, float]:
+    times, slowdowns = done["fct_s"] * 1e3, done["slowdown"]
     found = {
         f"{what}_{name}": quantile(samples, share)
         for what, samples in (("fct_ms", times), ("slowdown", slowdowns))

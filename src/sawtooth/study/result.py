@@ -44,7 +44,7 @@ from sawtooth.study.study import ALONE, Study
 from sawtooth.study.terminal import table
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 _TABLES = ("intervals", "tcp_info", "flows", "probes", "queues", *APPLICATIONS.values())
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -116,12 +116,13 @@ class StudyResult(Drawn):
         cls, study: Study, engine: str, directory: Path, places: Iterable[Place], published: Published | None
     ) -> StudyResult:
         """Summarizes the saved runs under ``directory``. Raises SawtoothError ``not-a-result`` if one is missing."""
+        import numpy as np
         import pandas as pd
 
         kept = tuple(places)
         groups: dict[tuple[Any, ...], list[_Seen]] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
-        frames: list[DataFrame] = []
+        series: list[Series[float]] = []
         limits: list[dict[str, Any]] = []
         single: dict[tuple[Any, ...], str] = {}
         mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
@@ -132,15 +133,13 @@ class StudyResult(Drawn):
                 mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
             elif run.scenario.flows:
                 single[tuple(place.key.values())] = run.scenario.flow_names[0]
-            series = throughput(run)
-            seen = _Seen.of(place, run, series.to_numpy())
+            series.append(throughput(run))
+            seen = _Seen.of(place, run, series[-1].to_numpy())
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             limits += [{**place.key, "seed": place.seed, **one} for one in run.limits]
             for warning in run.warnings:
                 # Sentences that differ only in their figures become one warning.
                 warnings.setdefault(_FIGURE.sub("#", warning), (warning, []))[1].append(place.id)
-            frame = {**place.key, "seed": place.seed, "t_s": series.index, "mbps": series.to_numpy()}
-            frames.append(pd.DataFrame(frame))
         rows = [row for group in groups.values() for row in _rows(engine, group)]
         _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
@@ -153,7 +152,10 @@ class StudyResult(Drawn):
             for key, group in groups.items()
         )
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
-        samples = pd.concat(frames, ignore_index=True)
+        samples = pd.DataFrame([{**place.key, "seed": place.seed} for place in kept])
+        samples = samples.loc[np.repeat(np.arange(len(kept)), [len(one) for one in series])].reset_index(drop=True)
+        samples["t_s"] = np.concatenate([one.index for one in series])
+        samples["mbps"] = np.concatenate(series)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
         if not study.is_of_probes:
             courses = [_course(group) for group in groups.values()]

@@ -131,9 +131,13 @@ def _probed_ms(run: Run) -> dict[str, float]:
 
 
 def _completed_ms(run: Run) -> dict[str, float]:
+    import numpy as np
+
     rows = ended(run)
-    took_ms = (rows["end_s"] - rows["start_s"]).astype(float) * 1e3
-    return {"fct_ms": float(took_ms.median()), "p90_fct_ms": float(took_ms.quantile(0.9))}
+    took_ms = (rows["end_s"] - rows["start_s"]) * 1e3
+    if not took_ms.size:
+        return {"fct_ms": math.nan, "p90_fct_ms": math.nan}
+    return {"fct_ms": float(np.median(took_ms)), "p90_fct_ms": float(np.quantile(took_ms, 0.9))}
 
 
 def _stalled_s(run: Run) -> float:
