@@ -194,12 +194,14 @@ def test_a_run_that_fails_is_listed(
     assert [some[0] for some in judged.describe()["failed"].values()] == [why, why]
 
 
-def test_situations_are_listed_and_one_kernel_is_not_enough(file: Path) -> None:
+def test_situations_are_listed_and_two_different_kernels_are_needed(file: Path) -> None:
     listed = CliRunner().invoke(command, ["compare", "default", "--list", "--file", str(file)])
     assert "bulk/reno/some" in listed.output
-    alone = CliRunner().invoke(command, ["compare", "default", "--file", str(file)])
-    assert isinstance(alone.exception, SawtoothError)
-    assert alone.exception.code == "bad-usage"
+    for names, message in ((["default"], "one kernel"), (["v6.1", "default", "v6.1"], '"v6.1" is named twice')):
+        done = CliRunner().invoke(command, ["compare", *names, "--file", str(file)])
+        assert isinstance(done.exception, SawtoothError)
+        assert done.exception.code == "bad-usage"
+        assert message in done.exception.message
 
 
 def test_two_situations_of_one_name_are_refused(file: Path) -> None:

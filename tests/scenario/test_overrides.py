@@ -113,6 +113,9 @@ def test_a_path_that_leads_nowhere_is_refused_at_its_field(changes: dict[str, An
         ("name=a=b", "name", "a=b"),
         ("name=1\nseed = 2", "name", "1\nseed = 2"),
         ("name=", "name", ""),
+        ("host.kernel=6.10", "host.kernel", "6.10"),
+        ('host.kernel="6.1"', "host.kernel", "6.1"),
+        ("host.kernel=6.12.117", "host.kernel", "6.12.117"),
     ],
 )
 def test_an_assignment_is_toml_where_it_can_be_and_text_otherwise(text: str, key: str, value: object) -> None:

@@ -15,7 +15,7 @@ from sawtooth.scenario.toml import parse_toml
 
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Parses ``KEY=VALUE`` from the command line. VALUE is TOML if it is valid TOML (``3``, ``true``, ``["a"]``), else
-    text.
+    text. A kernel's name is text also if it looks like a number (``host.kernel=6.10``).
 
     Raises SawtoothError ``bad-override``.
     """
@@ -33,7 +33,11 @@ def parse_assignment(text: str) -> tuple[str, Any]:
             field="--set",
             fix='write it like path.rtt="140 ms"',
         )
-    return key.strip(), parse_value(value.strip())
+    key, value = key.strip(), value.strip()
+    read = parse_value(value)
+    # As a number, 6.10 would be 6.1.
+    is_name = key.rpartition(".")[2] == "kernel" and isinstance(read, float)
+    return key, value if is_name else read
 
 
 def parse_value(text: str) -> Any:
