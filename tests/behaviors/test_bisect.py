@@ -1,8 +1,10 @@
-"""Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator."""
+"""Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator, but for one
+test."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +16,16 @@ from click.testing import CliRunner, Result
 
 from sawtooth import engines
 from sawtooth import kernel as kernel_package
+from sawtooth.behaviors.bisect import BAD, GOOD, ByExpectation
 from sawtooth.cli.kernel_bisect import bisect
 from sawtooth.engines import kernel as engine
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Kernel
 from sawtooth.kernel.history import History
+from sawtooth.kernel.kernel import find
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
+from sawtooth.study import Study
 
 BEHAVIOR = "limited:goodput"
 CATALOGUE = """
@@ -400,6 +405,22 @@ def test_an_expectation_of_a_scenario_judges(
     turned = CliRunner().invoke(bisect, [*words[:-3], "mean_mbps < 55 Mbit/s", *words[-2:]])
     assert isinstance(turned.exception, SawtoothError)
     assert turned.exception.field == "--good"
+
+
+def test_an_expectation_is_judged_in_a_guest(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    named = cache / "sawtooth" / "kernel" / "named"
+    shutil.copytree(kernel.path.parent, named)
+    about = json.loads((named / "kernel.json").read_text())
+    (named / "kernel.json").write_text(json.dumps(about | {"name": "bisect-1"}))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    scenario = {"duration": "200 ms", "interval": "50 ms", "traffic": "native"}
+    study = Study.from_dict({"name": "short", "scenario": scenario})
+    for wanted, verdict in (("mean_mbps > 1 Mbit/s", GOOD), ("mean_mbps < 1 Mbit/s", BAD)):
+        judge = ByExpectation(study, [wanted], tmp_path / "out", overrides={"host.hz": 250}, seeds=[1, 2], jobs=1)
+        found, told = judge.verdict(find(250, "bisect-1"))
+        assert found == verdict, told
+        assert judge.knows(find(250, "bisect-1"))
 
 
 def test_the_repository_is_only_read(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
