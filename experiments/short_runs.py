@@ -43,8 +43,7 @@ def main() -> None:
     begun = time.process_time()
     points = Study.from_dict(study(count)).points(seeds=[1])
     print(f"| part | ms |\n|---|---|\n| expanding the point | {(time.process_time() - begun) / count * 1e3:.1f} |")
-    timed('the simulation (`get("sim").columns`)', lambda at: engine.columns(points[at].scenario))
-    runs = timed("the same, with data frames, limits and warnings", lambda at: engine.run(points[at].scenario))
+    runs = timed("the simulation, with limits and warnings", lambda at: engine.run(points[at].scenario))
     with tempfile.TemporaryDirectory() as home:
         kept = [Path(home) / str(number) for number in range(count + 1)]
         order = iter(kept)

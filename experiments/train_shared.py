@@ -31,6 +31,7 @@ from sawtooth.capture.identify.classifier import MISSING
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain.gains import CHANGES, INSTEAD
+from sawtooth.io.table_store import whole
 from sawtooth.scenario import Span
 from sawtooth.whatif import observe
 from sawtooth.whatif.observation import CONTROLS, Observed
@@ -120,9 +121,9 @@ def _gave(fields: dict[str, Any], truth: dict[str, Any], begin: float, change: s
     elif made is not None and "loss" in change:
         path["loss"] = _halved(path.get("loss", "0%"))
     found = Scenario(**asked | {"path": path}).set(dict(made.fields) if made is not None else {})
-    tables = Sim().columns(found)
+    tables = Sim().run(found).tables
     lasted = Span.parse(fields["duration"]).seconds - begin - truth["rtt_s"]
-    flows_, moments = tables["flows"], tables["tcp_info"]
+    flows_, moments = whole(tables, "flows"), whole(tables, "tcp_info")
     own = moments["flow"] == 0
     trips = moments["srtt_s"][own]
     delivered = flows_["delivered_bytes"][flows_["flow"] == 0].sum()

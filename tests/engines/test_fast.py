@@ -96,11 +96,6 @@ def test_it_depends_on_the_scenario_only(short: Run) -> None:
     assert all(again.tables[name].equals(short.tables[name]) for name in short.tables)
 
 
-def test_the_columns_of_many_short_runs_are_shortened_too(short: Run) -> None:
-    columns = Sim().columns(short.scenario)
-    assert columns["intervals"]["goodput_bps"].sum() == short.tables["intervals"]["goodput_bps"].sum()
-
-
 @pytest.mark.parametrize(
     ("fields", "least"),
     [

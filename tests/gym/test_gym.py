@@ -143,7 +143,7 @@ def test_a_policy_in_a_scenario_decides_as_the_environment_does(tmp_path: Path) 
     own = policy()
     own.save(tmp_path / "own.npz")
     flows = [{"name": "own", "cc": {"source": str(tmp_path / "own.npz")}}, LOSSY["flows"][1]]
-    run = Sim().columns(Scenario.from_dict(LOSSY | {"flows": flows}))
+    run = Sim().run(Scenario.from_dict(LOSSY | {"flows": flows})).tables
     env = SawtoothEnv(LOSSY, every=own.every, action=own.action)
     assert episode(env, own)[1] == bits(run)
 
@@ -282,10 +282,10 @@ def test_a_damaged_model_is_an_error_or_a_policy(tmp_path: Path) -> None:
 def test_reno_in_python_gets_what_reno_gets(path: dict[str, str], off: float) -> None:
     def goodput(cc: Any) -> float:
         runs = [
-            Sim().columns(Scenario.from_dict({"duration": "20 s", "seed": seed, "path": path, "flows": [{"cc": cc}]}))
+            Sim().run(Scenario.from_dict({"duration": "20 s", "seed": seed, "path": path, "flows": [{"cc": cc}]}))
             for seed in (1, 2)
         ]
-        return float(np.mean([run["intervals"]["goodput_bps"].mean() for run in runs]))
+        return float(np.mean([run.tables["intervals"]["goodput_bps"].mean() for run in runs]))
 
     assert goodput({"source": str(RENO)}) == pytest.approx(goodput("reno"), rel=off)
 

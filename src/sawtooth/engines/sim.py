@@ -123,20 +123,6 @@ class Sim:
         }
         return Run(scenario=scenario, engine=self.name, tables=tables, meta=described)
 
-    def columns(self, scenario: Scenario, *, stop: Stop | None = None) -> Columns:
-        """The tables of ``run`` as arrays, by table and column: for many short runs, to which a data frame for each
-        table is dear. Raises SawtoothError as ``run`` does."""
-        import numpy as np
-
-        self.check(scenario)
-        parts: list[Columns] = []
-        with contextlib.ExitStack() as ending:
-            self._advanced(scenario, None, parts.append, None, stop, ending)
-        return {
-            table: {name: np.concatenate([part[table][name] for part in parts if table in part]) for name in columns}
-            for table, columns in parts[0].items()
-        }
-
     def _advanced(
         self,
         scenario: Scenario,

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sawtooth.io.parallel import fan_out
+from sawtooth.io.table_store import whole
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import TAIL_DROP, Estimate
 from sawtooth.whatif.observation import Observed
@@ -189,8 +190,8 @@ class Runs:
         from sawtooth.engines.sim import Sim
 
         asked = scenario(self.observed, self._estimate, path, cc).set(change)
-        tables = Sim().columns(asked, stop=lambda: self._stopped)
-        table, moments = tables["intervals"], tables["tcp_info"]
+        tables = Sim().run(asked, stop=lambda: self._stopped).tables
+        table, moments = whole(tables, "intervals"), whole(tables, "tcp_info")
         begin = max(0.0, asked.warmup.seconds)
         measured = table["t_s"] > begin + _HALF_A_NANOSECOND
         ends, goodput, again, sent = (table[name][measured] for name in _COLUMNS)
@@ -198,9 +199,7 @@ class Runs:
         carried = (goodput * lengths).sum() / (lengths.sum() - _handshake_s(self.observed, path))
         at = np.searchsorted(moments["t_s"], np.linspace(begin, ends[-1], self.observed.rtt_samples + 1)[1:] - 1e-6)
         # A connection that loses its SYNs until the end has measured no round trip.
-        trips = (
-            moments["srtt_s"][at.clip(0, len(moments["t_s"]) - 1)] if len(moments["t_s"]) else np.array([path.rtt_s])
-        )
+        trips = moments["srtt_s"][at.clip(0, len(moments) - 1)] if len(moments) else np.array([path.rtt_s])
         return Replayed(
             float(carried), float(again.sum() / max(1, sent.sum())), float(trips.mean()), float(trips.max())
         )
