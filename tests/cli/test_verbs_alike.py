@@ -45,7 +45,6 @@ def test_quiet_and_verbose_are_the_same_in_every_command(name: str) -> None:
 @pytest.mark.parametrize("group", ["", "cc", "congestion", "kernel", "probe"])
 def test_summaries_are_whole_sentences_on_80_columns(group: str) -> None:
     command = sawtooth.commands[group] if group else sawtooth
-    # Not by CliRunner: what else writes at the same time must not matter.
     with click.Context(command, info_name="sawtooth", terminal_width=80, **sawtooth.context_settings) as context:
         told = command.get_help(context)
     # The commands are listed in sections, each with a title.

@@ -59,23 +59,30 @@ def test_throughput_is_that_of_the_reference_within_5_percent(mbps: float, refer
     assert mean_mbps(referred[mbps]) == pytest.approx(mbps, rel=0.05)
 
 
-def test_a_reverse_flow_gets_the_reverse_rate_and_is_warned_of_where_there_is_none() -> None:
-    flows = [{"name": "up", "from": "receiver", "to": "sender"}]
-    found = run(path={"rate": "20 Mbit/s", "reverse_rate": "5 Mbit/s"}, flows=flows, duration="4 s")
-    late = found.tables["intervals"].query("t_s > 1")["goodput_bps"].mean() / 1e6
+UP = [{"name": "up", "from": "receiver", "to": "sender"}]
+
+
+@GUEST.scenario(path={"rate": "20 Mbit/s", "reverse_rate": "5 Mbit/s"}, flows=UP, duration="4 s")
+def test_a_reverse_flow_gets_the_reverse_rate(measured: Run) -> None:
+    late = measured.tables["intervals"].query("t_s > 1")["goodput_bps"].mean() / 1e6
     assert late == pytest.approx(5 * 1448 / 1514, rel=0.02)
-    assert found.warnings == []
-    unlimited = run(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=flows, duration="2 s")
-    assert unlimited.warnings[0].startswith(
-        'flow "up" sends from receiver to sender, and no link on the way has a rate'
-    )
+    assert measured.warnings == []
 
 
-def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure() -> None:
-    # Two buffers of up to 64 MiB are more than the kernel allows TCP in a gigabyte of memory. BBR then got 0.3 Mbit/s.
-    path = {"rate": "2.5 Gbit/s", "rtt": "140 ms", "queue": "100000 packets", "loss": "1.5%"}
-    found = run(path=path, host={"receive_buffer": "12 MiB"}, duration="12 s", flows=[{"cc": "bbr"}])
-    late = found.tables["intervals"].query("t_s > 6")["goodput_bps"] / 1e6
+@GUEST.scenario(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=UP, duration="2 s")
+def test_a_reverse_flow_is_warned_of_where_there_is_no_reverse_rate(measured: Run) -> None:
+    assert measured.warnings[0].startswith('flow "up" sends from receiver to sender, and no link on the way has a rate')
+
+
+# Two buffers of up to 64 MiB are more than the kernel allows TCP in a gigabyte of memory. BBR then got 0.3 Mbit/s.
+@GUEST.scenario(
+    path={"rate": "2.5 Gbit/s", "rtt": "140 ms", "queue": "100000 packets", "loss": "1.5%"},
+    host={"receive_buffer": "12 MiB"},
+    duration="12 s",
+    flows=[{"cc": "bbr"}],
+)
+def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure(measured: Run) -> None:
+    late = measured.tables["intervals"].query("t_s > 6")["goodput_bps"] / 1e6
     assert late.mean() > 80
 
 
@@ -202,50 +209,46 @@ def test_a_small_receive_buffer_limits_and_is_reported(measured: Run) -> None:
     assert any("receive buffer limited" in warning for warning in measured.warnings)
 
 
-def test_host_settings_reach_the_kernel() -> None:
-    fast = {"topology": "chain", "chain": {"rate": "100 Mbit/s"}, "duration": "2 s"}
-    made = run_each(
-        {
-            name: Scenario(**{"traffic": "native", **tables})
-            for name, tables in {
-                "slow": {
-                    "path": {**METRO, "rtt": "500 ms"},
-                    "duration": "0.9 s",
-                    "interval": "100 ms",
-                    "host": {"initial_window": 3},
-                },
-                "delayed": {**fast, "host": {"delayed_ack": True}},
-                "at once": {**fast, "host": {"delayed_ack": False}},
-                "plain": {"path": {**LAN, "loss": "1%"}, "duration": "5 s", "host": {"sack": False}},
-            }.items()
-        }
-    )
-    assert made["slow"].tables["tcp_info"].iloc[-1]["cwnd_segments"] == 3
-    acks = {}
-    for name in ("delayed", "at once"):
-        sent = made[name].tables["queues"].groupby("transmitter")["sent_packets"].sum()
-        # h1's card sends only data, h5's only acknowledgements.
-        acks[name] = sent[4] / sent[0]
-    assert acks["delayed"] < 0.6
-    assert acks["at once"] > 0.95
-    assert mean_mbps(made["plain"]) < 0.9 * 232
+@GUEST.scenario(path={**METRO, "rtt": "500 ms"}, duration="0.9 s", interval="100 ms", host={"initial_window": 3})
+def test_the_initial_window_reaches_the_kernel(measured: Run) -> None:
+    assert measured.tables["tcp_info"].iloc[-1]["cwnd_segments"] == 3
 
 
-def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() -> None:
-    tables: dict[str, Any] = {
-        "topology": "custom",
-        "hosts": {"a": {}, "b": {}, "c": {}},
-        "links": [
-            {"from": "a", "to": "b", "forward": {"loss": "1%"}},
-            {"from": "b", "to": "c", "rate": "1 Gbit/s", "delay": "0.22 ms"},
-        ],
-        "flows": [{"from": "a", "to": "c"}],
-        "duration": "20 s",
-    }
-    single, super_packets = run(**tables), run(**tables, host={"offload": True})
-    assert mean_mbps(single) == pytest.approx(232, rel=0.08)
-    assert mean_mbps(super_packets) > 2 * mean_mbps(single)
-    assert any("super-packets" in warning for warning in super_packets.warnings)
+FAST = {"topology": "chain", "chain": {"rate": "100 Mbit/s"}, "duration": "2 s"}
+
+
+@GUEST.cases(delayed={**FAST, "host": {"delayed_ack": True}}, at_once={**FAST, "host": {"delayed_ack": False}})
+def test_delayed_acknowledgements_reach_the_kernel(measured: Run) -> None:
+    sent = measured.tables["queues"].groupby("transmitter")["sent_packets"].sum()
+    # h1's card sends only data, h5's only acknowledgements.
+    acks = sent[4] / sent[0]
+    assert acks < 0.6 if measured.scenario.host.delayed_ack else acks > 0.95
+
+
+@GUEST.scenario(path={**LAN, "loss": "1%"}, duration="5 s", host={"sack": False})
+def test_sack_reaches_the_kernel(measured: Run) -> None:
+    assert mean_mbps(measured) < 0.9 * 232
+
+
+SUPER_PACKETS: dict[str, Any] = {
+    "topology": "custom",
+    "hosts": {"a": {}, "b": {}, "c": {}},
+    "links": [
+        {"from": "a", "to": "b", "forward": {"loss": "1%"}},
+        {"from": "b", "to": "c", "rate": "1 Gbit/s", "delay": "0.22 ms"},
+    ],
+    "flows": [{"from": "a", "to": "c"}],
+    "duration": "20 s",
+}
+
+
+@GUEST.cases(single=SUPER_PACKETS, merged={**SUPER_PACKETS, "host": {"offload": True}})
+def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets(measured: Run) -> None:
+    if measured.scenario.host.offload:
+        assert mean_mbps(measured) > 2 * 232 * 1.08
+        assert any("super-packets" in warning for warning in measured.warnings)
+    else:
+        assert mean_mbps(measured) == pytest.approx(232, rel=0.08)
 
 
 @GUEST.scenario(
@@ -259,18 +262,25 @@ def test_a_forwarding_host_with_offload_queues_and_drops_super_packets_as_the_si
     assert mean_mbps(measured) == pytest.approx(mean_mbps(simulated), rel=0.1)
 
 
-@pytest.mark.parametrize(
-    "tables",
-    [
-        # With losses at random, the mean of one second would have a standard deviation of 7%.
-        {"path": {**LAN, "loss": {"every": 100}}, "duration": "8 s"},
-        {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"},
-        {"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]},
-        {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "loss": "1%"}, "duration": "10 s", "flows": [{"cc": "bbr"}]},
-    ],
-)
-def test_iperf3_and_the_native_source_agree_within_2_percent(tables: dict[str, Any]) -> None:
-    iperf3, native = (run(**tables, traffic=traffic) for traffic in ("iperf3", "native"))
+AGREE: list[dict[str, Any]] = [
+    # With losses at random, the mean of one second would have a standard deviation of 7%.
+    {"path": {**LAN, "loss": {"every": 100}}, "duration": "8 s"},
+    {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"},
+    {"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]},
+    {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "loss": "1%"}, "duration": "10 s", "flows": [{"cc": "bbr"}]},
+]
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[tuple[int, str], Run]:
+    """The runs of ``AGREE``, by number and source of the traffic."""
+    pairs = [(case, traffic) for case in range(len(AGREE)) for traffic in ("iperf3", "native")]
+    return run_each({pair: Scenario(**AGREE[pair[0]], traffic=pair[1]) for pair in pairs})
+
+
+@pytest.mark.parametrize("case", range(len(AGREE)))
+def test_iperf3_and_the_native_source_agree_within_2_percent(case: int, sources: dict[tuple[int, str], Run]) -> None:
+    iperf3, native = sources[case, "iperf3"], sources[case, "native"]
     assert mean_mbps(iperf3) == pytest.approx(mean_mbps(native), rel=0.02)
     (flow,) = iperf3.meta["iperf3"].values()
     assert flow["client"]["sender_congestion"] == next(iter(iperf3.meta["congestion_control_used"].values()))
@@ -295,7 +305,8 @@ BURSTS = {"gilbert_elliott": {"p": "0.5%", "r": "25%", "bad": "90%"}}
 def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
     """A retransmission finds the state that the last packet left, because only packets change it, as in netem."""
     tables: dict[str, Any] = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "loss": BURSTS}, "duration": "60 s"}
-    kernel = [int(run(**tables, seed=seed).tables["flows"]["timeouts"].sum()) for seed in (1, 2, 3, 4)]
+    made = run_each({seed: Scenario(traffic="native", **tables, seed=seed) for seed in (1, 2, 3, 4)})
+    kernel = [int(one.tables["flows"]["timeouts"].sum()) for one in made.values()]
     sim = [
         int(engines.get("sim").run(Scenario(**tables, seed=seed)).tables["flows"]["timeouts"].sum())
         for seed in range(1, 25)
@@ -305,19 +316,24 @@ def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
     assert max(kernel) >= 5
 
 
+def overtaking(cc: str, seed: int) -> Scenario:
+    jitter = {"deviation": "16 ms", "distribution": "normal", "ordered": False}
+    return Scenario(
+        topology="custom",
+        hosts={"a": {}, "b": {}},
+        links=[{"from": "a", "to": "b", "rate": "10 Gbit/s", "delay": "25 ms", "jitter": jitter}],
+        flows=[{"from": "a", "to": "b", "cc": cc}],
+        duration="30 s",
+        traffic="native",
+        seed=seed,
+    )
+
+
 @pytest.mark.parametrize("cc", ["cubic", "bbr"])
 def test_packets_that_overtake_each_other_cost_as_much_as_in_the_simulator(cc: str) -> None:
     """DSACKs, old ACKs and old timestamps decide: with four rules unlike Linux's, BBR got 16% less here."""
-    jitter = {"deviation": "16 ms", "distribution": "normal", "ordered": False}
-    tables: dict[str, Any] = {
-        "topology": "custom",
-        "hosts": {"a": {}, "b": {}},
-        "links": [{"from": "a", "to": "b", "rate": "10 Gbit/s", "delay": "25 ms", "jitter": jitter}],
-        "flows": [{"from": "a", "to": "b", "cc": cc}],
-        "duration": "30 s",
-    }
-    kernel = [mean_mbps(run(**tables, seed=seed)) for seed in (1, 2, 3)]
-    sim = [mean_mbps(engines.get("sim").run(Scenario(**tables, seed=seed))) for seed in range(1, 9)]
+    kernel = [mean_mbps(one) for one in run_each({seed: overtaking(cc, seed) for seed in (1, 2, 3)}).values()]
+    sim = [mean_mbps(engines.get("sim").run(overtaking(cc, seed))) for seed in range(1, 9)]
     assert sum(sim) / 8 == pytest.approx(sum(kernel) / 3, rel=0.08)
 
 
@@ -333,42 +349,37 @@ def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_
     assert made.tables["flows"]["segments_out"].sum() >= 10
 
 
-def test_several_connections_of_iperf3_are_distinguished() -> None:
-    made = run(path=METRO, duration="5 s", traffic="iperf3", flows=[{"count": 3}, {"cc": "reno", "start": "1 s"}])
-    rows = made.tables["tcp_info"].groupby(["flow", "connection"]).size()
+@GUEST.scenario(path=METRO, duration="5 s", traffic="iperf3", flows=[{"count": 3}, {"cc": "reno", "start": "1 s"}])
+def test_several_connections_of_iperf3_are_distinguished(measured: Run) -> None:
+    rows = measured.tables["tcp_info"].groupby(["flow", "connection"]).size()
     assert list(rows.index) == [(0, 0), (0, 1), (0, 2), (1, 0)]
-    assert made.meta["congestion_control_used"] == {"cubic": "cubic", "reno": "reno"}
-    ends = made.tables["flows"].set_index("flow")
+    assert measured.meta["congestion_control_used"] == {"cubic": "cubic", "reno": "reno"}
+    ends = measured.tables["flows"].set_index("flow")
     assert list(ends.index.value_counts().sort_index()) == [3, 1]
-    seconds = made.tables["intervals"].groupby("flow")["goodput_bps"].sum() / 8
+    seconds = measured.tables["intervals"].groupby("flow")["goodput_bps"].sum() / 8
     assert ends["delivered_bytes"].groupby("flow").sum().tolist() == pytest.approx(seconds.tolist())
 
 
-def test_captures_of_both_ends_are_kept_on_request(tmp_path: Path) -> None:
-    Engine(capture=tmp_path).run(Scenario(path=METRO, duration="1 s", traffic="native"))
-    sizes = {file.name: file.stat().st_size for file in tmp_path.iterdir()}
-    assert sorted(sizes) == ["capture-receiver.pcap", "capture-sender.pcap"]
-    assert min(sizes.values()) > 10_000
-
-
-def test_a_captured_header_has_all_its_options(tmp_path: Path) -> None:
+def test_captures_of_both_ends_are_kept_on_request_and_their_headers_have_all_options(tmp_path: Path) -> None:
     # Acknowledgements with three ranges and timestamps are the longest.
     Engine(capture=tmp_path).run(
         Scenario(path=METRO | {"loss": "5%"}, duration="1 s", traffic="native", flows=[{"cc": "bbr"}])
     )
+    sizes = {file.name: file.stat().st_size for file in tmp_path.iterdir()}
+    assert sorted(sizes) == ["capture-receiver.pcap", "capture-sender.pcap"]
+    assert min(sizes.values()) > 10_000
     file = tmp_path / "capture-sender.pcap"
     told = subprocess.run(["tcpdump", "-n", "-r", file, "tcp"], capture_output=True, text=True, check=True).stdout
     assert "sack 3 " in told
     assert "[|tcp]" not in told
 
 
-def test_the_run_says_what_it_was_measured_on(tmp_path: Path) -> None:
-    made = run(path=METRO, duration="1 s")
-    assert made.meta["kernel"]["hz"] == 250
-    assert made.meta["system"]["kernel"].startswith("Linux 6.")
-    assert "tcp_rmem" in made.meta["system"]["sysctls"]
-    again = Run.load(made.save(tmp_path / "run"))
-    assert again.meta["kernel"] == made.meta["kernel"]
+def test_the_run_says_what_it_was_measured_on(chain: Run, tmp_path: Path) -> None:
+    assert chain.meta["kernel"]["hz"] == 250
+    assert chain.meta["system"]["kernel"].startswith("Linux 6.")
+    assert "tcp_rmem" in chain.meta["system"]["sysctls"]
+    again = Run.load(chain.save(tmp_path / "run"))
+    assert again.meta["kernel"] == chain.meta["kernel"]
 
 
 def test_a_run_can_be_stopped_and_shows_its_progress() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +75,8 @@ def serve(page: Site, port: int, *, results: Path | None = None, browser: bool, 
         say(json.dumps({"address": address}) if as_json else f"the laboratory is at {address} (Ctrl-C ends it)")
         sys.stdout.flush()
         if browser:
+            import webbrowser
+
             webbrowser.open(address)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()

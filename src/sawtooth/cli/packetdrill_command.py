@@ -14,7 +14,6 @@ import click
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.errors import FAILURE, InputError
-from sawtooth.io.parallel import fan_out
 from sawtooth.io.progress_bar import Bar
 from sawtooth.io.text_table import aligned
 
@@ -90,6 +89,7 @@ def packetdrill(
 def _on_kernel(
     scripts: list[Script], program: str | None, kernel: str | None, hz: int, tolerance: int | None, jobs: int | None
 ) -> list[Played]:
+    from sawtooth.io.parallel import fan_out
     from sawtooth.packetdrill import played_on_kernel
     from sawtooth.packetdrill.guest import find_program
 
