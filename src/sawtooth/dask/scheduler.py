@@ -8,6 +8,7 @@ import math
 import pickle
 import queue
 import secrets
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -217,9 +218,9 @@ class Flight:
             stop()
         finally:
             futures, self._under_way = list(self._under_way), {}
-            if futures and self._is_there():
-                with contextlib.suppress(Exception):
-                    self._client.run(tell, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)
+            if any(future.status == "pending" for future in futures) and self._is_there():
+                # In a thread, because a worker that has just died and is still listed gives no answer for 30 s.
+                threading.Thread(target=self._forward, daemon=True).start()
                 limit = time.monotonic() + GRACE_S
                 # Interrupted twice: stop waiting.
                 with contextlib.suppress(KeyboardInterrupt):
@@ -227,3 +228,8 @@ class Flight:
                         time.sleep(_NAP_S)
             with contextlib.suppress(Exception):
                 self._client.cancel(futures)
+
+    def _forward(self) -> None:
+        """Tells the workers to stop."""
+        with contextlib.suppress(Exception):
+            self._client.run(tell, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)
