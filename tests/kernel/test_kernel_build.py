@@ -200,7 +200,7 @@ def test_what_is_no_kernel_source_is_refused(tmp_path: Path) -> None:
     junk.write_bytes(b"not a tarball")
     assert code_of(source_path=junk) == "bad-source"
     assert code_of(source_path=tmp_path / "absent") == "file-not-found"
-    assert code_of(source_path=stand_in(tmp_path / "old", version=5)) == "bad-source"
+    assert code_of(source_path=stand_in(tmp_path / "old", version=4)) == "bad-source"
 
 
 def test_a_source_that_lacks_a_place_to_edit_is_refused_by_its_name(tmp_path: Path, cache: Path) -> None:
@@ -278,6 +278,16 @@ def test_an_option_that_is_part_of_another_in_a_newer_kernel_is_not_missed(tmp_p
     merged = "sed 's/^CONFIG_PROC_SYSCTL=/CONFIG_SYSCTL=/' $(KCONFIG_ALLCONFIG) >"
     (tree / "Makefile").write_text(makefile.replace("cp $(KCONFIG_ALLCONFIG)", merged))
     assert build(source_path=tree).version == "6.12.7"
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_a_kernel_before_5_15_gets_block_devices(tmp_path: Path, version: int) -> None:
+    tree = stand_in(tmp_path / "linux", version=version)
+    makefile = (tree / "Makefile").read_text()
+    kept = f"cp $(KCONFIG_ALLCONFIG) {tmp_path}/wanted; cp $(KCONFIG_ALLCONFIG)"
+    (tree / "Makefile").write_text(makefile.replace("cp $(KCONFIG_ALLCONFIG)", kept))
+    assert build(source_path=tree).version == f"{version}.12.7"
+    assert ("CONFIG_BLOCK=y" in (tmp_path / "wanted").read_text()) == (version == 5)
 
 
 @pytest.mark.parametrize("does", ["exit 1", "echo 0 > share/.exit; : > share/stdout"])

@@ -97,6 +97,18 @@ def test_a_kernel_that_has_neither_is_not_supported(tmp_path: Path) -> None:
     assert caught.value.code == "bad-source"
 
 
+def test_a_kernel_that_takes_no_entropy_from_the_host_at_boot_needs_no_edit_for_it(tmp_path: Path) -> None:
+    tree = stand_in(tmp_path / "linux")
+    file = "arch/um/os-Linux/util.c"
+    (tree / file).write_text("int other;\n")
+    source.unpack(source.locate(tree), tmp_path / "copy", 250)
+    assert (tmp_path / "copy" / file).read_text() == "int other;\n"
+    (tree / file).write_text("return getrandom(buffer, length, flags);\n")
+    with pytest.raises(InputError, match="util") as caught:
+        source.unpack(source.locate(tree), tmp_path / "other", 250)
+    assert caught.value.code == "bad-source"
+
+
 WITH_EVERY_ENTRY = """
 int save_fp_registers(int pid, unsigned long *fp_regs)
 {

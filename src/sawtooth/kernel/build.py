@@ -218,7 +218,10 @@ def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
     does not know one of the fragment's options."""
     fragment = tree / "sawtooth.config"
     # make ignores options that the source does not know. Only options of newer and older kernels may be missing.
-    fragment.write_text(configuration() + data("newer.config") + data("older.config"), encoding="utf-8")
+    parts = [configuration(), data("newer.config"), data("older.config")]
+    if source.number(tree) < (5, 15):
+        parts.append(data("before-5.15.config"))
+    fragment.write_text("".join(parts), encoding="utf-8")
     _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
     set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
     wanted = [line for line in configuration().splitlines() if line.startswith("CONFIG_")] + [f"CONFIG_HZ={hz}"]

@@ -36,13 +36,15 @@ _REGISTERS = "arch/x86/um/os-Linux/registers.c"
 _LENGTH_FROM_HOST = r"\bhost_fp_size\b"
 """Linux 6.13 and later determine at start how long the host's processor state is."""
 
+_BOOT_ENTROPY = "arch/um/os-Linux/util.c"
+
 EDITS = (
     # arch/um has no choice of HZ, only this default.
     Edit("arch/um/Kconfig", r"(?m)^(config HZ\n\s+int\n\s+default) \d+$", r"\1 {hz}"),
     # Equal boots must draw equal random numbers: the kernel mixes the command line, which contains our seed, into its
     # entropy pool.
     Edit(
-        "arch/um/os-Linux/util.c",
+        _BOOT_ENTROPY,
         r"return getrandom\(buf, len, flags\);",
         "__builtin_memset(buf, 0x5a, len); return len;",
     ),
@@ -406,8 +408,17 @@ void time_travel_compute(void)
     ),
 )
 
+_TAKES_TIME = re.compile(r"time_travel_update_time_rel\((.*)\);")
+
 _TOGETHER = ("clock_given|clock_taken|user_clock|USER_CLOCK", r"\bheld\b|\bheld_by\b")
 """Names in edits for speed. Edits that contain the same one work only together."""
+
+
+def _as_here(new: str, text: str) -> str:
+    """``new`` for a file with ``text``: Linux 5.10 has another name for the function that lets time pass."""
+    if _TAKES_TIME.search(text):
+        return new
+    return _TAKES_TIME.sub(r"time_travel_update_time(time_travel_time + \1, false);", new)
 
 
 def edit(tree: Path, shown: Path, hz: int) -> None:
@@ -433,7 +444,10 @@ def edited(tree: Path, shown: Path, hz: int, edits: Sequence[Edit]) -> tuple[dic
         before = texts[one.file] if one.file in texts else path.read_text(encoding="utf-8") if path.is_file() else ""
         if one.unless is not None and re.search(one.unless, before):
             continue
-        after, count = re.subn(one.old, one.new.replace("{hz}", str(hz)), before)
+        if one.file == _BOOT_ENTROPY and before and "getrandom" not in before:
+            # Linux 5.10: the host gives no entropy at boot.
+            continue
+        after, count = re.subn(one.old, _as_here(one.new, before).replace("{hz}", str(hz)), before)
         if count:
             texts[one.file] = after
         elif one.for_speed:

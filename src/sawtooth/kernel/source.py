@@ -195,6 +195,11 @@ def version(tree: Path) -> str:
     return f"{number}{parts.get('EXTRAVERSION', '')}"
 
 
+def number(tree: Path) -> tuple[int, ...]:
+    """The first two numbers of the version, for example (6, 12)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version(tree))[:2])
+
+
 def _extract(tarball: Path, into: Path) -> None:
     left_out = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
     command = ["tar", "-xf", str(tarball), "-C", str(into), "--strip-components=1", "--no-same-owner", *left_out]
@@ -228,14 +233,13 @@ def _full(into: Path) -> SawtoothError:
     return SawtoothError("disk-full", "no space is left for the kernel's source", file=into, fix=fix)
 
 
-_FIX = "name the tarball or directory of a Linux kernel from 6.1 on"
+_FIX = "name the tarball or directory of a Linux kernel from 5.10 on"
 
 
 def _check(tree: Path, shown: Path) -> None:
     if not (tree / "arch" / "um" / "Kconfig").is_file() or not (tree / "Makefile").is_file():
         raise InputError("bad-source", "is not the source of a Linux kernel", file=shown, fix=_FIX)
-    numbers = [int(number) for number in re.findall(r"\d+", version(tree))[:2]]
-    if numbers < [6, 1]:
+    if number(tree) < (5, 10):
         raise InputError("bad-source", f"is kernel {version(tree)}, too old", file=shown, fix=_FIX)
 
 
