@@ -20,7 +20,7 @@ from sawtooth.whatif import Estimated, estimate, from_numbers, observe, replay, 
 from sawtooth.whatif.estimate import poisson_interval
 from sawtooth.whatif.iperf3 import from_iperf3
 from sawtooth.whatif.observation import Observed
-from sawtooth.whatif.replay import Answer, predicted, self_test
+from sawtooth.whatif.replay import BY_TOTALS, Answer, predicted, self_test
 from sawtooth.whatif.replayable import identified
 from sawtooth.whatif.runs import Drawn, Runs, draw, middle, scenario
 from sawtooth.whatif.ss import from_ss, looks
@@ -393,10 +393,16 @@ def test_what_bbr_lost_may_spare_controls_that_follow_losses_if_only_totals_are_
     spared = [dataclasses.replace(path, loss=0.0) for path in replayed.paths]
     alone = predicted("cubic", replayed.results["cubic"])
     without = predicted("cubic", replayed.runs.of(spared, "cubic"))
-    assert (cubic.low_bps, cubic.high_bps) == (alone.low_bps, max(alone.high_bps, without.high_bps))
+    below, above = BY_TOTALS["another"]
+    assert math.log(alone.low_bps / cubic.low_bps) == pytest.approx(below)
+    assert math.log(cubic.high_bps / max(alone.high_bps, without.high_bps)) == pytest.approx(above)
     assert cubic.median_bps == alone.median_bps
     assert without.high_bps > 1.5 * alone.high_bps
-    assert bbr == predicted("bbr", replayed.results["bbr"])
+    same = predicted("bbr", replayed.results["bbr"])
+    below, above = BY_TOTALS["the same"]
+    assert dataclasses.replace(bbr, low_bps=same.low_bps, high_bps=same.high_bps) == same
+    assert math.log(same.low_bps / bbr.low_bps) == pytest.approx(below)
+    assert math.log(bbr.high_bps / same.high_bps) == pytest.approx(above)
 
 
 FAST = """\
@@ -479,6 +485,15 @@ def test_one_percent_of_any_field_of_ss_changes_no_answer_by_more_than_its_inter
         for cc, one in answers.items():
             assert one.low_bps * 0.99 <= changed[cc].median_bps <= one.high_bps * 1.01
             assert changed[cc].open == one.open
+
+
+def test_intervals_of_whole_blocks_tell_the_rate_within_one_block() -> None:
+    block = 128 * 1024 * 8.0
+    equal = Observed("iperf3", "", goodput_bps=7.6e6, duration_s=10.0, rates_bps=np.full(10, 7 * block), rtt_min_s=0.05)
+    coarse = estimate(dataclasses.replace(equal, rates_step_bps=block)).rate
+    assert (coarse.low / coarse.value, coarse.high / coarse.value) == pytest.approx((6 / 7, 8 / 7))
+    fine = estimate(equal).rate
+    assert fine.high == pytest.approx(1.01 * fine.value)
 
 
 def test_a_delivery_rate_half_a_percent_apart_gives_the_same_answers() -> None:

@@ -23,6 +23,8 @@ from sawtooth.whatif.standing_queue import SLACK, sure
 MILLISECOND = 1e-3
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 """A plateau: intervals this near each other, at least this share of all, and at least this fraction of the fastest."""
+MOST_OFF = 0.5
+"""Largest share by which a plateau is off because intervals count whole blocks."""
 
 
 def from_sums(observed: Observed) -> Estimate:
@@ -54,7 +56,7 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
     if rates is not None and rates.size >= 5:
         middle, half, share = _plateau(rates)
         if share >= COMMON and middle > FAST * np.quantile(rates, 0.9) and "receive window" not in observed.limited:
-            half = max(0.01, half)
+            half = max(0.01, half, min(MOST_OFF, observed.rates_step_bps / middle))
             how = f"{share:.0%} of the intervals have this rate within {STEADY:.0%}"
             return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), 1.0
     if not candidates and not observed.bottleneck_bps:

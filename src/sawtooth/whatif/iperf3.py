@@ -89,6 +89,7 @@ def _read(report: _Report) -> Observed:
     waited = {"receive window": 1.0} if filled else {}
     cc = end.text("sender_tcp_congestion")
     steady = rates[took > _LONGER_S]
+    step = asked.count("blksize", 0) * count * 8 / float(np.median(took[took > _LONGER_S])) if steady.size else 0.0
     return Observed(
         source="iperf3",
         what=f"iperf3, {'sender' if streams else 'receiver'}'s report, {count} stream{'s' if count > 1 else ''}",
@@ -108,6 +109,8 @@ def _read(report: _Report) -> Observed:
         window_bytes=window or None,
         limited=_limited(asked, goodput, count) | waited,
         rates_bps=steady,
+        # A sender writes whole blocks: the first and the last of an interval belong to its neighbors in part.
+        rates_step_bps=step if streams else 0.0,
         delivery_bps=_fastest(took, rates, total, sent) if streams else float(steady.max()) if steady.size else None,
         connections=count,
     )

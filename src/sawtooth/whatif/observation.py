@@ -42,9 +42,9 @@ class Observed:
     - ``rtt_mean_s`` and ``rtt_max_s`` are of packets in a capture, and otherwise of ``rtt_samples`` smoothed values.
       ``rtt_smoothed``: ``rtt_min_s`` is one of those, too.
     - ``limited``: shares of the time by cause: "application", "receive window", "send buffer".
-    - ``rates_bps``: payload rates of equal intervals. ``delivery_bps``: the fastest certain rate of arrival.
-      ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to 1). ``bottleneck_bps``: the
-      bottleneck's rate as a BBR sender estimates it.
+    - ``rates_bps``: payload rates of equal intervals, each up to ``rates_step_bps`` off. ``delivery_bps``: the fastest
+      certain rate of arrival. ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to
+      1). ``bottleneck_bps``: the bottleneck's rate as a BBR sender estimates it.
     - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
     - ``kinds``: of queue, loss process and other traffic (``kinds.PARTS``). ``signs``: their evidence
       (``signs.signs``).
@@ -72,6 +72,7 @@ class Observed:
     window_bytes: int | None = None
     limited: dict[str, float] = field(default_factory=dict)
     rates_bps: NDArray[np.float64] | None = None
+    rates_step_bps: float = 0.0
     delivery_bps: float | None = None
     standing_bps: float | None = None
     standing: float = 1.0

@@ -15,7 +15,7 @@ const FAR_FRAMES: f64 = 8.0;
 /// Units of the delays below which a full queue cannot be distinguished from an empty one.
 const FEWEST_GRAINS: f64 = 3.0;
 const SPARSE: f64 = 0.5;
-const CHANCE: f64 = 1e-3;
+pub const CHANCE: f64 = 1e-3;
 /// Losses within this share of the mean time between them are near each other.
 const NEAR: f64 = 0.25;
 /// Runs per burst from which on bursts exceed chance: within a quarter of the mean time, 1.28 belong together at

@@ -1,9 +1,9 @@
 //! The other quantities of a path: base round trip, queue, losses, acknowledgements, the receiver's window.
 
-use super::causes::{Causes, LEAST_FRAMES};
+use super::causes::{CHANCE, Causes, LEAST_FRAMES};
 use super::estimated::Estimated;
 use super::numbers::{percent, quantile, sorted, three};
-use super::poisson::{Z90, poisson_interval};
+use super::poisson::{Z90, at_least, poisson_interval};
 use super::rate::{FASTER, FEWEST_TRAINS};
 use super::seen::Seen;
 use super::trace::Trace;
@@ -88,12 +88,15 @@ pub fn runs(causes: &Causes) -> Estimated {
         let how = format!("{} bursts, on average {each} losses within that many packets", causes.bursts);
         return Estimated::new(span / bursts, (span / many).max(1.0), span / few, how);
     }
-    if causes.random_runs < 10 || !causes.known {
+    let runs = causes.random_runs.approx();
+    let mean = causes.random.approx() / runs.max(1.0);
+    let share = causes.random.approx() / causes.random_sent.max(1).approx();
+    let adjacent = causes.random.saturating_sub(causes.random_runs);
+    // A single long run is no chance; ten runs of nearly one are.
+    let by_chance = adjacent == 0 || at_least(adjacent, causes.random.approx() * share) >= CHANCE;
+    if !causes.known || (causes.random_runs < 10 && by_chance) {
         return Estimated::exact(1.0, "each packet lost independently, assumed because there are few losses");
     }
-    let runs = causes.random_runs.approx();
-    let mean = causes.random.approx() / runs;
-    let share = causes.random.approx() / causes.random_sent.max(1).approx();
     // Independent losses are adjacent now and then: 1 / (1 - p) on average.
     if mean <= 1.0 / (1.0 - share) * 1.15 {
         return Estimated::exact(

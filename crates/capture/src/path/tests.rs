@@ -300,6 +300,14 @@ fn runs_of_losses_are_distinguished_from_single_ones() {
     near(path(&seen(), bulk(100.0, &at_random(0.002), 3, false)).burst.value, 3.0, 0.15);
 }
 
+#[test]
+fn one_long_run_of_losses_is_a_burst_and_one_loss_is_none() {
+    let found = path(&seen(), bulk(100.0, &[5000], 20, false)).burst;
+    near(found.value, 20.0, 0.01);
+    assert!(found.low < 5.0 && found.high > 50.0, "{found:?}");
+    assert!(path(&seen(), bulk(100.0, &[5000], 1, false)).burst.value == 1.0);
+}
+
 /// One packet at each of these times, none of which waits.
 fn at(times: &[f64]) -> Trace {
     let mut trace = bulk(100.0, &[], 1, false);
