@@ -1,78 +1,98 @@
-"""The trial of ``explain``: paths of a real kernel, each with what an engineer has of it, and the truth.
+"""The trial of ``explain``: paths that nothing was trained on, what an engineer has of each, and the truth.
 
-    python experiments/explain_trial.py measure DIRECTORY --paths 100 --first 300000
-    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …]
+    python experiments/explain_trial.py measure DIRECTORY --paths 200 --first 900000                  # kernel
+    python experiments/explain_trial.py measure DIRECTORY --paths 30 --first 950000 --kernel v6.1     # another kernel
+    python experiments/explain_trial.py measure DIRECTORY --paths 60 --first 970000 --engine netns    # this host's
+    python experiments/explain_trial.py margins DIRECTORY [DIRECTORY …]
+    python experiments/explain_trial.py convert TRACES DIRECTORY                                      # published
+    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …] [--label NAME]
 
-``measure`` draws paths as ``explain_corpus.py`` does, runs a transfer on each, and keeps the captures of both ends and
-what ``ss -tin`` printed at the sender once a second. iperf3 sends on the same path in the transfer's place, and its
-report is kept. ``sim`` runs no programs, so it has neither. ``--others`` takes those of the paths that others
-use. Then each control runs a new transfer on the same path, which is
-the truth for what ``explain`` says that it would get. A path that is in DIRECTORY already is not run again. ``judge``
-explains each file and prints tables as Markdown: how far the path's quantities are off, and how often 90% intervals
-hold.
+``measure`` draws paths as ``explain_corpus.py`` does, with transfers of at most ``LONGEST_S``, and keeps the
+captures of both ends and what ``ss -tin`` printed at the sender once a second. iperf3 sends on the same path in the
+transfer's place, and its report is kept. Then each control runs a new transfer there, which is the truth for what
+``explain`` says that it would get. ``--others`` takes those of the paths that others use. A path that is in DIRECTORY
+already is not run again. ``netns`` refuses paths whose parts this host's kernel lacks.
+
+``convert`` makes captures of published traces, LINK/CONTROL.csv, as tshark printed them: times, numbers and lengths,
+without SACK and timestamps. Of these only the control and the link's rate are known. The classifier of controls was
+trained on these links; ``python -m fidelity.field labelled --left-out`` judges it.
+
+``margins`` prints the conformal margins of ``ss`` and iperf3 that ``replay.BY_TOTALS`` has. It takes other paths than
+those that are judged.
+
+``judge`` explains each file and prints tables as Markdown. Answers are kept beside the files, under the label: those of
+two versions of the code are judged on the same paths.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
+import re
 import shutil
+import struct
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from explain_corpus import counted, drawn, each, port
-from train_explain import FEW
+from train_explain import FEW, TRUTHS
 
 from sawtooth import Run, Scenario
 from sawtooth.capture import read_capture
-from sawtooth.engines.kernel import Kernel
+from sawtooth.engines.kernel import Kernel, series
 from sawtooth.engines.netns import Netns
-from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain
 from sawtooth.scenario import Span
+from sawtooth.whatif.replay import BY_TOTALS, PART
 from sawtooth.whatif.runs import DRAWS
 
 LOOKS = "sleep 2; while :; do ss -tin state established; echo; sleep 1; done"
 """Slow start is over after two seconds on most paths; ss counts from the start all the same."""
 CONTROLS = ("cubic", "reno", "bbr")
 OTHER_SEED = 1_000_000
-IPERF3, PORT = "iperf3.json", "5301"
+IPERF3, PUBLISHED, PORT = "iperf3.json", "published.pcap", 5301
 FINISHING_S = 5.0
 """How long iperf3 may take to begin and to exchange the results."""
-ENGINES = {"sim": Sim, "kernel": Kernel, "netns": Netns}
+LONGEST_S = 12.0
+WITHIN = 0.03
+SOME = ("reno", "cubic", "bbr", "vegas", "westwood", "htcp")
+"""Controls of the traces that are converted."""
 
 
-def measure(task: tuple[int, str, str]) -> str:
-    number, engine, directory = task
+def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:
+    number, engine, directory, host = task
     target = Path(directory) / f"{number:06}"
     if target.exists():
-        return _added(target, ENGINES[engine])
+        return ""
     case = drawn(number)
-    fields = case["scenario"]
-    if case["truth"]["cc"] not in CONTROLS:
-        case["truth"]["cc"] = fields["flows"][0]["cc"] = CONTROLS[number % len(CONTROLS)]
+    fields, truth = case["scenario"], case["truth"]
+    if truth["cc"] not in CONTROLS:
+        truth["cc"] = fields["flows"][0]["cc"] = CONTROLS[number % len(CONTROLS)]
+    seconds = round(min(Span.parse(fields["duration"]).seconds, LONGEST_S))
+    fields |= {"duration": f"{seconds} s", "host": host}
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    made = ENGINES[engine]
-    looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}] if engine != "sim" else []
+    made = Kernel if engine == "kernel" else Netns
+    looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}]
     try:
         run = made(capture=part).run(Scenario(**fields, programs=looking))
-        if looking:
-            (part / "ss.txt").write_bytes(_printed(run))
-            (part / IPERF3).write_bytes(_iperf3(case, made))
-        case["truth"] |= counted(run)
-        case["goodput_bps"] = {}
-        for cc in CONTROLS:
-            flows = [fields["flows"][0] | {"cc": cc}, *fields["flows"][1:]]
-            again = made().run(Scenario(**fields | {"flows": flows, "seed": fields["seed"] + OTHER_SEED}))
-            case["goodput_bps"][cc] = _goodput(again)
+        (part / "ss.txt").write_bytes(_printed(run))
+        (part / IPERF3).write_bytes(_printed(made().run(_by_iperf3(case, seconds))))
+        truth |= counted(run)
+        flows = {cc: [fields["flows"][0] | {"cc": cc}, *fields["flows"][1:]] for cc in CONTROLS}
+        seed = fields["seed"] + OTHER_SEED
+        again = [Scenario(**fields | {"flows": one, "seed": seed}) for one in flows.values()]
+        runs = series(again) if engine == "kernel" else [made().run(one) for one in again]
+        case["goodput_bps"] = {cc: _goodput(one) for cc, one in zip(CONTROLS, runs, strict=True)}
     except SawtoothError as error:
         shutil.rmtree(part)
         return f"{number}: {error}"
@@ -81,27 +101,16 @@ def measure(task: tuple[int, str, str]) -> str:
     return ""
 
 
-def _added(home: Path, made: type[Kernel] | type[Netns] | type[Sim]) -> str:
-    """The report of iperf3, for a path that was measured without it."""
-    if not (home / IPERF3).exists() and made is not Sim:
-        try:
-            (home / IPERF3).write_bytes(_iperf3(json.loads((home / "path.json").read_text()), made))
-        except SawtoothError as error:
-            return f"{home.name}: {error}"
-    return ""
-
-
-def _iperf3(case: dict[str, Any], made: type[Kernel] | type[Netns]) -> bytes:
-    """What the sender's iperf3 prints."""
+def _by_iperf3(case: dict[str, Any], seconds: int) -> Scenario:
+    """iperf3 in the transfer's place."""
     fields = case["scenario"]
-    seconds = Span.parse(fields["duration"]).seconds
-    sending = ["iperf3", "-p", PORT, "-c", "client", "-t", f"{seconds:.0f}", "-C", case["truth"]["cc"], "-J"]
+    server, client = f"iperf3 -p {PORT} -s -1", f"iperf3 -p {PORT} -c client -t {seconds} -C {case['truth']['cc']} -J"
     programs = [
-        {"host": "client", "name": "receiver", "command": ["iperf3", "-p", PORT, "-s", "-1"], "ready": f"port {PORT}"},
-        {"host": "server", "name": "sender", "command": sending},
+        {"host": "client", "name": "receiver", "command": server.split(), "ready": f"port {PORT}"},
+        {"host": "server", "name": "sender", "command": client.split()},
     ]
-    asked = fields | {"duration": f"{seconds + FINISHING_S:.2f} s", "flows": fields["flows"][1:], "programs": programs}
-    return _printed(made().run(Scenario(**asked)))
+    asked = {"duration": f"{seconds + FINISHING_S} s", "flows": fields["flows"][1:], "programs": programs}
+    return Scenario(**fields | asked)
 
 
 def _printed(run: Run) -> bytes:
@@ -110,10 +119,47 @@ def _printed(run: Run) -> bytes:
     return bytes(programs.loc[programs["host"] == "server", "stdout"].iloc[0])
 
 
-def _goodput(run: Run) -> float:
+def _goodput(run: Run | SawtoothError) -> float:
+    if isinstance(run, SawtoothError):
+        raise run
     table = run.tables["intervals"]
     own = run.meta["names"]["flow"].index("own")
     return float(table.loc[table["flow"] == own, "goodput_bps"].mean())
+
+
+def convert(traces: Path, directory: Path) -> None:
+    for file in sorted(traces.rglob("*.csv")):
+        named = re.fullmatch(r"[0-9]+-ms-([0-9]+)-kbps", file.parent.name)
+        if named is None or file.stem not in SOME:
+            continue
+        home = directory / f"{file.parent.name}-{file.stem}"
+        home.mkdir(parents=True, exist_ok=True)
+        (home / PUBLISHED).write_bytes(_capture(file))
+        truth = {"kind": "unknown", "cross": "none", "cc": file.stem, "rate_bps": float(named[1]) * 1e3}
+        (home / "path.json").write_text(json.dumps({"scenario": {}, "truth": truth, "goodput_bps": {}}))
+
+
+def _capture(file: Path) -> bytes:
+    """A pcap file of bare IP packets, without their payload."""
+    written = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 101)]
+    with file.open(newline="") as opened:
+        for row in csv.DictReader(opened):
+            if not row["tcp.seq"]:
+                continue
+            when, size = float(row["frame.time_relative"]), int(row["frame.len"])
+            seq, ack, data = (int(row[name] or 0) for name in ("tcp.seq", "tcp.ack", "tcp.len"))
+            ports = int(row["tcp.srcport"]), int(row["tcp.dstport"])
+            out = ports[0] > ports[1]
+            begins = data == 0 and seq == 0
+            # A window scale of 14, so that no window limits; the rest is what pads.
+            options = (b"\x03\x03\x0e" if begins else b"").ljust(size - 40 - data, b"\x01")
+            flags = (0x02 if begins else 0) | (0 if begins and ack == 0 else 0x10)
+            ends = (0x0A000001, 0x0A000005) if out else (0x0A000005, 0x0A000001)
+            head = struct.pack(">BBHHHBBHII", 0x45, 0, size, 0, 0x4000, 64, 6, 0, *ends)
+            words = (20 + len(options)) // 4 << 4
+            packet = head + struct.pack(">HHIIBBHHH", *ports, seq, ack, words, flags, 65535, 0, 0) + options
+            written.append(struct.pack("<IIII", int(when), round(when % 1 * 1e6), len(packet), size) + packet)
+    return b"".join(written)
 
 
 INPUTS = {
@@ -121,21 +167,27 @@ INPUTS = {
     "capture at the receiver": "capture-receiver.pcap",
     "ss": "ss.txt",
     "iperf3": IPERF3,
+    "published": PUBLISHED,
 }
 
 
-def explained(task: tuple[str, str, int]) -> dict[str, Any]:
-    """What one input of a path says, beside the truth."""
-    directory, file, draws = task
+def explained(task: tuple[str, str, int, str]) -> dict[str, Any]:
+    """What one input of a path says, beside the truth. It is kept under the label."""
+    directory, file, draws, label = task
     home = Path(directory)
+    kept = home / f"{file}.{label}.told"
     case = json.loads((home / "path.json").read_text())
-    connection = None if file == IPERF3 else _which(home, file)
+    if kept.exists():
+        return {"number": home.name, "case": case, **json.loads(kept.read_text())}
+    connection = None if file in (IPERF3, PUBLISHED) else _which(home, file)
     begun = time.process_time()
     try:
-        told = explain([str(home / file)], connection=connection, draws=draws)
+        told = explain([str(home / file)], connection=connection, draws=draws).describe()
+        found: dict[str, Any] = {"told": told, "cpu_s": time.process_time() - begun}
     except SawtoothError as error:
-        return {"number": home.name, "case": case, "refused": f"{error.code}: {error.message}"}
-    return {"number": home.name, "case": case, "told": told.describe(), "cpu_s": time.process_time() - begun}
+        found = {"refused": f"{error.code}: {error.message}"}
+    kept.write_text(json.dumps(found))
+    return {"number": home.name, "case": case, **found}
 
 
 def _which(home: Path, file: str) -> str:
@@ -146,22 +198,27 @@ def _which(home: Path, file: str) -> str:
     return str(at) if capture == file else str(connections[at]["client"])
 
 
-def judge(directories: list[Path], draws: int, workers: int) -> None:
+def judge(directories: list[Path], draws: int, workers: int, label: str) -> None:
     every_path = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
     for called, file in INPUTS.items():
         paths = [one for one in every_path if (one / file).exists()]
         if not paths:
             continue
         with ProcessPoolExecutor(workers) as pool:
-            every = list(pool.map(explained, [(str(one), file, draws) for one in paths]))
+            every = list(pool.map(explained, [(str(one), file, draws, label) for one in paths]))
         found = [one for one in every if "told" in one]
         print(f"\n**{called}**: {len(every)} paths, {len(every) - len(found)} without an answer")
         if not found:
             continue
         seconds = [one["cpu_s"] for one in found]
         print(f"CPU time of an answer: median {np.median(seconds):.1f} s, most {max(seconds):.1f} s\n")
-        _quantities(found)
-        _goodputs(found)
+        if file == PUBLISHED:
+            rates = [one["told"]["path"]["rate"]["low"] / one["case"]["truth"]["rate_bps"] for one in found]
+            print(f"rate within {WITHIN:.0%} of the link's or below it: {sum(one <= 1 + WITHIN for one in rates)}\n")
+        else:
+            _quantities(found)
+            _goodputs(found)
+        _choices(found)
 
 
 def _plain(truth: dict[str, Any]) -> bool:
@@ -174,25 +231,60 @@ def _since_data(case: dict[str, Any]) -> float:
     return lasted / (lasted - case["truth"]["rtt_s"])
 
 
+def _full(truth: dict[str, Any]) -> bool:
+    return _plain(truth) and truth["drops"] > FEW
+
+
+QUANTITIES: dict[str, tuple[str, Callable[[dict[str, Any]], bool]]] = {
+    "rate": ("rate_bps", _full),
+    "rtt": ("rtt_s", lambda truth: True),
+    "queue": ("packets", _full),
+    "loss": ("share", lambda truth: _plain(truth) and truth["lost"] > FEW),
+}
+"""Each with its truth, and where that is known: rate and queue where a tail-drop queue was full and nobody else used
+it."""
+
+
 def _quantities(found: list[dict[str, Any]]) -> None:
-    print("| quantity | known | median error | 90th percentile | interval holds |\n|---|---|---|---|---|")
-    asked = {
-        "rate": ("rate_bps", lambda truth: _plain(truth) and truth["drops"] > FEW),
-        "rtt": ("rtt_s", lambda truth: True),
-        "queue": ("packets", lambda truth: _plain(truth) and truth["drops"] > FEW),
-        "loss": ("share", lambda truth: _plain(truth) and truth["lost"] > FEW),
-    }
-    for name, (field, counts) in asked.items():
-        rows = [(one["told"]["path"][name], one["case"]["truth"]) for one in found if name in one["told"]["path"]]
-        rows = [(value, truth[field]) for value, truth in rows if counts(truth)]
+    print(
+        "| quantity | a number | median error | 90th percentile | interval holds | bound holds |\n"
+        "|---|---|---|---|---|---|"
+    )
+    for name, (field, counts) in QUANTITIES.items():
+        rows = [
+            (one["told"]["path"][name], one["case"]["truth"][field])
+            for one in found
+            if name in one["told"]["path"] and counts(one["case"]["truth"])
+        ]
         told = [(value, true) for value, true in rows if not value["bound"]]
+        bounds = [
+            true >= value["low"] if value["bound"] == "at least" else true <= value["high"]
+            for value, true in rows
+            if value["bound"]
+        ]
+        holds = f"{np.mean(bounds):.0%} of {len(bounds)}" if bounds else ""
         if not told:
-            print(f"| {name} | 0 of {len(rows)} | | | |")
+            print(f"| {name} | 0 of {len(rows)} | | | | {holds} |")
             continue
         errors = [abs(math.log(max(value["value"], 1e-9) / true)) for value, true in told]
         inside = [value["low"] <= true <= value["high"] for value, true in told]
         half, most = np.quantile(errors, (0.5, 0.9))
-        print(f"| {name} | {len(told)} of {len(rows)} | {half:.1%} | {most:.1%} | {np.mean(inside):.0%} |")
+        print(f"| {name} | {len(told)} of {len(rows)} | {half:.1%} | {most:.1%} | {np.mean(inside):.0%} | {holds} |")
+    print()
+
+
+def _choices(found: list[dict[str, Any]]) -> None:
+    """Kinds and the control: of what can be seen, what is answered, and how much of that is right."""
+    print("| part | can be seen | answered | right of what is answered |\n|---|---|---|---|")
+    parts = {name: (lambda told, name=name: told["path"][name], truth) for name, truth in TRUTHS.items()}
+    for name, (told, truth) in (parts | {"control": (lambda told: told["control"], lambda truth: truth["cc"])}).items():
+        if name != "control" and found[0]["case"]["truth"]["kind"] == "unknown":
+            continue
+        rows = [(told(one["told"])["answer"], truth(one["case"]["truth"])) for one in found]
+        rows = [(answer, true) for answer, true in rows if true is not None]
+        answered = [answer == true for answer, true in rows if answer is not None]
+        right = f"{np.mean(answered):.1%} of {len(answered)}" if answered else ""
+        print(f"| {name} | {len(rows)} | {len(answered) / max(1, len(rows)):.0%} | {right} |")
     print()
 
 
@@ -224,6 +316,25 @@ def _goodputs(found: list[dict[str, Any]]) -> None:
         )
 
 
+def margins(directories: list[Path], draws: int, workers: int, label: str) -> None:
+    every_path = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
+    files = [(one, file) for file in ("ss.txt", IPERF3) for one in every_path if (one / file).exists()]
+    beyond: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    with ProcessPoolExecutor(workers) as pool:
+        for one in pool.map(explained, [(str(home), file, draws, label) for home, file in files]):
+            for gain in one["told"]["would_give"] if "told" in one else []:
+                if gain["change"] not in CONTROLS or not gain["goodput_bps"]:
+                    continue
+                true = one["case"]["goodput_bps"][gain["change"]] * _since_data(one["case"])
+                relation = "the same" if gain["change"] == one["case"]["truth"]["cc"] else "another"
+                below, above = BY_TOTALS[relation]
+                low, high = math.log(gain["low_bps"] / true) + below, math.log(true / gain["high_bps"]) + above
+                beyond[relation].append((low, high))
+    for relation, ends in beyond.items():
+        rank = min(len(ends), math.ceil((1 - PART) * (len(ends) + 1))) - 1
+        print(relation, len(ends), [round(max(0.0, sorted(end)[rank]), 3) for end in zip(*ends, strict=True)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -231,22 +342,35 @@ def main() -> None:
     measuring.add_argument("directory", type=Path)
     measuring.add_argument("--paths", type=int, default=100)
     measuring.add_argument("--first", type=int, default=300_000, help="number of the first path")
-    measuring.add_argument("--engine", choices=tuple(ENGINES), default="kernel")
+    measuring.add_argument("--engine", choices=("kernel", "netns"), default="kernel")
+    measuring.add_argument("--kernel", help="a kernel of sawtooth kernel list, for the engine kernel")
+    measuring.add_argument("--hz", type=int, default=250)
     measuring.add_argument("--others", action="store_true", help="only paths that others use")
     measuring.add_argument("--workers", type=int, default=2)
-    judging = commands.add_parser("judge")
-    judging.add_argument("directories", type=Path, nargs="+")
-    judging.add_argument("--draws", type=int, default=DRAWS)
-    judging.add_argument("--workers", type=int, default=2)
+    converting = commands.add_parser("convert")
+    converting.add_argument("traces", type=Path)
+    converting.add_argument("directory", type=Path)
+    for name in ("judge", "margins"):
+        judging = commands.add_parser(name)
+        judging.add_argument("directories", type=Path, nargs="+")
+        judging.add_argument("--draws", type=int, default=DRAWS)
+        judging.add_argument("--workers", type=int, default=2)
+        judging.add_argument("--label", default="now", help="name of this version's answers")
     options = parser.parse_args()
-    if options.command == "judge":
-        judge(options.directories, options.draws, options.workers)
+    if options.command in ("judge", "margins"):
+        {"judge": judge, "margins": margins}[options.command](
+            options.directories, options.draws, options.workers, options.label
+        )
+        return
+    if options.command == "convert":
+        convert(options.traces, options.directory)
         return
     options.directory.mkdir(parents=True, exist_ok=True)
     numbers = [options.first + at for at in range(options.paths)]
     if options.others:
         numbers = [one for one in numbers if drawn(one)["truth"]["cross"] != "none"]
-    tasks = [(one, options.engine, str(options.directory)) for one in numbers]
+    host = {"hz": options.hz} | ({"kernel": options.kernel} if options.kernel else {})
+    tasks = [(one, options.engine, str(options.directory), host) for one in numbers]
     each(measure, tasks, options.workers)
 
 

@@ -25,13 +25,15 @@ from sawtooth.explain.gains import CHANGES
 from sawtooth.explain.inputs import Transfer
 from sawtooth.explain.judged import limit
 from sawtooth.explain.mtr import from_json, from_text, lost_from
+from sawtooth.explain.text import rows
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.watch.expected import expect, observed
-from sawtooth.whatif import estimate, observe, save_scenario
+from sawtooth.whatif import Choice, Estimated, estimate, observe, save_scenario
 from sawtooth.whatif.from_capture import read_transfer
 from sawtooth.whatif.kinds import TRAINED, Kinds, shipped
 from sawtooth.whatif.observation import CONTROLS
+from sawtooth.whatif.replay import _beyond_simulation as beyond_simulation
 from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
 from sawtooth.whatif.ss import from_ss
 from tests.watch.test_watch_expected import seen
@@ -185,7 +187,7 @@ def test_an_application_that_limits_is_the_answer_and_the_path_is_not_guessed(tm
     assert told.test is None
     assert "the application, not the path" in told.cannot_tell["rate"]
     assert "the application is the limit here" in told.next[0]
-    assert "rate" in words(told)
+    assert dict(rows(told))["path"].startswith("cannot tell: the application, not the path")
 
 
 def test_probes_alone_show_no_transfer(tmp_path: Path) -> None:
@@ -249,6 +251,38 @@ def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Pat
     refused = CliRunner().invoke(command, [file, "--html", file])
     assert isinstance(refused.exception, SawtoothError)
     assert refused.exception.code == "conflict"
+
+
+def test_losses_may_be_a_policers_where_the_kind_of_queue_is_not_judged(captures: Path) -> None:
+    seen = observe(captures / "capture-sender.pcap")
+    assert seen.path is not None
+    unjudged = {name: Choice(None, "no simulated path has such a rate") for name in seen.kinds}
+    for low, known in ((0.0, True), (0.005, False)):
+        path = replace(seen.path, loss=Estimated(0.01, low, 0.02, ""))
+        fast = replace(seen, kinds=unjudged, path=path)
+        assert (beyond_simulation(fast, "bbr") == "") == known
+        assert beyond_simulation(fast, "reno") == ""
+        assert beyond_simulation(replace(fast, kinds=seen.kinds), "bbr") == ""
+
+
+def test_a_transfer_too_short_says_so_once_and_what_to_measure(tmp_path: Path) -> None:
+    path = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
+    Sim(capture=tmp_path).run(Scenario(duration="1 s", path=path))
+    told = explain([str(tmp_path / "capture-sender.pcap")])
+    assert dict(rows(told))["path"].startswith("cannot tell: the transfer lasted")
+    assert words(told).count("mostly slow start") == 2  # of the input, and of the path
+    assert told.lost.where.answer == "nowhere"
+    assert told.lost.where.why == "nothing was lost"
+    assert any("at least ten seconds" in step for step in told.next)
+
+
+def test_a_transfer_that_its_window_limits_needs_a_larger_one(tmp_path: Path) -> None:
+    path = {"rate": "50 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
+    Sim(capture=tmp_path).run(Scenario(duration="5 s", path=path, host={"receive_buffer": "64 KiB"}))
+    told = explain([str(tmp_path / "capture-sender.pcap")], draws=2)
+    assert told.limited.by == "receive window"
+    assert any("larger receive buffer" in step for step in told.next)
+    assert not any("CUBIC" in step for step in told.next)
 
 
 def sampled(monkeypatch: pytest.MonkeyPatch, *connections: Any) -> None:

@@ -204,11 +204,15 @@ def _next(explained: Explanation, first: Transfer | None) -> tuple[str, ...]:
         steps.append("a capture at the sender (tcpdump -s 128): it shows where data is lost, and by what")
     if limited.by in ("application", "nothing to send", "idle"):
         steps.append("the same transfer from memory, such as iperf3: the application is the limit here, not the path")
+    if limited.by == "receive window":
+        steps.append("the same transfer with a larger receive buffer: the window is the limit here, not the path")
+    if first is not None and first.refused is not None and first.refused.code == "too-short":
+        steps.append("a transfer of at least ten seconds: this one is too short to show the path")
     rate = explained.path.get("rate")
     if rate is not None and rate.bound:
         steps.append("iperf3 -P 8 for 30 s: several streams fill the path and show its rate")
     queue = explained.path.get("queue")
-    if queue is not None and queue.bound and rate is not None and not rate.bound:
+    if queue is not None and queue.bound and rate is not None and not (rate.bound or limited.by == "receive window"):
         steps.append("a longer transfer with CUBIC: it fills the queue until it overflows, which shows its size")
     if (
         first is not None

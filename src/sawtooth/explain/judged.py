@@ -22,13 +22,13 @@ BURSTY = 1.05
 """Mean length of a loss burst in packets, from which losses come in bursts."""
 EMPTY = "the bottleneck's queue was empty"
 """What a capture's verdict says where packets waited no longer than in the shortest round trip."""
+NONE_LOST = "nothing was lost"
 ONLY_CAPTURE = "only a capture shows it"
 _PLACES = {
     "data before": "between the sender and the capture point",
     "data after": "between the capture point and the receiver",
     "data both": "on both sides of the capture point",
     "acknowledgements": "on the way back: acknowledgements, not data",
-    "none": "nowhere",
 }
 _SURE = {
     "exact": "the IP identification shows it",
@@ -125,7 +125,12 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds:
         unknown = "the capture lacks acknowledgements, or too much of the data"
         return Lost(None, judged.segments, Choice(None, unknown), Choice(None, unknown))
     told = _PLACES.get(facts["where"])
-    where = Choice(told, _SURE[facts["sure"]]) if told else Choice(None, "nothing in the capture shows it")
+    if facts["where"] == "none":
+        where = Choice("nowhere", NONE_LOST)
+    elif told:
+        where = Choice(told, _SURE[facts["sure"]])
+    else:
+        where = Choice(None, "nothing in the capture shows it")
     if place is not None and facts["lost"]:
         where = Choice(f"{told}; {place}" if told else place, f"{where.why}; mtr names the hop")
     shown = path if transfer.observed is None else transfer.observed.path
@@ -153,7 +158,7 @@ def _by_rules(judged: Judgement, path: Estimate | None) -> Choice:
         moved = int(judged.facts["out_of_order"])
         if judged.retransmits and moved:
             return Choice("reordering", f"nothing was lost; {moved} segments were out of order and sent again in vain")
-        return Choice("none", "nothing was lost")
+        return Choice("none", NONE_LOST)
     if path is None:
         return Choice(None, "the transfer shows no path")
     random = min(1.0, path.loss.value * judged.segments / count)

@@ -15,7 +15,8 @@ def page(told: Explanation) -> str:
     shown = [one for one in told.gains if one.goodput_bps is not None]
     content = {
         "inputs": told.inputs,
-        "problems": (*told.problems, *told.doubts),
+        "problems": told.problems,
+        "doubts": told.doubts,
         "limited": told.limited.by,
         "rows": rows(told),
         "test": None if told.test is None else told.test.words,

@@ -11,6 +11,8 @@ from sawtooth.whatif.text import quantity, rate, share, span
 
 NAMES = {"queue_kind": "queue kind", "loss_process": "loss process", "cross_traffic": "other traffic"}
 CANNOT = "cannot tell"
+TOGETHER = {"rate": "path", "queue kind": "kinds"}
+"""What consecutive questions are called that have one reason in common, by the first of them."""
 
 
 def words(told: Explanation) -> str:
@@ -35,8 +37,21 @@ def rows(told: Explanation) -> list[tuple[str, str]]:
     for name, called in (("rate", "rate"), ("rtt", "base RTT"), ("queue", "queue")):
         found.append((called, _quantity(told, name)))
     found += [(called, _choice(told.kinds[name])) for name, called in NAMES.items()]
+    found = _once(found)
     found.append(("control", _choice(told.control, shares=False)))
     return found + [("probes", _probed(one)) for one in told.probed]
+
+
+def _once(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A reason that consecutive questions of the path share is said once."""
+    shown: list[tuple[str, str]] = []
+    for called, said in found:
+        if shown and said.startswith(CANNOT) and said == shown[-1][1]:
+            first = shown[-1][0]
+            shown[-1] = (TOGETHER.get(first, first), said)
+        else:
+            shown.append((called, said))
+    return shown
 
 
 def _limited(told: Explanation) -> str:
