@@ -30,8 +30,8 @@ APART = 0.006
 self-tests on unseen paths are within 0.4% (docs/validation.md, What if)."""
 
 BY_TOTALS = {"the same": (0.008, 0.264), "another": (0.322, 0.299)}
-"""By how much the ends of an interval are moved apart, as logarithms, where only totals are known: of the observed
-control and of another. Totals do not show others on the path. Conformal prediction from answers about 41 paths of a
+"""By how much the ends of an interval are moved apart, as logarithms, where ss or iperf3 told the totals: of the
+observed control and of another. Totals do not show others on the path. Conformal prediction from answers about 41 paths of a
 kernel, of which others use 31 (experiments/explain_trial.py, margins)."""
 
 
@@ -120,9 +120,9 @@ class Replays:
         return replace(told, low_bps=self._predicted(cc, self.runs.of(slowest, cc, change)).low_bps, open=True)
 
     def _predicted(self, cc: str, found: Sequence[Replayed]) -> Answer:
-        """Where only totals are known, others may use the path: the interval is wider."""
+        """From ss and iperf3 the interval is wider: others may use the path."""
         told, observed = predicted(cc, found), self.runs.observed
-        if observed.path is not None or observed.given:
+        if observed.source not in ("ss", "iperf3"):
             return told
         below, above = BY_TOTALS["the same" if cc == observed.cc else "another"]
         return replace(told, low_bps=told.low_bps * math.exp(-below), high_bps=told.high_bps * math.exp(above))
