@@ -31,8 +31,8 @@ self-tests on unseen paths are within 0.4% (docs/validation.md, What if)."""
 
 BY_TOTALS = {"the same": (0.008, 0.264), "another": (0.322, 0.299)}
 """By how much the ends of an interval are moved apart, as logarithms, where ss or iperf3 told the totals: of the
-observed control and of another. Totals do not show others on the path. Conformal prediction from answers about 41 paths of a
-kernel, of which others use 31 (experiments/explain_trial.py, margins)."""
+observed control and of another. Totals do not show others on the path. Conformal prediction from answers about 41
+paths of a kernel, of which others use 31 (experiments/explain_trial.py, margins)."""
 
 
 @dataclass(frozen=True)
