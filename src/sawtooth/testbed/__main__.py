@@ -8,6 +8,7 @@ with the error of a run in its ``error.json``.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -166,12 +167,13 @@ def _own_machine() -> None:
     # All hosts of the scenario share this machine's memory. Under memory pressure TCP would offer windows of four
     # segments, which is not a property of the path.
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(_NO_PRESSURE)
-    # The last three: each end of a connection is a thread with its own stack.
-    for name in (
-        *("net/core/netdev_max_backlog", "net/core/netdev_budget"),
-        *("kernel/threads-max", "kernel/pid_max", "vm/max_map_count"),
-    ):
+    # The last two: each end of a connection is a thread with its own stack.
+    for name in ("net/core/netdev_max_backlog", "net/core/netdev_budget", "kernel/threads-max", "vm/max_map_count"):
         Path("/proc/sys", name).write_text("1000000")
+    # Linux 5.10 allows no more than the first as a small kernel.
+    for most in ("32768", "1000000"):
+        with contextlib.suppress(OSError):
+            Path("/proc/sys/kernel/pid_max").write_text(most)
 
 
 if __name__ == "__main__":
