@@ -222,7 +222,7 @@ def test_files_have_the_words_of_marks_the_shaded_ranges_and_upright_names() -> 
     assert [text.get_text() for text in made.legends[0].get_texts()] == ["one", "busy", "idle"]
 
 
-def test_of_many_names_on_an_axis_files_have_as_many_as_can_be_read() -> None:
+def test_files_thin_out_the_names_of_a_crowded_axis() -> None:
     names = tuple(f"point {at}" for at in range(250))
     axis = Axis("point", scale="category", names=names)
     points = Series("one", "#0072b2", range(250), range(250), kind="points")

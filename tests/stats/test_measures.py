@@ -2,6 +2,7 @@
 converge, harm.
 """
 
+import io
 import itertools
 import math
 
@@ -11,10 +12,22 @@ import pytest
 
 import sawtooth
 from fake_engine import quick
+from sawtooth.io.table_store import Rows
 from sawtooth.report.figures import figures
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.stats import completions, converges_s, harm, latencies, rpm, smoothed_s, trimmed_mean
+from sawtooth.stats import (
+    completions,
+    converges_s,
+    counters,
+    harm,
+    latencies,
+    rpm,
+    smoothed_s,
+    throughput,
+    throughput_by_flow,
+    trimmed_mean,
+)
 from sawtooth.stats.completion import bins, quantile
 from sawtooth.stats.queueing import Queueing, bottleneck, delays_s, mean_delay_s, total
 from sawtooth.stats.summary import summary
@@ -83,7 +96,7 @@ def delay_s(seen, share):
 
 
 def queue(**columns):
-    return Queueing("a>b", pd.DataFrame(columns))
+    return Queueing("a>b", Rows.of(pd.DataFrame(columns)))
 
 
 def interval(p50, p95, p99, packets, **more):
@@ -93,7 +106,7 @@ def interval(p50, p95, p99, packets, **more):
 def of_packets(*intervals):
     """The tables of a run whose packets left with these delays."""
     rows = [interval(*np.quantile(one, (0.5, 0.95, 0.99)), len(one), delay_mean_s=np.mean(one)) for one in intervals]
-    return [Queueing("a>b", pd.DataFrame(rows))]
+    return [Queueing("a>b", Rows.of(pd.DataFrame(rows)))]
 
 
 def test_percentiles_of_one_interval_are_its_own():
@@ -118,9 +131,15 @@ def test_percentiles_are_near_those_of_the_packets_themselves():
 
 def test_an_engine_without_percentiles_has_none_and_its_mean_stays():
     rows = [interval(math.nan, math.nan, math.nan, 10, delay_mean_s=0.02)]
-    seen = [Queueing("a>b", pd.DataFrame(rows))]
+    seen = [Queueing("a>b", Rows.of(pd.DataFrame(rows)))]
     assert math.isnan(delay_s(seen, 0.5))
     assert mean_delay_s(seen) == pytest.approx(0.02)
+
+
+def test_a_mean_needs_no_percentiles_that_only_some_runs_have():
+    seen = [*of_packets([0.1, 0.1]), queue(delay_mean_s=[0.3], sent_packets=[2])]
+    assert mean_delay_s(seen) == pytest.approx(0.2)
+    assert math.isnan(delay_s(seen, 0.5))
 
 
 def test_the_mean_delay_is_that_of_packets_not_of_intervals():
@@ -319,3 +338,33 @@ def test_a_measure_that_no_figure_has_is_refused_with_the_nearest():
         Study.from_dict(content)
     assert caught.value.field == "report.measures"
     assert "latency_p" in caught.value.fix
+
+
+# Tables that are short, or empty
+
+
+FLOWS = [{"name": "a"}, {"name": "b"}]
+
+
+def test_a_run_shorter_than_a_second_has_no_time_to_converge_and_is_measured(tmp_path):
+    short = run(duration="500 ms", interval="100 ms", flows=FLOWS, probes=[])
+    assert math.isnan(converges_s(short))
+    assert math.isnan(measures.columns([measures.Measured.of(short)])["converges_s"])
+
+
+def test_empty_tables_are_measured_in_memory_and_read_again(tmp_path):
+    headers = {name: "\n".join([",".join(table.columns), ""]) for name, table in run(flows=FLOWS).tables.items()}
+    empty = {name: pd.read_csv(io.StringIO(text)) for name, text in headers.items()}
+    one = Run(Scenario.from_dict({"topology": "path", "path": PATH, "flows": FLOWS, "probes": [PROBE]}), "made", empty)
+    for made_of in (one, Run.load(one.save(tmp_path / "empty"))):
+        assert throughput(made_of).empty
+        assert throughput_by_flow(made_of).empty
+        assert math.isnan(counters(made_of)["mean_srtt_ms"])
+        assert math.isnan(measures.columns([measures.Measured.of(made_of)])["queue_delay_mean_ms"])
+        assert summary(made_of)["mean_mbps"].tolist() == [0.0, 0.0]
+        assert completions(made_of).empty
+
+
+def test_what_was_not_counted_for_a_part_of_the_run_is_unknown():
+    rows = {"t_s": [1.0, 2.0], "flow": [0, 0], "goodput_bps": [8.0, 8.0], "timeouts": [math.nan, 5.0]}
+    assert math.isnan(summary(made({"duration": "2 s"}, intervals=rows))["timeouts"][0])

@@ -91,21 +91,12 @@ class Sim:
     def _run(
         self, scenario: Scenario, files: dict[int, str] | None, progress: Progress | None, stop: Stop | None
     ) -> Run:
-        with contextlib.ExitStack() as ending:
-            return self._finished(scenario, files, progress, stop, ending)
-
-    def _finished(
-        self,
-        scenario: Scenario,
-        files: dict[int, str] | None,
-        progress: Progress | None,
-        stop: Stop | None,
-        ending: contextlib.ExitStack,
-    ) -> Run:
         compiled = scenario.compile()
         begun = time.perf_counter()
         growing = Growing()
-        simulation, fast = self._advanced(scenario, files, growing.add, progress, stop, ending)
+        with contextlib.ExitStack() as ending:
+            simulation, fast = self._advanced(scenario, files, growing.add, progress, stop, ending)
+            counted = {"events": simulation.events, "delivered_packets": simulation.delivered_packets}
         tables = growing.finish()
         limited = metadata.limits(compiled, tables)
         said = [f"fast: the whole run was simulated: {fast}"] if isinstance(fast, str) and fast else []
@@ -113,8 +104,7 @@ class Sim:
             said = [fast.words()]
         described: dict[str, Any] = {
             "names": metadata.names(compiled),
-            "events": simulation.events,
-            "delivered_packets": simulation.delivered_packets,
+            **counted,
             **({"fast": dataclasses.asdict(fast)} if isinstance(fast, steady.Steady) else {}),
             "limits": limited,
             "warnings": [*said, *metadata.warnings(scenario, tables, limited)],

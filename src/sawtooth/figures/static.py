@@ -28,7 +28,7 @@ _LEANING = 15
 _A_NAME = 0.12
 """Inches that each of those takes."""
 _MOST_NAMES = 100
-"""Of more names only every second, or third, … is written: each costs time, and nobody reads them."""
+"""Most names written on an axis. With more, only every second, third, … is: each costs time, and all are unreadable."""
 
 
 def draw(figure: Figure, directory: Path) -> list[Path]:

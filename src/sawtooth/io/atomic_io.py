@@ -91,7 +91,7 @@ def sync(paths: Iterable[Path]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _threads(process: int) -> ThreadPoolExecutor:
-    """This process's threads; a fork has none of its parent's."""
+    """The threads that synchronize files. Threads do not survive a fork, so a forked process has others."""
     return ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
 
 

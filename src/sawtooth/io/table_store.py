@@ -27,10 +27,10 @@ GROUP = 1 << 17
 _BATCHES = 256
 """Batches joined at once: most have a few rows."""
 _AT_ONCE = 1 << 16
-"""A shorter file is read as a whole, in half the time."""
+"""Files below this size in bytes are read at once, which takes half the time."""
 _FEW = 256
-"""Up to this many rows are written plainly. To compress them, look for repetitions and note their extremes costs three
-times as much, again when they are read, and saves no space."""
+"""Tables of up to this many rows are written without compression, dictionaries or statistics, which would triple the
+time of writing and of reading, and save no space."""
 
 
 class Rows:
@@ -122,10 +122,7 @@ class Tables(MutableMapping[str, "DataFrame"]):
         self._tables = dict(tables)
 
     def __getitem__(self, name: str) -> DataFrame:
-        found = self._tables.get(name)
-        if found is None:
-            # Mapping's own methods and callers expect a KeyError.
-            raise KeyError(f"there is no table {name!r}; {suggestion(str(name), self._tables)}")
+        found = self.kept(name)
         if isinstance(found, Stored):
             found = found.read()
         if isinstance(found, Rows):
@@ -159,6 +156,9 @@ class Tables(MutableMapping[str, "DataFrame"]):
 
     def kept(self, name: str) -> DataFrame | Rows | Stored:
         """The table as it is kept."""
+        if name not in self._tables:
+            # Mapping's own methods and callers expect a KeyError.
+            raise KeyError(f"there is no table {name!r}; {suggestion(str(name), self._tables)}")
         return self._tables[name]
 
 

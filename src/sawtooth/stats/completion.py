@@ -41,7 +41,8 @@ def transfers(run: Run) -> Rows:
 
     compiled = run.scenario.compile()
     table = ended(run)
-    parts = [Rows({name: np.empty(0) for name in ("flow", "bytes", "start_s", "fct_s", "slowdown")})]
+    none = {name: np.empty(0) for name in ("start_s", "fct_s", "slowdown")}
+    parts = [Rows({"flow": np.empty(0, object), "bytes": np.empty(0, int), **none})]
     sending = [index for index, flow in enumerate(compiled.flows) if flow.asks is None]
     for index in sorted(set(table["flow"].tolist()) & set(sending)):
         own, flow = table[table["flow"] == index], compiled.flows[index]
@@ -49,7 +50,7 @@ def transfers(run: Run) -> Rows:
         fct_s = own["end_s"] - own["start_s"]
         about = {"flow": np.full(len(own), flow.entry, dtype=object), "bytes": sizes, "start_s": own["start_s"]}
         parts.append(Rows({**about, "fct_s": fct_s, "slowdown": fct_s / transfers_s(compiled, flow, sizes)}))
-    return Rows.joined(parts[1:] or parts)
+    return Rows.joined(parts)
 
 
 def ended(run: Run) -> Rows:

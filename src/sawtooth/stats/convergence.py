@@ -58,6 +58,6 @@ def _by_second(run: Run) -> tuple[Floats, Floats, float]:
     rows = whole(run.tables, "intervals", ("t_s", "flow", "goodput_bps"))
     _, bps = rates_by_flow(rows, len(run.scenario.compile().flows))
     seconds = len(bps) // together
-    summed = bps[: seconds * together].reshape(seconds, together, -1).sum(axis=1)
+    summed = bps[: seconds * together].reshape(seconds, together, bps.shape[1]).sum(axis=1)
     step_s = together * interval_s
     return np.arange(seconds) * step_s, summed, step_s

@@ -38,6 +38,7 @@ def counters(run: Run) -> dict[str, float]:
     if ends:
         # Cumulative over a connection's life, like the kernel's counters, so the largest is the total.
         last = _largest(Rows.joined(ends))
+        last = last[last["t_s"] > 0]
         share = last["rwnd_limited_s"] / last["t_s"]
         known = share[np.isfinite(share)]
         found["rwnd_limited_percent"] = float(known.mean() * 100) if known.size else math.nan

@@ -46,7 +46,7 @@ def latencies(run: Run) -> list[Latency]:
     for index, probe in enumerate(compiled.probes):
         own = table[table["probe"] == index]
         order = np.argsort(own["t_s"], kind="stable")
-        sent, rtt = own["t_s"][order], own["rtt_s"][order]
+        sent, rtt = own["t_s"][order], own["rtt_s"][order].astype(float)
         longest = float(np.nanmax(rtt)) if np.isfinite(rtt).any() else 0.0
         known = np.isfinite(rtt) | (sent + longest < run.end_s)
         found.append(Latency(probe.name, round_trip_s(compiled, probe), sent[known], rtt[known]))

@@ -58,7 +58,7 @@ def mean_delay_s(seen: Sequence[Queueing]) -> float:
     """The mean wait of packets in seconds, over runs; NaN if nothing left the queue or it is unknown."""
     if not seen or any("delay_mean_s" not in one.table for one in seen):
         return math.nan
-    table = _sending(seen)
+    table = _sending(seen, ())
     packets = float(table["sent_packets"].sum())
     return float((table["delay_mean_s"] * table["sent_packets"]).sum()) / packets if packets else math.nan
 
@@ -72,7 +72,7 @@ def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
 
     if not seen or any(column not in one.table for one in seen for column in (*SHARES, "delay_mean_s")):
         return [math.nan for _ in shares]
-    table = _sending(seen)
+    table = _sending(seen, tuple(SHARES))
     known = np.column_stack([table[column] for column in SHARES])
     if not known.size or not np.isfinite(known).all():
         return [math.nan for _ in shares]
@@ -85,10 +85,9 @@ def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
     return [float(delay) for delay in np.interp(shares, below, at)]
 
 
-def _sending(seen: Sequence[Queueing]) -> Rows:
-    """The rows of all runs in which packets left, with the columns that delays are computed from."""
-    names = [name for name in ("sent_packets", "delay_mean_s", *SHARES) if name in seen[0].table]
-    parts = [Rows({name: one.table[name] for name in names}) for one in seen]
+def _sending(seen: Sequence[Queueing], columns: Sequence[str]) -> Rows:
+    """The rows of all runs in which packets left: their number, mean delay and ``columns``."""
+    parts = [Rows({name: one.table[name] for name in ("sent_packets", "delay_mean_s", *columns)}) for one in seen]
     return Rows.joined([part[part["sent_packets"] > 0] for part in parts])
 
 

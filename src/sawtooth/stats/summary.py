@@ -34,7 +34,8 @@ def summary(run: Run) -> DataFrame:
     compiled = run.scenario.compile()
     names = [flow.entry for flow in compiled.flows]
     first, last = span(run)
-    bits, sums = dict.fromkeys(names, 0.0), {name: [math.nan, math.nan] for name in names}
+    bits = dict.fromkeys(names, 0.0)
+    sums: dict[str, dict[str, float]] = {name: {} for name in names}
     for part in groups(run.tables, "intervals"):
         kept = after_warmup(run, part)
         kept = kept[kept["t_s"] <= last + 5e-10]
@@ -42,10 +43,9 @@ def summary(run: Run) -> DataFrame:
         for index in np.unique(kept["flow"]):
             own, name = kept[kept["flow"] == index], names[index]
             bits[name] += float(own["goodput_bps"].sum()) * lengths
-            for at, column in enumerate(("retransmits", "timeouts")):
+            for column in ("retransmits", "timeouts"):
                 if column in own:
-                    before = sums[name][at]
-                    sums[name][at] = float(own[column].sum()) + (0.0 if math.isnan(before) else before)
+                    sums[name][column] = sums[name].get(column, 0.0) + float(own[column].sum())
     rtts: dict[str, list[float]] = {name: [0.0, 0.0] for name in names}
     if "tcp_info" in run.tables:
         for part in groups(run.tables, "tcp_info", ("t_s", "flow", "srtt_s")):
@@ -68,8 +68,8 @@ def summary(run: Run) -> DataFrame:
                 "connections": sum(flow.count for flow in flows),
                 "mean_mbps": bits[name] / (last - first) / 1e6 if last > first else math.nan,
                 "mean_srtt_ms": total / count * 1e3 if count else math.nan,
-                "retransmits": sums[name][0],
-                "timeouts": sums[name][1],
+                "retransmits": sums[name].get("retransmits", math.nan),
+                "timeouts": sums[name].get("timeouts", math.nan),
                 "transfers": len(times),
                 **{key: quantile(times, share) if times.size else math.nan for key, share in _TIMES.items()},
             }

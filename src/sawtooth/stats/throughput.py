@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pandas import DataFrame, Series
 
+    Floats = ndarray[Any, Any]
     Table = TypeVar("Table", Rows, DataFrame)
 
 STATISTICS = ("count", "mean_mbps", "std_mbps", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps")
@@ -50,10 +51,19 @@ def throughput(run: Run) -> Series[float]:
     import numpy as np
     import pandas as pd
 
-    parts = [whole_intervals(run, part) for part in groups(run.tables, "intervals", ("t_s", "goodput_bps"))]
-    ends, interval = np.unique(np.concatenate([part["t_s"] for part in parts]), return_inverse=True)
-    bps = np.bincount(interval, np.concatenate([part["goodput_bps"] for part in parts]), len(ends))
+    parts = (whole_intervals(run, part) for part in groups(run.tables, "intervals", ("t_s", "goodput_bps")))
+    each = [_summed(part["t_s"], part["goodput_bps"]) for part in parts]
+    # The rows of one interval may be in two parts.
+    ends, bps = each[0] if len(each) == 1 else _summed(*(np.concatenate(one) for one in zip(*each, strict=True)))
     return pd.Series(bps / 1e6, pd.Index(ends, name="t_s"), name="throughput_mbps")
+
+
+def _summed(t_s: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """The different times in order, and the sum of the values at each."""
+    import numpy as np
+
+    ends, interval = np.unique(t_s, return_inverse=True)
+    return ends, np.bincount(interval, values, len(ends))
 
 
 def observed(run: Run) -> int | None:
@@ -79,17 +89,17 @@ def throughput_by_flow(run: Run) -> DataFrame:
     import pandas as pd
 
     rows = whole_intervals(run, whole(run.tables, "intervals", ("t_s", "flow", "goodput_bps")))
-    seen = np.unique(rows["flow"])
+    seen = np.unique(rows["flow"].astype(np.int64))
     ends, bps = rates_by_flow(rows, int(seen.max(initial=-1)) + 1)
     return pd.DataFrame(bps[:, seen] / 1e6, pd.Index(ends, name="t_s"), pd.Index(seen, name="flow"))
 
 
-def rates_by_flow(rows: Rows, flows: int) -> tuple[ndarray[Any, Any], ndarray[Any, Any]]:
+def rates_by_flow(rows: Rows, flows: int) -> tuple[Floats, Floats]:
     """The ends of the intervals in seconds, and the goodput in bit/s by interval and flow; 0 without a row."""
     import numpy as np
 
     ends, interval = np.unique(rows["t_s"], return_inverse=True)
-    at = interval * flows + rows["flow"]
+    at = interval * flows + rows["flow"].astype(np.int64)
     return ends, np.bincount(at, rows["goodput_bps"], len(ends) * flows).reshape(len(ends), flows)
 
 

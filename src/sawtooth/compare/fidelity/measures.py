@@ -103,7 +103,7 @@ def measure(run: Run) -> dict[str, float | str]:
         "tail_probes": _tail_probes(run, intervals),
         "mean_rtt_ms": float(srtt_ms.mean()) if srtt_ms.size else math.nan,
         "p95_rtt_ms": float(np.quantile(srtt_ms, 0.95)) if srtt_ms.size else math.nan,
-        "queue_packets": float(queue[0].table["mean_packets"].mean()) if queue else math.nan,
+        "queue_packets": float(queue[0].table["mean_packets"].mean()) if queue and len(queue[0].table) else math.nan,
         "delay_ms": mean_delay_s(queue) * 1e3,
         **_probed_ms(run),
         "drops": total(queue, "drops"),
