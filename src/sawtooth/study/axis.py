@@ -95,8 +95,17 @@ def expand(given: Any, field: str) -> tuple[Any, ...]:
     if len(given) > MAX_VALUES:
         message = f"{len(given)} values; at most {MAX_VALUES}"
         raise InputError("too-many-points", message, field=field, fix="remove values")
-    for at, value in enumerate(given):
-        if value in given[:at]:
+    seen: set[Any] = set()
+    tables: list[Any] = []
+    for value in given:
+        try:
+            twice = value in seen
+            seen.add(value)
+        except TypeError:
+            # A table or a list.
+            twice = value in tables
+            tables.append(value)
+        if twice:
             raise InputError(
                 "duplicate-name", f'the value "{text(value)}" is listed twice', field=field, fix="remove one"
             )

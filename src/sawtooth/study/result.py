@@ -227,7 +227,7 @@ class StudyResult(Drawn):
         groups = single.groupby(keys, sort=False, dropna=False)["mean_mbps"]
         return [[float(mean) for mean in means] for _, means in groups]
 
-    @property
+    @cached_property
     def records(self) -> list[dict[str, Any]]:
         """``pooled`` as a list of dictionaries, one per row."""
         return [{str(name): value for name, value in row.items()} for row in self.pooled.to_dict("records")]
