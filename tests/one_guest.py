@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from sawtooth.engines.kernel import series
+from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 
@@ -15,17 +16,24 @@ Key = TypeVar("Key")
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
+class _Runs(dict[Key, Run]):
+    """Raises the error of a failed run when it is read."""
+
+    def __init__(self, made: Mapping[Key, Run | SawtoothError]) -> None:
+        super().__init__({key: one for key, one in made.items() if isinstance(one, Run)})
+        self._failed = {key: one for key, one in made.items() if isinstance(one, SawtoothError)}
+
+    def __missing__(self, key: Key) -> Run:
+        raise self._failed[key]
+
+
 def run_each(scenarios: Mapping[Key, Scenario]) -> dict[Key, Run]:
-    """The runs, by the scenarios' keys. All have one HZ and one kernel. Raises SawtoothError if one failed."""
+    """The runs, by the scenarios' keys. All have one HZ and one kernel. Reading a run that failed raises its
+    SawtoothError.
+    """
     compiled = [scenario.compile() for scenario in scenarios.values()]
     assert len({(one.kernel, one.hosts[0].hz) for one in compiled}) == 1
-    found: dict[Key, Run] = {}
-    for key, made in zip(scenarios, series(list(scenarios.values()), limit_s=900), strict=True):
-        if not isinstance(made, Run):
-            made.add_note(f"scenario {key}")
-            raise made
-        found[key] = made
-    return found
+    return _Runs(dict(zip(scenarios, series(list(scenarios.values()), limit_s=900), strict=True)))
 
 
 class OneGuest:

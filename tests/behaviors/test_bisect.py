@@ -1,5 +1,5 @@
-"""Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator, but for one
-test."""
+"""Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator, except
+in ``test_an_expectation_is_judged_in_a_guest``."""
 
 from __future__ import annotations
 
@@ -417,7 +417,7 @@ def test_an_expectation_is_judged_in_a_guest(kernel: Kernel, tmp_path: Path, mon
     scenario = {"duration": "200 ms", "interval": "50 ms", "traffic": "native"}
     study = Study.from_dict({"name": "short", "scenario": scenario})
     for wanted, verdict in (("mean_mbps > 1 Mbit/s", GOOD), ("mean_mbps < 1 Mbit/s", BAD)):
-        judge = ByExpectation(study, [wanted], tmp_path / "out", overrides={"host.hz": 250}, seeds=[1, 2], jobs=1)
+        judge = ByExpectation(study, [wanted], tmp_path / verdict, overrides={"host.hz": 250}, seeds=[1, 2], jobs=1)
         found, told = judge.verdict(find(250, "bisect-1"))
         assert found == verdict, told
         assert judge.knows(find(250, "bisect-1"))

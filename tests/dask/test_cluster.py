@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from distributed import KilledWorker
 
 import sawtooth
 from fake_engine import Failing, Fake, Killed, Slow, quick, study
@@ -27,7 +29,7 @@ from sawtooth.compare.fidelity.campaign import Campaign
 from sawtooth.dask import Cluster, cluster
 from sawtooth.dask import scheduler as flight
 from sawtooth.dask import workers as crew
-from sawtooth.dask.task import Answer, Call
+from sawtooth.dask.task import Answer, Call, tell
 from sawtooth.dask.workers import Crew
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import fan_out, results
@@ -210,6 +212,49 @@ def test_others_do_not_keep_the_right_ones_from_work(caplog: pytest.LogCaptureFi
     assert there.refused.keys() == {"tcp://b", "tcp://c"}
     assert f"worker tcp://b is not used: sawtooth 0.0.9 there, {versions()['sawtooth']} here" in caplog.text
     assert "tcp://c is not used: it has no sawtooth of this kind (No module named 'sawtooth')" in caplog.text
+
+
+class Stuck(Others):
+    """Its first task killed its workers, the second is under way, and nobody answers the message to stop."""
+
+    status = "running"
+
+    def __init__(self) -> None:
+        self.futures: list[Mock] = []
+        self.seen: list[str] = []
+        self.over = threading.Event()
+
+    def run(self, function: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        if function is not tell:
+            return super().run(function, **options)
+        self.seen.append("asked")
+        self.futures[1].status = "finished"
+        self.over.wait(60)
+        self.seen.append("answered")
+        return None
+
+    def submit(self, *_: Any, key: str, **options: Any) -> Mock:
+        future = Mock(status="pending", result=Mock(side_effect=KilledWorker(key, Mock(), 3)))
+        if not self.futures:
+            future.status = "error"
+            future.add_done_callback.side_effect = lambda landed: landed(future)
+        self.futures.append(future)
+        return future
+
+    def cancel(self, futures: list[Any]) -> None:
+        self.seen.append("cancelled")
+        self.over.set()
+
+
+def test_an_error_is_raised_before_a_dead_worker_that_is_still_listed_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flight, "GRACE_S", 60)
+    there = Stuck()
+    with pytest.raises(SawtoothError) as caught:
+        flight.Flight(there, Crew(there), negative, [1, 2]).run(
+            done=lambda number, result: None, poll=lambda: None, stop=lambda: None, renew=lambda: None
+        )
+    assert caught.value.code == "worker-died"
+    assert there.seen[:2] == ["asked", "cancelled"]
 
 
 def test_a_worker_that_nobody_has_looked_at_refuses_by_itself() -> None:

@@ -97,16 +97,32 @@ def test_a_kernel_that_has_neither_is_not_supported(tmp_path: Path) -> None:
     assert caught.value.code == "bad-source"
 
 
-def test_a_kernel_that_takes_no_entropy_from_the_host_at_boot_needs_no_edit_for_it(tmp_path: Path) -> None:
-    tree = stand_in(tmp_path / "linux")
+def test_only_before_6_0_may_a_kernel_take_no_entropy_from_the_host_at_boot(tmp_path: Path) -> None:
     file = "arch/um/os-Linux/util.c"
-    (tree / file).write_text("int other;\n")
-    source.unpack(source.locate(tree), tmp_path / "copy", 250)
+    old, new = stand_in(tmp_path / "old", version=5), stand_in(tmp_path / "new")
+    for tree in (old, new):
+        (tree / file).write_text("int other;\n")
+    source.unpack(source.locate(old), tmp_path / "copy", 250)
     assert (tmp_path / "copy" / file).read_text() == "int other;\n"
-    (tree / file).write_text("return getrandom(buffer, length, flags);\n")
     with pytest.raises(InputError, match="util") as caught:
-        source.unpack(source.locate(tree), tmp_path / "other", 250)
+        source.unpack(source.locate(new), tmp_path / "other", 250)
     assert caught.value.code == "bad-source"
+
+
+def test_time_passes_by_the_function_that_the_kernel_has(tmp_path: Path) -> None:
+    file, by_amount = (
+        "arch/um/kernel/time.c",
+        "static void time_travel_update_time_rel(unsigned long long offs)\n{\n}\n",
+    )
+    tree = stand_in(tmp_path / "linux")
+    for defined, wanted in (
+        ("", "time_travel_update_time(time_travel_time + 100 * NSEC_PER_MSEC, false);"),
+        (by_amount, "time_travel_update_time_rel(100 * NSEC_PER_MSEC);"),
+    ):
+        (tree / file).write_text(defined + (tree / file).read_text())
+        copy = tmp_path / f"copy{len(defined)}"
+        source.unpack(source.locate(tree), copy, 250)
+        assert wanted in (copy / file).read_text()
 
 
 WITH_EVERY_ENTRY = """
@@ -190,10 +206,10 @@ def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> No
         where.mkdir()
         top = tarball.name.removesuffix(".tar.xz")
         # Stops at the last of them.
-        members = [f"{top}/{file}" for file in sorted(needed)]
+        members = [f"{top}/{file}" for file in sorted(needed | {"Makefile"})]
         subprocess.run(["tar", "-xf", tarball, "-C", where, "--occurrence=1", *members], check=True)
         tree = where / top
-        texts, lacking = edits.edited(tree, tarball, 250, edits.EDITS)
+        texts, lacking = edits.edited(tree, tarball, 250, edits.EDITS, source.number(tree))
         given = {edit.file for edit in edits.EDITS if edit.unless and "host_fp_size" in (tree / edit.file).read_text()}
         absent = {edit.file for edit in lacking}
         assert needed - texts.keys() <= given | absent, json.dumps([str(tarball), sorted(texts)])

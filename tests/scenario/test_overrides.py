@@ -114,6 +114,7 @@ def test_a_path_that_leads_nowhere_is_refused_at_its_field(changes: dict[str, An
         ("name=1\nseed = 2", "name", "1\nseed = 2"),
         ("name=", "name", ""),
         ("host.kernel=6.10", "host.kernel", "6.10"),
+        ("host.kernel=7", "host.kernel", "7"),
         ('host.kernel="6.1"', "host.kernel", "6.1"),
         ("host.kernel=6.12.117", "host.kernel", "6.12.117"),
     ],

@@ -213,17 +213,17 @@ class TestEnds:
 
 
 def test_a_server_is_ready_once_it_has_printed_a_line(apart: Executed) -> None:
-    first, second = (one_of(apart, name).start_s for name in ("ready 1", "ready 2"))
-    assert first is not None
-    assert second is not None
+    first, second, third = (one_of(apart, name).start_s or 0 for name in ("ready 1", "ready 2", "tcp"))
     assert second - first >= 1
+    assert third - second >= 1
 
 
 def test_a_server_listens_on_udp_too_where_tcp_has_the_same_port(apart: Executed) -> None:
     assert one_of(apart, "date").status == 0
-    started = one_of(apart, "udp").start_s
-    assert started is not None
-    assert started < -1
+    started = {name: one_of(apart, name).start_s or 0 for name in APART}
+    assert started["tcp"] < started["udp"]
+    # It binds its socket after a second.
+    assert min(at for at in started.values() if at > started["udp"]) - started["udp"] >= 1
 
 
 class TestAShellOnATerminal:
@@ -316,7 +316,7 @@ def test_programs_run_beside_listed_flows_and_at_times_of_their_own(beside: Exec
     assert beside.programs[0].start_s == pytest.approx(1.5, abs=1e-3)
     goodput = beside.run.tables["intervals"]["goodput_bps"]
     assert len(goodput) == pytest.approx(20, abs=1)
-    assert goodput.mean() > 1e6
+    assert goodput.mean() > 15e6
 
 
 def test_datagrams_are_counted_by_host(beside: Executed) -> None:
@@ -381,7 +381,7 @@ def test_servers_start_at_the_same_nanosecond_whatever_came_before(
 
 def test_computing_takes_no_time_unless_it_does_not_end(kernel: object) -> None:
     # Each of them makes no system call while it computes.
-    some = program("client", ["python3", "-c", "for _ in range(10_000_000): pass"])
+    some = program("client", ["python3", "-c", "for _ in range(60_000_000): pass"])
     endless = [program("server", ["python3", "-c", "while True: pass"])]
     done = execute(path(), [some])
     assert told(done) == ""
@@ -511,10 +511,11 @@ def test_a_study_has_a_column_of_what_programs_measure_and_expects_of_it(kernel:
 
 
 def test_find_searches_by_what_programs_measure(kernel: object) -> None:
-    ping = program("client", ["ping", "-c", "1", "server"], measure={"load_s": "seconds"})
+    server = program("server", "echo ready; sleep 1000", ready="ready")
+    ping = program("client", ["ping", "-c", "1", "server"], measure={"reply_ms": "stdout:time=([0-9.]+) ms"})
     found = sawtooth.find(
-        Scenario.from_dict({**FILE, "programs": [ping]}),
-        want="load_s <= 60 ms",
+        Scenario.from_dict({**FILE, "programs": [server, ping]}),
+        want="reply_ms <= 60 ms",
         vary="path.rtt=10ms..400ms",
         engine="kernel",
         runs=28,

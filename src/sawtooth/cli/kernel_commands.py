@@ -252,7 +252,7 @@ def compare(
     if len(kernels) < 2:
         fix = "name the reference and at least one other kernel: sawtooth kernel list"
         raise InputError("bad-usage", "one kernel has nothing to be compared with", field="KERNEL", fix=fix)
-    twice = next((name for place, name in enumerate(kernels) if name in kernels[:place]), None)
+    twice = next((name for name in kernels if kernels.count(name) > 1), None)
     if twice is not None:
         fix = "name each kernel once; sawtooth kernel list shows their names"
         raise InputError("bad-usage", f'"{plain(twice, 60)}" is named twice', field="KERNEL", fix=fix)

@@ -164,8 +164,9 @@ def _check(scenario: Scenario, *, capture: bool) -> dict[str, str]:
 def series(
     scenarios: Sequence[Scenario], *, stop: Stop | None = None, limit_s: float = TIMEOUT_S
 ) -> list[Run | SawtoothError]:
-    """Runs scenarios one after the other in one guest, which costs a tenth of a boot for each. They have one seed, one
-    kernel, and no programs. A run that fails gives its error. ``limit_s``: seconds of wall time for the guest.
+    """Runs scenarios one after the other in one guest, which costs a tenth of a boot for each. They have one kernel and
+    no programs. Losses, jitter and arrivals follow each scenario's seed, the guest's other random numbers the first's.
+    A run that fails gives its error. ``limit_s``: seconds of wall time for the guest.
 
     The tables are not those of ``Kernel.run``, because random numbers differ, but the same each time. Raises
     SawtoothError as ``Kernel.run`` does.

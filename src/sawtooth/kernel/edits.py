@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sawtooth.errors import InputError
@@ -21,7 +21,8 @@ class Edit:
     """One substitution in one file of the copy; ``{hz}`` in ``new`` stands for the wanted HZ.
 
     ``for_speed``: the edit only makes the kernel faster, so it may be skipped if the pattern is not found. ``unless``:
-    text that shows that a newer kernel already contains this change.
+    text that shows that a newer kernel already contains this change. ``since``: older kernels need not contain what the
+    edit changes. It only decides what is refused, so it is no part of a kernel's digest.
     """
 
     file: str
@@ -29,6 +30,7 @@ class Edit:
     new: str
     for_speed: bool = False
     unless: str | None = None
+    since: tuple[int, int] | None = field(default=None, repr=False)
 
 
 _VDSO = "arch/x86/um/vdso/"
@@ -36,17 +38,16 @@ _REGISTERS = "arch/x86/um/os-Linux/registers.c"
 _LENGTH_FROM_HOST = r"\bhost_fp_size\b"
 """Linux 6.13 and later determine at start how long the host's processor state is."""
 
-_BOOT_ENTROPY = "arch/um/os-Linux/util.c"
-
 EDITS = (
     # arch/um has no choice of HZ, only this default.
     Edit("arch/um/Kconfig", r"(?m)^(config HZ\n\s+int\n\s+default) \d+$", r"\1 {hz}"),
     # Equal boots must draw equal random numbers: the kernel mixes the command line, which contains our seed, into its
-    # entropy pool.
+    # entropy pool. Linux 5.10 takes none from the host at boot.
     Edit(
-        _BOOT_ENTROPY,
+        "arch/um/os-Linux/util.c",
         r"return getrandom\(buf, len, flags\);",
         "__builtin_memset(buf, 0x5a, len); return len;",
+        since=(6, 0),
     ),
     # Do not use the time of interrupts as entropy: the clock advances when it is read, so these times depend on the
     # directories in use.
@@ -408,34 +409,37 @@ void time_travel_compute(void)
     ),
 )
 
-_TAKES_TIME = re.compile(r"time_travel_update_time_rel\((.*)\);")
+_TAKES_TIME = re.compile(r"time_travel_update_time_rel\((.*?)\);")
 
 _TOGETHER = ("clock_given|clock_taken|user_clock|USER_CLOCK", r"\bheld\b|\bheld_by\b")
 """Names in edits for speed. Edits that contain the same one work only together."""
 
 
-def _as_here(new: str, text: str) -> str:
-    """``new`` for a file with ``text``: Linux 5.10 has another name for the function that lets time pass."""
-    if _TAKES_TIME.search(text):
+def _for_kernel(new: str, text: str) -> str:
+    """``new`` for a file with ``text``. Linux 5.10 can only let time pass up to a given time, not by an amount."""
+    if "time_travel_update_time_rel" in text:
         return new
     return _TAKES_TIME.sub(r"time_travel_update_time(time_travel_time + \1, false);", new)
 
 
-def edit(tree: Path, shown: Path, hz: int) -> None:
-    """Make all edits that fit. Those for speed that use each other are left out together.
+def edit(tree: Path, shown: Path, hz: int, version: tuple[int, ...]) -> None:
+    """Make all edits that fit. Those for speed that use each other are left out together. ``version``: of the kernel,
+    for example (6, 12).
 
     Raises InputError ``bad-source``, which names ``shown``.
     """
-    texts, lacking = edited(tree, shown, hz, EDITS)
+    texts, lacking = edited(tree, shown, hz, EDITS, version)
     apart = [words for words in _TOGETHER if any(re.search(words, one.new) for one in lacking)]
     if apart:
         kept = [one for one in EDITS if not (one.for_speed and any(re.search(words, one.new) for words in apart))]
-        texts, _ = edited(tree, shown, hz, kept)
+        texts, _ = edited(tree, shown, hz, kept, version)
     for file, text in texts.items():
         (tree / file).write_text(text, encoding="utf-8")
 
 
-def edited(tree: Path, shown: Path, hz: int, edits: Sequence[Edit]) -> tuple[dict[str, str], list[Edit]]:
+def edited(
+    tree: Path, shown: Path, hz: int, edits: Sequence[Edit], version: tuple[int, ...]
+) -> tuple[dict[str, str], list[Edit]]:
     """The text of each edited file, and the edits for speed that do not fit."""
     texts: dict[str, str] = {}
     lacking: list[Edit] = []
@@ -444,15 +448,12 @@ def edited(tree: Path, shown: Path, hz: int, edits: Sequence[Edit]) -> tuple[dic
         before = texts[one.file] if one.file in texts else path.read_text(encoding="utf-8") if path.is_file() else ""
         if one.unless is not None and re.search(one.unless, before):
             continue
-        if one.file == _BOOT_ENTROPY and before and "getrandom" not in before:
-            # Linux 5.10: the host gives no entropy at boot.
-            continue
-        after, count = re.subn(one.old, _as_here(one.new, before).replace("{hz}", str(hz)), before)
+        after, count = re.subn(one.old, _for_kernel(one.new, before).replace("{hz}", str(hz)), before)
         if count:
             texts[one.file] = after
         elif one.for_speed:
             lacking.append(one)
-        else:
+        elif one.since is None or version >= one.since:
             message = f"{one.file} cannot be edited as sawtooth needs: this kernel is not supported"
             raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")
     return texts, lacking

@@ -139,7 +139,7 @@ def change(tree: Path, shown: Path, hz: int, patches: Patches | None = None) -> 
             _copy_file(originals / file, fresh / file)
         if patches is not None:
             patches.patch(fresh)
-        edit(fresh, shown, hz)
+        edit(fresh, shown, hz, number(tree))
         for file in known:
             new, old = fresh / file, tree / file
             if not new.is_file():
@@ -181,7 +181,7 @@ def check_out(source: Source, tree: Path, hz: int, patches: Patches | None = Non
         write_bytes(names, "\n".join(wanted).encode())
         if patches is not None:
             patches.patch(tree)
-        edit(tree, source.path, hz)
+        edit(tree, source.path, hz, number(tree))
         for file, (content, status) in before.items():
             if (tree / file).is_file() and (tree / file).read_bytes() == content:
                 os.utime(tree / file, ns=(status.st_atime_ns, status.st_mtime_ns))

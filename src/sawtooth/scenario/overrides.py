@@ -15,7 +15,8 @@ from sawtooth.scenario.toml import parse_toml
 
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Parses ``KEY=VALUE`` from the command line. VALUE is TOML if it is valid TOML (``3``, ``true``, ``["a"]``), else
-    text. A kernel's name is text also if it looks like a number (``host.kernel=6.10``).
+    text. A kernel's name is text also if it looks like a number (``host.kernel=6.10``), but not in a list, where it
+    needs quotes.
 
     Raises SawtoothError ``bad-override``.
     """
@@ -35,8 +36,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         )
     key, value = key.strip(), value.strip()
     read = parse_value(value)
-    # As a number, 6.10 would be 6.1.
-    is_name = key.rpartition(".")[2] == "kernel" and isinstance(read, float)
+    # As a number, 6.10 would be 6.1. A bool is no name.
+    is_name = key.rpartition(".")[2] == "kernel" and type(read) in (int, float)
     return key, value if is_name else read
 
 
