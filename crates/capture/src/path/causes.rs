@@ -166,6 +166,12 @@ impl Causes {
         Causes { bursts: bursts.len() as u64, burst_span: bursts.iter().map(span).sum(), ..self }
     }
 
+    /// The most segments that the path itself lost in a row.
+    pub fn longest_run(&self, trace: &Trace) -> u64 {
+        let own = |&(at, _): &(usize, &u64)| self.random_at.get(at).copied().unwrap_or(true);
+        trace.lost.segments.iter().enumerate().filter(own).map(|(_, &count)| count).max().unwrap_or(0)
+    }
+
     /// Whether the path's own losses cluster in time more than chance explains.
     pub fn in_bursts(&self) -> bool {
         let known = self.known && self.random_sent > 0 && self.bursts >= 2 && self.burst_span > 0;

@@ -124,7 +124,7 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
     Some(Path {
         queue: quantities::queue_limit(&causes, &rate, &rtt, seen),
         loss: quantities::random_loss(&causes),
-        burst: quantities::runs(&causes),
+        burst: quantities::runs(&causes, &trace),
         ack_loss: quantities::ack_loss(&trace),
         burst_loss: quantities::burst_loss(&causes),
         delayed_ack,

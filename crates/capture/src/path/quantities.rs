@@ -14,6 +14,8 @@ const UNKNOWN_QUEUE_BDP: [f64; 3] = [0.2, 1.0, 4.0];
 const SYN_BYTES: f64 = 74.0;
 /// Shares of the time: above the first, a window may have limited the transfer; above the second, it did.
 const LIMITED: [f64; 2] = [0.1, 0.3];
+/// The fewest losses in a row that are a burst where runs are few. Two may be one dropped frame of merged segments.
+const LONG: u64 = 3;
 
 /// Propagation only: in a scenario, the frame's time at the bottleneck belongs to the transmitter.
 pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
@@ -80,7 +82,7 @@ pub fn burst_loss(causes: &Causes) -> f64 {
 }
 
 /// Mean length in packets of a burst of the path's own losses: from the first lost to the last.
-pub fn runs(causes: &Causes) -> Estimated {
+pub fn runs(causes: &Causes, trace: &Trace) -> Estimated {
     if causes.in_bursts() {
         let (bursts, span) = (causes.bursts.approx(), causes.burst_span.approx());
         let (few, many) = poisson_interval(causes.bursts);
@@ -91,10 +93,10 @@ pub fn runs(causes: &Causes) -> Estimated {
     let runs = causes.random_runs.approx();
     let mean = causes.random.approx() / runs.max(1.0);
     let share = causes.random.approx() / causes.random_sent.max(1).approx();
+    // Of fewer than ten runs only a long one counts, unless independent losses would be adjacent as often.
     let adjacent = causes.random.saturating_sub(causes.random_runs);
-    // A single long run is no chance; ten runs of nearly one are.
-    let by_chance = adjacent == 0 || at_least(adjacent, causes.random.approx() * share) >= CHANCE;
-    if !causes.known || (causes.random_runs < 10 && by_chance) {
+    let long = causes.longest_run(trace) >= LONG && at_least(adjacent, causes.random.approx() * share) < CHANCE;
+    if !causes.known || (causes.random_runs < 10 && !long) {
         return Estimated::exact(1.0, "each packet lost independently, assumed because there are few losses");
     }
     // Independent losses are adjacent now and then: 1 / (1 - p) on average.
