@@ -29,11 +29,12 @@ from sawtooth.explain.text import rows
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.watch.expected import expect, observed
-from sawtooth.whatif import Choice, Estimated, estimate, observe, save_scenario
+from sawtooth.whatif import Choice, Estimated, Observed, estimate, observe, save_scenario
 from sawtooth.whatif.from_capture import read_transfer
 from sawtooth.whatif.kinds import TRAINED, Kinds, shipped
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.replay import _beyond_simulation as beyond_simulation
+from sawtooth.whatif.replay import replay
+from sawtooth.whatif.runs import Runs
 from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
 from sawtooth.whatif.ss import from_ss
 from tests.watch.test_watch_expected import seen
@@ -257,23 +258,37 @@ def test_losses_may_be_a_policers_where_the_kind_of_queue_is_not_judged(captures
     seen = observe(captures / "capture-sender.pcap")
     assert seen.path is not None
     unjudged = {name: Choice(None, "no simulated path has such a rate") for name in seen.kinds}
+    found = replay(seen, estimate(seen), controls=("reno", "bbr"), draws=2)
+
+    def why_not(cc: str, observed: Observed) -> str:
+        """Why the same runs say nothing of ``cc`` if this was observed."""
+        told = replace(found, runs=Runs(observed, found.estimate))
+        return told.answer(cc, found.results[cc], found.paths).unknown
+
     for low, known in ((0.0, True), (0.005, False)):
         path = replace(seen.path, loss=Estimated(0.01, low, 0.02, ""))
         fast = replace(seen, kinds=unjudged, path=path)
-        assert (beyond_simulation(fast, "bbr") == "") == known
-        assert beyond_simulation(fast, "reno") == ""
-        assert beyond_simulation(replace(fast, kinds=seen.kinds), "bbr") == ""
+        assert (why_not("bbr", fast) == "") == known
+        assert why_not("reno", fast) == ""
+        assert why_not("bbr", replace(fast, kinds=seen.kinds)) == ""
 
 
-def test_a_transfer_too_short_says_so_once_and_what_to_measure(tmp_path: Path) -> None:
+def test_a_transfer_too_short_says_so_once_a_group_and_what_to_measure(tmp_path: Path) -> None:
     path = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
     Sim(capture=tmp_path).run(Scenario(duration="1 s", path=path))
     told = explain([str(tmp_path / "capture-sender.pcap")])
     assert dict(rows(told))["path"].startswith("cannot tell: the transfer lasted")
-    assert words(told).count("mostly slow start") == 2  # of the input, and of the path
+    assert words(told).count("mostly slow start") == 3  # of the input, the path, and the kinds
     assert told.lost.where.answer == "nowhere"
     assert told.lost.where.why == "nothing was lost"
     assert any("at least ten seconds" in step for step in told.next)
+    # Only a whole group is one row.
+    partly = {**told.cannot_tell, "queue": "another reason"}
+    known = {**told.kinds, "queue_kind": Choice("tail drop", "its drops")}
+    shown = dict(rows(replace(told, cannot_tell=partly, kinds=known)))
+    names = {"rate", "base RTT", "queue", "queue kind", "loss process", "other traffic"}
+    assert names <= shown.keys()
+    assert {"path", "kinds"} & shown.keys() == set()
 
 
 def test_a_transfer_that_its_window_limits_needs_a_larger_one(tmp_path: Path) -> None:

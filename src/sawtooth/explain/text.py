@@ -11,8 +11,8 @@ from sawtooth.whatif.text import quantity, rate, share, span
 
 NAMES = {"queue_kind": "queue kind", "loss_process": "loss process", "cross_traffic": "other traffic"}
 CANNOT = "cannot tell"
-TOGETHER = {"rate": "path", "queue kind": "kinds"}
-"""What consecutive questions are called that have one reason in common, by the first of them."""
+TOGETHER = {"path": ("rate", "base RTT", "queue"), "kinds": tuple(NAMES.values())}
+"""Questions that are one row where all of them are unknown for one reason."""
 
 
 def words(told: Explanation) -> str:
@@ -43,15 +43,14 @@ def rows(told: Explanation) -> list[tuple[str, str]]:
 
 
 def _once(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """A reason that consecutive questions of the path share is said once."""
-    shown: list[tuple[str, str]] = []
-    for called, said in found:
-        if shown and said.startswith(CANNOT) and said == shown[-1][1]:
-            first = shown[-1][0]
-            shown[-1] = (TOGETHER.get(first, first), said)
-        else:
-            shown.append((called, said))
-    return shown
+    """A reason that all questions of a group share is said once, in the first one's place."""
+    told = dict(found)
+    for group, members in TOGETHER.items():
+        reasons = {told[one] for one in members}
+        if len(reasons) == 1 and told[members[0]].startswith(CANNOT):
+            found = [(group if called == members[0] else called, said) for called, said in found]
+            found = [one for one in found if one[0] not in members]
+    return found
 
 
 def _limited(told: Explanation) -> str:

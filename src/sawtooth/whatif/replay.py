@@ -29,10 +29,11 @@ APART = 0.006
 """Standard deviation of the logarithm of a kernel's goodput from the simulator's on the same path: half of BBR's
 self-tests on unseen paths are within 0.4% (docs/validation.md, What if)."""
 
-BY_TOTALS = {"the same": (0.008, 0.264), "another": (0.322, 0.299)}
-"""By how much the ends of an interval are moved apart, as logarithms, where ss or iperf3 told the totals: of the
-observed control and of another. Totals do not show others on the path. Conformal prediction from answers about 41
-paths of a kernel, of which others use 31 (experiments/explain_trial.py, margins)."""
+BY_TOTALS = {"the same": (0.008, 0.264), "another": (0.322, 0.264)}
+"""By how much the ends of an interval are moved apart, as logarithms, where only totals are known, which do not show
+others on the path: of the observed control on its path, and of another control or a changed path. Conformal prediction
+from 113 answers about 41 paths of a kernel, of which others use 31 (experiments/explain_trial.py, margins). A path
+counts up to six times, and changes of the path were not measured."""
 
 
 @dataclass(frozen=True)
@@ -104,27 +105,29 @@ class Replays:
         paths: Sequence[Drawn],
         change: Mapping[str, Any] | None = None,
     ) -> Answer:
-        """What the runs of ``cc`` on ``paths`` say; ``change`` has the fields that were set. If they follow a
-        bottleneck's rate that was never seen full, only what they get at the lowest rate is certain."""
-        told = self._predicted(cc, found)
+        """What the runs of ``cc`` on ``paths`` say; ``change`` has the fields that were set, and is None if the paths
+        are those of the estimate. If they follow a bottleneck's rate that was never seen full, only what they get at
+        the lowest rate is certain."""
+        same = change is None and cc == self.runs.observed.cc
+        told = self._predicted(cc, found, same)
         if why := _beyond_simulation(self.runs.observed, cc):
             return replace(told, unknown=why)
         if _cause_open(self.runs.observed, cc):
-            spared = self._predicted(cc, self.runs.of([replace(path, loss=0.0) for path in paths], cc, change))
+            spared = self._predicted(cc, self.runs.of([replace(path, loss=0.0) for path in paths], cc, change), same)
             low, high = min(told.low_bps, spared.low_bps), max(told.high_bps, spared.high_bps)
             told = replace(told, low_bps=low, high_bps=high)
         rate = self.estimate.rate
         if rate.bound != "at least" or not follows([path.rate_bps for path in paths], told.draws):
             return told
         slowest = [replace(path, rate_bps=rate.low) for path in paths]
-        return replace(told, low_bps=self._predicted(cc, self.runs.of(slowest, cc, change)).low_bps, open=True)
+        return replace(told, low_bps=self._predicted(cc, self.runs.of(slowest, cc, change), same).low_bps, open=True)
 
-    def _predicted(self, cc: str, found: Sequence[Replayed]) -> Answer:
-        """From ss and iperf3 the interval is wider: others may use the path."""
-        told, observed = predicted(cc, found), self.runs.observed
-        if observed.source not in ("ss", "iperf3"):
+    def _predicted(self, cc: str, found: Sequence[Replayed], same: bool) -> Answer:
+        """From totals the interval is wider: others may use the path. ``same``: nothing is changed."""
+        told = predicted(cc, found)
+        if not _by_totals(self.runs.observed):
             return told
-        below, above = BY_TOTALS["the same" if cc == observed.cc else "another"]
+        below, above = BY_TOTALS["the same" if same else "another"]
         return replace(told, low_bps=told.low_bps * math.exp(-below), high_bps=told.high_bps * math.exp(above))
 
 
@@ -197,7 +200,12 @@ def _cause_open(observed: Observed, cc: str) -> bool:
     """Whether the path may spare ``cc`` all random loss: BBR lost data, and totals do not show whether at random or to
     a policer, a managed queue or others, which drop what is sent too fast."""
     by_bbr = observed.cc in _BY_MODEL and cc not in _BY_MODEL
-    return by_bbr and observed.path is None and not observed.given and bool(observed.retransmits)
+    return by_bbr and _by_totals(observed) and bool(observed.retransmits)
+
+
+def _by_totals(observed: Observed) -> bool:
+    """Whether the input is of counters, as of ss, iperf3 and ``watch``, which do not show others on the path."""
+    return observed.path is None and not observed.given
 
 
 def follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:
