@@ -1,11 +1,11 @@
 """The trial of ``explain``: paths that nothing was trained on, what an engineer has of each, and the truth.
 
-    python experiments/explain_trial.py measure DIRECTORY --paths 200 --first 900000                  # kernel
+    python experiments/explain_trial.py measure DIRECTORY --paths 73 --first 900000                   # kernel
     python experiments/explain_trial.py measure DIRECTORY --paths 30 --first 950000 --kernel v6.1     # another kernel
     python experiments/explain_trial.py measure DIRECTORY --paths 60 --first 970000 --engine netns    # this host's
-    python experiments/explain_trial.py margins DIRECTORY [DIRECTORY …]
     python experiments/explain_trial.py convert TRACES DIRECTORY                                      # published
-    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …] [--label NAME]
+    python experiments/explain_trial.py margins DIRECTORY [DIRECTORY …] --label NAME
+    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …] --label NAME
 
 ``measure`` draws paths as ``explain_corpus.py`` does, with transfers of at most ``LONGEST_S``, and keeps the
 captures of both ends and what ``ss -tin`` printed at the sender once a second. iperf3 sends on the same path in the
@@ -17,11 +17,11 @@ already is not run again. ``netns`` refuses paths whose parts this host's kernel
 without SACK and timestamps. Of these only the control and the link's rate are known. The classifier of controls was
 trained on these links; ``python -m fidelity.field labelled --left-out`` judges it.
 
-``margins`` prints the conformal margins of ``ss`` and iperf3 that ``replay.BY_TOTALS`` has. It takes other paths than
-those that are judged.
+``margins`` explains ``ss`` and iperf3 without the margins of ``replay.BY_TOTALS``, and prints those that would have
+made their intervals hold, with the number of answers and of paths. It takes other paths than those that are judged.
 
-``judge`` explains each file and prints tables as Markdown. Answers are kept beside the files, under the label: those of
-two versions of the code are judged on the same paths.
+``judge`` explains each file and prints tables as Markdown. Answers are kept beside the files, under the label, and read
+from there if they exist: give each version of the code its own label, to judge both on the same paths.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ IPERF3, PUBLISHED, PORT = "iperf3.json", "published.pcap", 5301
 FINISHING_S = 5.0
 """How long iperf3 may take to begin and to exchange the results."""
 LONGEST_S = 12.0
-WITHIN = 0.03
+WITHIN, FAR = 0.03, 0.9
+"""How far above the link's nominal rate is near it, and the part of it that is far below."""
+SLOW_S = 2.0
 SOME = ("reno", "cubic", "bbr", "vegas", "westwood", "htcp")
 """Controls of the traces that are converted."""
 
@@ -198,10 +200,14 @@ def _which(home: Path, file: str) -> str:
     return str(at) if capture == file else str(connections[at]["client"])
 
 
+def _having(directories: list[Path], file: str) -> list[Path]:
+    """The paths that have such a file."""
+    return sorted(one for home in directories for one in home.iterdir() if (one / file).exists())
+
+
 def judge(directories: list[Path], draws: int, workers: int, label: str) -> None:
-    every_path = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
     for called, file in INPUTS.items():
-        paths = [one for one in every_path if (one / file).exists()]
+        paths = _having(directories, file)
         if not paths:
             continue
         with ProcessPoolExecutor(workers) as pool:
@@ -211,14 +217,33 @@ def judge(directories: list[Path], draws: int, workers: int, label: str) -> None
         if not found:
             continue
         seconds = [one["cpu_s"] for one in found]
-        print(f"CPU time of an answer: median {np.median(seconds):.1f} s, most {max(seconds):.1f} s\n")
+        slow = np.mean([one > SLOW_S for one in seconds])
+        most = f"most {max(seconds):.1f} s, {slow:.0%} above {SLOW_S:g} s"
+        print(f"CPU time of an answer: median {np.median(seconds):.1f} s, {most}\n")
         if file == PUBLISHED:
-            rates = [one["told"]["path"]["rate"]["low"] / one["case"]["truth"]["rate_bps"] for one in found]
-            print(f"rate within {WITHIN:.0%} of the link's or below it: {sum(one <= 1 + WITHIN for one in rates)}\n")
+            _links(found)
         else:
             _quantities(found)
             _goodputs(found)
         _choices(found)
+
+
+def _links(found: list[dict[str, Any]]) -> None:
+    """The rate of each published trace beside the link's nominal one, which is all that is known of its path."""
+    rows = [
+        (one["told"]["path"]["rate"], one["case"]["truth"]["rate_bps"])
+        for one in found
+        if "rate" in one["told"]["path"]
+    ]
+    if not rows:
+        return
+    ratios = [value["value"] / true for value, true in rows]
+    numbers = [value["low"] <= true <= value["high"] for value, true in rows if not value["bound"]]
+    print(
+        f"of {len(rows)} rates, {sum(one <= 1 + WITHIN for one in ratios)} are at most {WITHIN:.0%} above the link's, "
+        f"{sum(one < FAR for one in ratios)} are below {FAR:g} of it; median {np.median(ratios):.2f} of it; "
+        f"{len(numbers)} are numbers, and the intervals of {sum(numbers)} of these hold the link's\n"
+    )
 
 
 def _plain(truth: dict[str, Any]) -> bool:
@@ -314,25 +339,37 @@ def _goodputs(found: list[dict[str, Any]]) -> None:
             f"| {kind} | {seen} | {new} | {len(rows)} | {np.median(errors):.1%} | {np.mean(inside):.0%} "
             f"| {np.median(widths):.0%} |"
         )
+    answered = sum(len(rows) for (_, seen, _), rows in groups.items() if seen == "all")
+    print(f"\nanswered: {answered} of {len(CONTROLS) * len(found)}\n")
+
+
+def _without_margins() -> None:
+    """In a worker: intervals of totals as the replays give them."""
+    BY_TOTALS.update(dict.fromkeys(BY_TOTALS, (0.0, 0.0)))
 
 
 def margins(directories: list[Path], draws: int, workers: int, label: str) -> None:
-    every_path = sorted(one for home in directories for one in home.iterdir() if (one / "path.json").exists())
-    files = [(one, file) for file in ("ss.txt", IPERF3) for one in every_path if (one / file).exists()]
-    beyond: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    with ProcessPoolExecutor(workers) as pool:
-        for one in pool.map(explained, [(str(home), file, draws, label) for home, file in files]):
+    files = [(home, file) for file in ("ss.txt", IPERF3) for home in _having(directories, file)]
+    tasks = [(str(home), file, draws, f"{label}, without margins") for home, file in files]
+    short: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    paths: dict[str, set[str]] = defaultdict(set)
+    with ProcessPoolExecutor(workers, initializer=_without_margins) as pool:
+        for one in pool.map(explained, tasks):
             for gain in one["told"]["would_give"] if "told" in one else []:
                 if gain["change"] not in CONTROLS or not gain["goodput_bps"]:
                     continue
                 true = one["case"]["goodput_bps"][gain["change"]] * _since_data(one["case"])
                 relation = "the same" if gain["change"] == one["case"]["truth"]["cc"] else "another"
-                below, above = BY_TOTALS[relation]
-                low, high = math.log(gain["low_bps"] / true) + below, math.log(true / gain["high_bps"]) + above
-                beyond[relation].append((low, high))
-    for relation, ends in beyond.items():
+                short[relation].append((math.log(gain["low_bps"] / true), math.log(true / gain["high_bps"])))
+                paths[relation].add(one["number"])
+    least = [0.0, 0.0]
+    # What another control gets is never known better than what the observed one gets.
+    for relation in ("the same", "another"):
+        ends = short[relation]
         rank = min(len(ends), math.ceil((1 - PART) * (len(ends) + 1))) - 1
-        print(relation, len(ends), [round(max(0.0, sorted(end)[rank]), 3) for end in zip(*ends, strict=True)])
+        alone = [sorted(end)[rank] for end in zip(*ends, strict=True)]
+        least = [max(pair) for pair in zip(least, alone, strict=True)]
+        print(f"{relation}: {np.round(least, 3)} from {len(ends)} answers on {len(paths[relation])} paths")
 
 
 def main() -> None:
@@ -340,22 +377,22 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     measuring = commands.add_parser("measure")
     measuring.add_argument("directory", type=Path)
-    measuring.add_argument("--paths", type=int, default=100)
+    measuring.add_argument("--paths", type=int, default=100, help="how many numbers are drawn")
     measuring.add_argument("--first", type=int, default=300_000, help="number of the first path")
     measuring.add_argument("--engine", choices=("kernel", "netns"), default="kernel")
     measuring.add_argument("--kernel", help="a kernel of sawtooth kernel list, for the engine kernel")
-    measuring.add_argument("--hz", type=int, default=250)
+    measuring.add_argument("--hz", type=int, help="its ticks per second (default: 250)")
     measuring.add_argument("--others", action="store_true", help="only paths that others use")
-    measuring.add_argument("--workers", type=int, default=2)
+    measuring.add_argument("--workers", type=int, default=2, help="paths that run at a time")
     converting = commands.add_parser("convert")
-    converting.add_argument("traces", type=Path)
-    converting.add_argument("directory", type=Path)
+    converting.add_argument("traces", type=Path, help="directory with LINK/CONTROL.csv")
+    converting.add_argument("directory", type=Path, help="where the captures go")
     for name in ("judge", "margins"):
         judging = commands.add_parser(name)
         judging.add_argument("directories", type=Path, nargs="+")
-        judging.add_argument("--draws", type=int, default=DRAWS)
-        judging.add_argument("--workers", type=int, default=2)
-        judging.add_argument("--label", default="now", help="name of this version's answers")
+        judging.add_argument("--draws", type=int, default=DRAWS, help="as of explain")
+        judging.add_argument("--workers", type=int, default=2, help="answers that are made at a time")
+        judging.add_argument("--label", required=True, help="name of this version of the code; its answers are kept")
     options = parser.parse_args()
     if options.command in ("judge", "margins"):
         {"judge": judge, "margins": margins}[options.command](
@@ -365,11 +402,15 @@ def main() -> None:
     if options.command == "convert":
         convert(options.traces, options.directory)
         return
+    host: dict[str, Any] = {}
+    if options.engine == "kernel":
+        host = {"hz": options.hz or 250} | ({"kernel": options.kernel} if options.kernel else {})
+    elif options.kernel or options.hz:
+        parser.error("--kernel and --hz are of the engine kernel: leave them out, or give --engine kernel")
     options.directory.mkdir(parents=True, exist_ok=True)
     numbers = [options.first + at for at in range(options.paths)]
     if options.others:
         numbers = [one for one in numbers if drawn(one)["truth"]["cross"] != "none"]
-    host = {"hz": options.hz} | ({"kernel": options.kernel} if options.kernel else {})
     tasks = [(one, options.engine, str(options.directory), host) for one in numbers]
     each(measure, tasks, options.workers)
 
