@@ -29,12 +29,10 @@ from sawtooth.explain.text import rows
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.watch.expected import expect, observed
-from sawtooth.whatif import Choice, Estimated, Observed, estimate, observe, save_scenario
+from sawtooth.whatif import Choice, estimate, observe, save_scenario
 from sawtooth.whatif.from_capture import read_transfer
 from sawtooth.whatif.kinds import TRAINED, Kinds, shipped
 from sawtooth.whatif.observation import CONTROLS
-from sawtooth.whatif.replay import replay
-from sawtooth.whatif.runs import Runs
 from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
 from sawtooth.whatif.ss import from_ss
 from tests.watch.test_watch_expected import seen
@@ -254,23 +252,16 @@ def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Pat
     assert refused.exception.code == "conflict"
 
 
-def test_losses_may_be_a_policers_where_the_kind_of_queue_is_not_judged(captures: Path) -> None:
-    seen = observe(captures / "capture-sender.pcap")
-    assert seen.path is not None
-    unjudged = {name: Choice(None, "no simulated path has such a rate") for name in seen.kinds}
-    found = replay(seen, estimate(seen), controls=("reno", "bbr"), draws=2)
-
-    def why_not(cc: str, observed: Observed) -> str:
-        """Why the same runs say nothing of ``cc`` if this was observed."""
-        told = replace(found, runs=Runs(observed, found.estimate))
-        return told.answer(cc, found.results[cc], found.paths).unknown
-
-    for low, known in ((0.0, True), (0.005, False)):
-        path = replace(seen.path, loss=Estimated(0.01, low, 0.02, ""))
-        fast = replace(seen, kinds=unjudged, path=path)
-        assert (why_not("bbr", fast) == "") == known
-        assert why_not("reno", fast) == ""
-        assert why_not("bbr", replace(fast, kinds=seen.kinds)) == ""
+def test_a_note_says_that_losses_may_be_a_policers_where_the_kind_of_queue_is_not_judged(tmp_path: Path) -> None:
+    for loss, noted in (("1%", True), ("0%", False)):
+        scenario = Scenario(
+            duration="3 s", path={"rate": "400 Mbit/s", "rtt": "10 ms", "loss": loss}, flows=[{"cc": "bbr"}]
+        )
+        Sim(capture=tmp_path / loss).run(scenario)
+        told = explain([str(tmp_path / loss / "capture-sender.pcap")], draws=2)
+        assert told.kinds["queue_kind"].answer is None
+        assert any("policer" in one for one in told.doubts) == noted
+        assert all(gain.goodput_bps is not None for gain in told.gains if gain.cc == "cubic")
 
 
 def test_a_transfer_too_short_says_so_once_a_group_and_what_to_measure(tmp_path: Path) -> None:

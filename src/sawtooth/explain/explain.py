@@ -173,6 +173,10 @@ def _not_simulated(kinds: dict[str, Choice], found: Replays | None) -> list[str]
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
     if (queue in MANAGED and MANAGED[queue] is None) or queue == "policer":
         doubts.append(f"the path has {judged.called(queue)}; the table simulates its drops as random loss")
+    path = None if found is None else found.runs.observed.path
+    if path is not None and path.loss.low > 0 and not kinds["queue_kind"].shares:
+        why = "the kind of queue is not judged; if a policer dropped what was lost, other controls get other rates"
+        doubts.append(why)
     if other == "present":
         doubts.append("others use the bottleneck; the table counts what they leave as the path's rate and loss")
     return doubts

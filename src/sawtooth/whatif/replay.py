@@ -188,11 +188,8 @@ def _beyond_simulation(observed: Observed, cc: str) -> str:
         return ""
     if observed.kinds["cross_traffic"].answer == "present":
         return f"others use the bottleneck, and what they leave to {cc} is not known"
-    queue = observed.kinds["queue_kind"]
-    if queue.answer == "policer":
+    if observed.kinds["queue_kind"].answer == "policer":
         return f"a policer limits the path, and what it leaves to {cc} is not known"
-    if not queue.shares and observed.path is not None and observed.path.loss.low > 0:
-        return f"a policer may have dropped what was lost, and what it leaves to {cc} is not known"
     return ""
 
 
