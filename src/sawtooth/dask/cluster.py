@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import logging
@@ -129,6 +130,9 @@ class Cluster:
                 fix = f"start the scheduler with TLS, and give tls://{given.partition('://')[2]}"
                 raise InputError("bad-usage", "certificates are for tls:// only", field=plain(given, 100), fix=fix)
             _log.warning("%s has no TLS: anybody who reaches it can run programs as you and as its workers", given)
+        # A client that could not connect is closed when it is collected. Inside the start of the next one, which holds
+        # distributed's lock, that would never end.
+        gc.collect()
         try:
             with warnings.catch_warnings():
                 # Differences in packages are checked and reported per worker.
