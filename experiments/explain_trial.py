@@ -66,7 +66,7 @@ WITHIN, FAR = 0.03, 0.9
 """How far above the link's nominal rate is near it, and the part of it that is far below."""
 SLOW_S = 2.0
 SOME = ("reno", "cubic", "bbr", "vegas", "westwood", "htcp")
-"""Controls of the traces that are converted."""
+"""Congestion controls whose published traces are converted."""
 
 
 def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:

@@ -135,7 +135,7 @@ def test_iperf3s_plateau_is_the_bottleneck() -> None:
     found = estimate(from_iperf3(iperf3([60, 94, 94.2, 94.1, 94, 94.1, 94.2, 94, 94.1, 94])))
     assert found.rate.bound == ""
     assert found.rate.value == pytest.approx(94.1e6 * 1514 / 1448, rel=0.005)
-    assert found.rtt.bound == "at most", "a queue may stand in a smoothed round trip"
+    assert found.rtt.bound == "at most", "a smoothed round trip may include a queue"
 
 
 def test_a_window_that_is_full_all_the_time_is_the_limit_and_no_plateau() -> None:

@@ -43,7 +43,7 @@ def rows(told: Explanation) -> list[tuple[str, str]]:
 
 
 def _once(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """A reason that all questions of a group share is said once, in the first one's place."""
+    """One row instead of a whole group of questions that have the same reason to be unknown."""
     told = dict(found)
     for group, members in TOGETHER.items():
         reasons = {told[one] for one in members}
