@@ -176,7 +176,7 @@ def _own_machine() -> None:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        # Linux 5.10, built small, allows no more.
+        # The largest that Linux 5.10 allows in a guest.
         processes.write_text("32768")
 
 
