@@ -168,7 +168,8 @@ def series(
     no programs. Losses, jitter and arrivals follow each scenario's seed, the guest's other random numbers the first's.
     A run that fails gives its error. ``limit_s``: seconds of wall time for the guest.
 
-    The tables are not those of ``Kernel.run``, because random numbers differ, but the same each time. Raises
+    The tables are the same each time, but not those of ``Kernel.run``: random numbers and the order of threads differ.
+    They also differ between installations, because paths of other lengths take another time at boot. Raises
     SawtoothError as ``Kernel.run`` does.
     """
     from sawtooth import programs
