@@ -48,21 +48,28 @@ class Repository:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir()
-        self.git("init", "-q", "-b", "main")
+        self.windows: dict[str, str] = {}
+        """By the commit's hash."""
+        subprocess.run(["git", "init", "-q", "-b", "main", str(path)], check=True)
 
-    def git(self, *words: str) -> str:
-        settings = ("-c", "user.name=A. Uthor", "-c", "user.email=a@example.org")
-        command = ["git", *settings, *words]
-        return subprocess.run(command, cwd=self.path, check=True, capture_output=True, text=True).stdout.strip()
-
-    def commit(self, window: str, file: str = "window") -> str:
-        (self.path / "window").write_text(window)
-        with (self.path / file).open("a") as more:
-            more.write("\n")
-        self.git("add", "--all")
-        self.git("commit", "-q", "-m", f"window {window}")
-        return self.git("rev-parse", "HEAD")
+    def commits(self, *given: str | tuple[str, str], after: Sequence[str] = ("main^0",)) -> list[str]:
+        """A line of commits on ``main``, each given by its window or by its window and the file that it changes.
+        ``after``: the parents of the first one, if there are commits already. One process makes all of them."""
+        lines = []
+        for number, one in enumerate(given, 1):
+            window, file = (one, "window") if isinstance(one, str) else one
+            message, content = f"window {window}", f"{window} {len(self.windows)}.{number}"
+            parents = [f":{number - 1}"] if number > 1 else after if self.windows else ()
+            lines += ["commit refs/heads/main", f"mark :{number}", "committer A. Uthor <a@example.org> 0 +0000"]
+            lines += [f"data {len(message)}", message]
+            lines += [f"{how} {parent}" for how, parent in zip(("from", "merge"), parents, strict=False)]
+            lines += [f"M 100644 inline {file}", f"data {len(content)}", content, f"get-mark :{number}"]
+        text = "\n".join([*lines, ""])
+        command = ["git", "fast-import", "--quiet", "--force"]
+        hashes = subprocess.run(command, cwd=self.path, input=text, check=True, capture_output=True, text=True).stdout
+        windows = [one if isinstance(one, str) else one[0] for one in given]
+        self.windows |= {name: window.strip() for name, window in zip(hashes.split(), windows, strict=True)}
+        return hashes.split()
 
 
 @pytest.fixture
@@ -77,7 +84,7 @@ def built(monkeypatch: pytest.MonkeyPatch, repository: Repository) -> list[str]:
     windows: dict[str, str] = {}
 
     def build(*, hz: int, source_path: str, commit: str, name: str, **options: Any) -> Kernel:
-        window = repository.git("show", f"{commit}:window")
+        window = repository.windows[commit]
         done.append(window)
         if window == "broken":
             raise SawtoothError("build-failed", "make ended with status 2", fix="correct it")
@@ -112,7 +119,7 @@ def run(repository: Repository, good: str, bad: str, *more: str) -> Result:
 
 @pytest.mark.parametrize("at", range(1, 12))
 def test_the_first_bad_commit_is_found_wherever_it_is(repository: Repository, built: list[str], at: int) -> None:
-    hashes = [repository.commit("30" if number >= at else "10", f"file{number}") for number in range(12)]
+    hashes = repository.commits(*(("30" if number >= at else "10", f"file{number}") for number in range(12)))
     done = run(repository, hashes[0], "main", "--json")
     assert done.exit_code == 0, done.output
     about = json.loads(done.stdout)
@@ -126,7 +133,7 @@ def test_the_first_bad_commit_is_found_wherever_it_is(repository: Repository, bu
 
 
 def test_what_is_printed_and_a_second_call_builds_only_the_ends(repository: Repository, built: list[str]) -> None:
-    hashes = [repository.commit(window) for window in ("10", "10 ", "10  ", "30", "30 ", "30  ")]
+    hashes = repository.commits("10", "10 ", "10  ", "30", "30 ", "30  ")
     first = run(repository, hashes[0], hashes[-1])
     assert first.exit_code == 0, first.output
     assert f"first bad commit: {hashes[3]}\nwindow 30\nA. Uthor, " in first.output
@@ -143,7 +150,7 @@ def test_what_is_printed_and_a_second_call_builds_only_the_ends(repository: Repo
 
 def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repository, built: list[str]) -> None:
     windows = ("10", "10 ", "broken", "crash", "hang", "noise", "30", "30 ", "30  ")
-    hashes = [repository.commit(window) for window in windows]
+    hashes = repository.commits(*windows)
     done = run(repository, hashes[0], hashes[-1], "--json")
     assert done.exit_code == 4, done.output
     about = json.loads(done.stdout)
@@ -159,20 +166,15 @@ def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repo
 
 
 def test_a_merge_is_searched_on_both_sides(repository: Repository, built: list[str]) -> None:
-    first = repository.commit("10", "base")
-    repository.git("checkout", "-q", "-b", "side")
-    repository.commit("10 ", "side1")
-    culprit = repository.commit("30", "side2")
-    repository.git("checkout", "-q", "main")
-    repository.git("commit", "-q", "--allow-empty", "-m", "on main")
-    repository.git("merge", "-q", "--no-ff", "-m", "merge", "side")
-    last = repository.commit("30 ", "last")
+    first, beside = repository.commits(("10", "base"), ("10", "beside"))
+    _, culprit = repository.commits(("10 ", "side1"), ("30", "side2"), after=[first])
+    _, last = repository.commits(("30", "merge"), ("30 ", "last"), after=[beside, culprit])
     about = json.loads(run(repository, first, last, "--json").stdout)
     assert about["first_bad"]["hash"] == culprit
 
 
 def test_only_commits_on_a_path_are_tried(repository: Repository, built: list[str]) -> None:
-    hashes = [repository.commit("30" if at >= 5 else "10", f"file{at % 2}") for at in range(9)]
+    hashes = repository.commits(*(("30" if at >= 5 else "10", f"file{at % 2}") for at in range(9)))
     done = run(repository, hashes[0], hashes[-1], "--path", "file1", "--json")
     about = json.loads(done.stdout)
     assert about["first_bad"]["hash"] == hashes[5]
@@ -183,12 +185,11 @@ def test_only_commits_on_a_path_are_tried(repository: Repository, built: list[st
 
 def test_a_change_off_the_path_is_not_taken_for_one_on_it(repository: Repository, built: list[str]) -> None:
     windows = (("10", "a"), ("10 ", "b"), ("30", "a"), ("30 ", "b"), ("30  ", "a"))
-    hashes = [repository.commit(*one) for one in windows]
+    hashes = repository.commits(*windows)
     done = run(repository, hashes[0], hashes[-1], "--path", "b")
     assert isinstance(done.exception, SawtoothError)
     assert (done.exception.code, done.exception.field) == ("conflict", "--path")
-    first = repository.commit("12", "a")
-    last = [repository.commit(*one) for one in (("12 ", "a"), ("30", "b"), ("30 ", "a"))]
+    first, *last = repository.commits(("12", "a"), ("12 ", "a"), ("30", "b"), ("30 ", "a"))
     about = json.loads(run(repository, first, last[-1], "--path", "b", "--json").stdout)
     assert about["first_bad"]["hash"] == last[1]
     assert about["compared"]["good"]["hash"] == last[0], "the commit before it, which is not on the path"
@@ -205,7 +206,7 @@ def test_a_change_off_the_path_is_not_taken_for_one_on_it(repository: Repository
 def test_skipped_commits_hide_the_first_bad_one_of_a_path(
     repository: Repository, built: list[str], windows: Sequence[tuple[str, str]], listed: Sequence[int]
 ) -> None:
-    hashes = [repository.commit(*one) for one in (("10", "a"), *windows)]
+    hashes = repository.commits(("10", "a"), *windows)
     done = run(repository, hashes[0], hashes[-1], "--path", "b")
     assert done.exit_code == 4, done.output
     _, _, told = done.output.partition("which is one of 2, or one that does not change b:\n")
@@ -218,7 +219,7 @@ def test_a_kernel_that_was_removed_is_not_run_again(
     """A situation that tells nothing failed on the last good commit."""
     from sawtooth.behaviors import bisect as searching
 
-    hashes = [repository.commit(window) for window in ("10", "10 ", "010", "30", "30 ", "30  ")]
+    hashes = repository.commits("10", "10 ", "010", "30", "30 ", "30  ")
     ran, gone, inner = [], set(), engine.series
 
     def series(scenarios: Sequence[Scenario], **options: Any) -> list[Run | SawtoothError]:
@@ -241,7 +242,7 @@ def test_a_kernel_that_was_removed_is_not_run_again(
 
 
 def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Repository, built: list[str]) -> None:
-    hashes = [repository.commit(window) for window in ("10", "10 ", "30")]
+    hashes = repository.commits("10", "10 ", "30")
     same = run(repository, hashes[0], hashes[1])
     assert isinstance(same.exception, SawtoothError)
     assert (same.exception.code, same.exception.field) == ("conflict", "--behavior")
@@ -250,8 +251,7 @@ def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Reposi
     assert turned.exception.code == "conflict"
     fix = str(turned.exception.fix).removeprefix("exchange them: ").partition(";")[0].split()
     assert run(repository, fix[1], fix[3]).exit_code == 0
-    repository.git("checkout", "-q", hashes[1])
-    other = repository.commit("12")
+    (other,) = repository.commits("12", after=[hashes[1]])
     apart = run(repository, other, hashes[2])
     assert isinstance(apart.exception, SawtoothError)
     assert apart.exception.fix == f"name the one from which both descend: --good {hashes[1]}"
@@ -259,7 +259,7 @@ def test_ends_that_are_alike_or_in_the_wrong_order_are_errors(repository: Reposi
 
 def test_ends_that_cannot_be_judged_are_named(repository: Repository, built: list[str]) -> None:
     windows = ("10", "broken", "crash", "hang", "30")
-    hashes = [repository.commit(window) for window in windows]
+    hashes = repository.commits(*windows)
     for good, bad, field, message in (
         (hashes[1], hashes[-1], "--good", "make ended with status 2"),
         (hashes[0], hashes[1], "--bad", "make ended with status 2"),
@@ -277,7 +277,7 @@ def test_ends_that_cannot_be_judged_are_named(repository: Repository, built: lis
 def test_a_path_that_no_commit_changes_is_an_error_before_anything_is_built(
     repository: Repository, built: list[str]
 ) -> None:
-    hashes = [repository.commit(window) for window in ("10", "30")]
+    hashes = repository.commits("10", "30")
     error = run(repository, *hashes, "--path", "net/ivp4").exception
     assert isinstance(error, SawtoothError)
     assert (error.field, built) == ("--path", [])
@@ -285,7 +285,7 @@ def test_a_path_that_no_commit_changes_is_an_error_before_anything_is_built(
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"kernels": []}'])
 def test_a_damaged_file_of_what_was_tried_is_an_error(repository: Repository, built: list[str], content: str) -> None:
-    hashes = [repository.commit(window) for window in ("10", "10 ", "30", "30 ")]
+    hashes = repository.commits("10", "10 ", "30", "30 ")
     file = repository.path.parent / "out" / "kernels.json"
     file.parent.mkdir()
     file.write_text(content)
@@ -303,7 +303,7 @@ def test_kernels_are_kept_only_for_the_same_command(
 ) -> None:
     from sawtooth.behaviors import bisect as searching
 
-    hashes = [repository.commit(window) for window in ("10", "11", "12", "30", "31")]
+    hashes = repository.commits("10", "11", "12", "30", "31")
     gone: list[str] = []
     inner = engine.series
 
@@ -324,7 +324,7 @@ def test_kernels_are_kept_only_for_the_same_command(
 def test_guests_after_the_good_commit_s_have_a_limit(
     repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hashes = [repository.commit(window) for window in ("10", "12", "30")]
+    hashes = repository.commits("10", "12", "30")
     limits: dict[str, float] = {}
     inner = engine.series
 
@@ -338,7 +338,7 @@ def test_guests_after_the_good_commit_s_have_a_limit(
 
 
 def test_one_thing_to_judge_by_is_needed_and_it_must_be_known(repository: Repository, built: list[str]) -> None:
-    hashes = [repository.commit(window) for window in ("10", "30")]
+    hashes = repository.commits("10", "30")
     for more, code in (
         (["--expect", "mean_mbps > 1"], "bad-usage"),
         (["--behavior", "limited:timeouts"], "unknown-name"),
@@ -364,10 +364,10 @@ def test_a_behavior_is_named_by_its_part_alone_or_with_its_measure() -> None:
 def test_an_expectation_of_a_scenario_judges(
     repository: Repository, built: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hashes = [repository.commit(window) for window in ("30", "30 ", "10", "10 ")]
+    hashes = repository.commits("30", "30 ", "10", "10 ")
     file = tmp_path / "short.toml"
     file.write_text('name = "short"\nduration = "200 ms"\ninterval = "50 ms"\nhost = { processing = "20 us" }\n')
-    windows = {f"bisect-{one[:12]}": repository.git("show", f"{one}:window") for one in hashes}
+    windows = {f"bisect-{one[:12]}": repository.windows[one] for one in hashes}
 
     class Simulated:
         """The kernel's initial window, by the simulator."""
@@ -424,7 +424,7 @@ def test_an_expectation_is_judged_in_a_guest(kernel: Kernel, tmp_path: Path, mon
 
 
 def test_the_repository_is_only_read(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes = [repository.commit(window) for window in ("10", "20")]
+    hashes = repository.commits("10", "20")
     (tmp_path / ".gitconfig").write_text(
         f'[core]\nsplitIndex = true\nattributesFile = "{tmp_path}/attributes"\n[filter "other"]\nsmudge = tr 12 34\n'
     )
@@ -436,7 +436,7 @@ def test_the_repository_is_only_read(repository: Repository, tmp_path: Path, mon
     tree = tmp_path / "tree"
     tree.mkdir()
     history.check_out(hashes[0], tree, tmp_path / "index")
-    assert (tree / "window").read_text().strip() == "10"
+    assert (tree / "window").read_text().split()[0] == "10"
     history.check_out(hashes[1], tree, tmp_path / "index")
-    assert (tree / "window").read_text().strip() == "20"
+    assert (tree / "window").read_text().split()[0] == "20"
     assert {path: path.read_bytes() for path in repository.path.rglob("*") if path.is_file()} == before

@@ -150,7 +150,8 @@ class History:
                 env=own | {"LC_ALL": "C"} | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 pass_fds=holding,
-                preexec_fn=end_with_parent,
+                # Only a checkout takes long.
+                preexec_fn=end_with_parent if environment else None,
             )
         except FileNotFoundError:
             message = "git is not installed"
