@@ -90,6 +90,7 @@ def test_a_module_of_renos_helpers_gives_renos_tables(tmp_path: Path) -> None:
     assert same(SIM.run(scenario("reno")), SIM.run(scenario(module(source(tmp_path)))))
 
 
+@pytest.mark.usefixtures("patience")
 def test_several_modules_and_controls_of_the_core_share_a_run(tmp_path: Path) -> None:
     mine = module(source(tmp_path))
     other = tmp_path / "other"

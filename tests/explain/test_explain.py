@@ -252,6 +252,7 @@ def test_the_page_has_the_answers_and_their_figure(captures: Path, tmp_path: Pat
     assert refused.exception.code == "conflict"
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_note_says_that_losses_may_be_a_policers_where_the_kind_of_queue_is_not_judged(tmp_path: Path) -> None:
     for loss, noted in (("1%", True), ("0%", False)):
         scenario = Scenario(
@@ -302,6 +303,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch, *connections: Any) -> None:
     monkeypatch.setattr(module, "samples", lambda _watcher, _interval_s, count: [Sample()] * count)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_live_connection_is_explained_as_watch_does(monkeypatch: pytest.MonkeyPatch) -> None:
     sending = seen(limit="congestion window", why="losses keep it small")
     sampled(monkeypatch, seen(limit="application", mean_bps=1e3), sending)
@@ -497,6 +499,7 @@ def test_a_path_of_ones_own_is_simulated(captures: Path) -> None:
     assert likely(replace(observed, signs=None)) == 0
 
 
+@pytest.mark.usefixtures("patience")
 def test_random_loss_under_codel_names_both(tmp_path: Path) -> None:
     path = {"rate": "20 Mbit/s", "rtt": "30 ms", "loss": "0.2%", "queue": {"kind": "fq_codel"}}
     Sim(capture=tmp_path).run(Scenario(duration="30 s", seed=4, path=path, flows=[{"cc": "bbr"}]))

@@ -55,6 +55,7 @@ def searched(measure: str = "goodput / path.rate", **options):
     return worst(Scenario.from_dict(OFFICE), measure, **given)
 
 
+@pytest.mark.usefixtures("patience")
 def test_only_the_fields_that_matter_stay_changed() -> None:
     found = searched()
     assert found.enough
@@ -110,6 +111,7 @@ def test_a_field_over_time_is_logarithmic_over_a_decade() -> None:
     assert wide.spans == [(math.log(1), math.log(500))] * 2
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_lost_packets_only_those_that_matter_stay() -> None:
     found = searched(vary="path.loss.packets=9 of 100..2000", engine=Stalls(), most=2000)
     assert found.simplest.values == {"path.loss.packets": (700, 701, 702, 703)}
@@ -129,6 +131,7 @@ def found_settings(found):
         yield [("path.loss.packets", [number for run in runs for number in range(run[0], run[-1] + 1)])]
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_a_rate_over_time_only_one_change_stays() -> None:
     found = searched("goodput / 50 Mbit/s", vary="path.changes.rate=4 of 1..100Mbit/s", engine=Stalls(), most=400)
     [change] = found.scenario["path"]["changes"]

@@ -156,6 +156,7 @@ def test_words_of_a_file_move_no_cursor_and_numbers_are_finite(
     assert (one.process, one.goodput_bps) == ("\\u001b[2J", None)
 
 
+@pytest.mark.usefixtures("patience")
 @given(st.data())
 def test_a_damaged_file_is_read_or_refused(recorded: tuple[Path, list[Moment]], data: st.DataObject) -> None:
     content = bytearray(recorded[0].read_bytes())

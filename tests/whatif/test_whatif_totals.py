@@ -257,6 +257,7 @@ def test_a_send_buffer_that_was_the_limit_keeps_its_flight_in_the_replay() -> No
     assert any("send buffer" in said for said in found.cannot_tell)
 
 
+@pytest.mark.usefixtures("patience")
 def test_what_bbr_lost_may_spare_controls_that_follow_losses_if_only_totals_are_known() -> None:
     seen = dataclasses.replace(from_ss(BBR.replace("retrans:0/400", "retrans:0/2600")), duration_s=6.0)
     replayed = replay(seen, estimate(seen), controls=("cubic", "bbr"), draws=20)
