@@ -214,6 +214,7 @@ impl Sender {
             // ECN marks in captures are not used here.
             delivered_ce: 0,
             is_ece: false,
+            has_unsent: true,
         }
     }
 

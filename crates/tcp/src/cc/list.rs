@@ -2,7 +2,9 @@
 
 use super::agent::Observation;
 use super::module::{Connected, Module};
-use super::{AckSample, Control, Event, Loss, Phase, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
+use super::{
+    AckSample, Control, Event, Loss, Phase, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, prague2020, reno,
+};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
@@ -232,7 +234,7 @@ controls! {
     Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
     Dctcp: dctcp::Dctcp as dctcp::Dctcp,
     Prague: prague::Prague as Box<prague::Prague>,
-    Prague2020: prague::Prague<false> as Box<prague::Prague<false>>,
+    Prague2020: prague2020::Prague2020 as Box<prague2020::Prague2020>,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
     RenoAbe: abe::Abe<reno::Reno> as abe::Abe<reno::Reno>,
     CubicAbe: abe::Abe<cubic::Cubic> as abe::Abe<cubic::Cubic>,

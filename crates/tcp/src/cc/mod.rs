@@ -22,6 +22,7 @@ mod list;
 mod model_fuzz;
 pub mod module;
 mod prague;
+mod prague2020;
 mod records;
 mod reno;
 #[cfg(test)]
@@ -59,6 +60,8 @@ pub struct RateSample {
     /// Marked segments among those delivered over the interval; and whether this ACK echoes a mark.
     pub delivered_ce: u32,
     pub is_ece: bool,
+    /// The application has written what has never been sent (not `tcp_write_queue_empty`).
+    pub has_unsent: bool,
 }
 
 /// The phase of an algorithm, if it has such phases. Used only by observers.

@@ -9,9 +9,6 @@
 //! - Below windows of four segments Linux moves a rate instead of the window, and below two sends smaller segments.
 //!   Neither is implemented: the window is at least two segments.
 //! - Neither has the draft's fall-back to a classic response when a classic queue marks (section 2.4.1 leaves it open).
-//!
-//! The variant "2020" lacks section 2.4.4: a short round trip grows and averages as fast as it is. A bench of Linux of
-//! 4 August 2020 found that (heistp/l4s-tests, "RTT Unfairness").
 
 use super::growth::{is_cwnd_limited, slow_start};
 use super::{Control, Event, MIN_TSO_SEGS, RateSample, SNDBUF_EXPAND};
@@ -41,9 +38,9 @@ const BURST_SHIFT: u32 = 12;
 /// IP and TCP headers, which Linux includes in rates.
 const HEADERS: u64 = 40;
 
-/// One connection's Prague; without `LONGER` it is the variant that does not act as if its round trip were longer.
+/// One connection's Prague.
 #[derive(Clone, Copy, Debug)]
-pub struct Prague<const LONGER: bool = true> {
+pub struct Prague {
     /// The average share of marks, times 16.
     alpha: u64,
     /// The window.
@@ -67,9 +64,9 @@ pub struct Prague<const LONGER: bool = true> {
     burst: u32,
 }
 
-impl<const LONGER: bool> Prague<LONGER> {
+impl Prague {
     fn acts_as_if_longer(&self, window: &Window) -> bool {
-        LONGER && !window.in_slow_start() && self.rounds >= TRANSITION
+        !window.in_slow_start() && self.rounds >= TRANSITION
     }
 
     /// The window in whole segments.
@@ -81,7 +78,7 @@ impl<const LONGER: bool> Prague<LONGER> {
     /// per time.
     fn scale(&mut self, flight: &Flight) {
         let rtt = u64::from(flight.srtt_us);
-        let as_is = !LONGER || self.rounds < TRANSITION || rtt == 0 || rtt > LONGEST_SCALED || rtt >= TARGET;
+        let as_is = self.rounds < TRANSITION || rtt == 0 || rtt > LONGEST_SCALED || rtt >= TARGET;
         self.increase = if as_is { SEGMENT } else { (rtt * rtt * SEGMENT + TARGET * TARGET / 2) / (TARGET * TARGET) };
     }
 
@@ -171,9 +168,8 @@ impl<const LONGER: bool> Prague<LONGER> {
     }
 }
 
-impl<const LONGER: bool> Control for Prague<LONGER> {
+impl Control for Prague {
     const NAME: &'static str = "prague";
-    const VARIANT: Option<&'static str> = if LONGER { None } else { Some("2020") };
     const HAS_CONG_CONTROL: bool = true;
     const NEEDS_ECN: bool = true;
     const NEEDS_ACCURATE_ECN: bool = true;
@@ -260,7 +256,7 @@ mod tests {
     fn started() -> (Prague, Flight, Window) {
         let f = Flight { ecn: true, ..flight() };
         let mut w = window();
-        let prague = <Prague>::new(&f, &mut w, clock(0, 250), 1);
+        let prague = Prague::new(&f, &mut w, clock(0, 250), 1);
         (prague, f, w)
     }
 
@@ -294,20 +290,6 @@ mod tests {
         f.srtt_us = 30_000 << 3;
         prague.scale(&f);
         assert_eq!(prague.increase, SEGMENT);
-    }
-
-    #[test]
-    fn in_2020_a_short_round_trip_grew_as_fast_as_it_was_and_could_come_down_in_each() {
-        let (f, mut w) = (Flight { ecn: true, srtt_us: 5_000 << 3, ..flight() }, window());
-        let mut prague = Prague::<false>::new(&f, &mut w, clock(0, 250), 1);
-        (prague.fraction, prague.alpha, prague.rounds) = (100 * SEGMENT, 1 << (SHARE_BITS + WEIGHT - 1), TRANSITION);
-        w.ssthresh = 1;
-        prague.scale(&f);
-        assert_eq!(prague.increase, SEGMENT);
-        for (at_us, segments) in [(100_000, 75), (105_000, 57)] {
-            prague.set_state(&f, &mut w, CaState::Cwr, clock(at_us, 250));
-            assert_eq!(prague.fraction.div_ceil(SEGMENT), segments, "{at_us}");
-        }
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl Sender {
             is_acking_tlp_retrans_seq: sampling.is_acking_tlp_retrans_seq,
             delivered_ce: sampling.last.map_or(0, |last| self.marked_since(&last)),
             is_ece,
+            has_unsent: self.unsent() > 0,
         }
     }
 

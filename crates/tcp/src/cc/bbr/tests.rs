@@ -47,6 +47,7 @@ pub(in crate::cc) fn sample() -> RateSample {
         is_acking_tlp_retrans_seq: false,
         delivered_ce: 0,
         is_ece: false,
+        has_unsent: true,
     }
 }
 

@@ -234,6 +234,7 @@ impl<C: Control> Path<C> {
             is_acking_tlp_retrans_seq: false,
             delivered_ce: (self.f.delivered_ce - packet.delivered_ce) as u32,
             is_ece: packet.is_marked,
+            has_unsent: true,
         };
         self.cc.cong_control(&self.f, &mut self.w, &sample, now);
     }
