@@ -1,0 +1,158 @@
+"""How well few flows on a slow link stand for many on a fast one: a kth of the flows, the rate and the queue.
+
+python experiments/scaled_links.py [--seeds 3] [--fewest 100] [--processing 50] [--only TEXT]
+python experiments/scaled_links.py --cells [--fewest 100]
+
+Delays stay (Pan, Prabhakar, Psounis, Wischik, "SHRiNK: A method for scaleable performance prediction and efficient
+network simulation", 2003). Each row is a link with all packets, then how far the scaled one is off: drops (of packets
+that arrived at the queue), retransmissions, mean queue, RTT, and the first flow's share where there are two. Hosts take
+up to ``--processing`` microseconds for a packet, at random, so that seeds differ; on the scaled link k times as much.
+``--fewest`` connections of a scenario are left.
+
+``--cells``: the core cells of the replication imc21-mathis-at-scale, for three hours with ``fast = "3%"``: processor
+time, and the constant C of Mathis' law, goodput = C * MSS / (RTT * sqrt(p)), where p is the share of drops. A whole run
+of ``SECONDS`` gives C by drops again (in brackets), and by halvings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from sawtooth import Scenario
+from sawtooth.engines.sim import Sim
+from sawtooth.run import Run
+
+FRAME, MSS = 1514, 1448
+SECONDS = 400
+"""Of a whole run that counts halvings."""
+CORE = [(flows, rtt_ms) for rtt_ms in (20, 100, 200) for flows in (1000, 3000, 5000)]
+"""10 Gbit/s and 375 MiB."""
+PATHS: dict[str, tuple[float, float, float | str, float, list[tuple[str, int]], int]] = {
+    # Mbit/s, RTT in ms, queue in BDP or its kind, loss in percent, controls with their numbers, seconds.
+    "300 Reno, 100 ms": (1000, 100, 1.0, 0, [("reno", 300)], 120),
+    "300 Reno, 200 ms, 0.1 BDP": (1000, 200, 0.1, 0, [("reno", 300)], 120),
+    "500 Reno, 20 ms, 10.5 BDP": (1000, 20, 10.5, 0, [("reno", 500)], 150),
+    "200 Reno, 100 Mbit/s, 200 ms": (100, 200, 1.0, 0, [("reno", 200)], 240),
+    "300 CUBIC, 20 ms": (1000, 20, 1.0, 0, [("cubic", 300)], 60),
+    "1,000 CUBIC, 100 ms, 0.5 BDP": (1000, 100, 0.5, 0, [("cubic", 1000)], 60),
+    "300 BBR, 100 ms": (1000, 100, 1.0, 0, [("bbr", 300)], 60),
+    "150 Reno, 150 CUBIC, 20 ms": (1000, 20, 1.0, 0, [("reno", 150), ("cubic", 150)], 120),
+    "300 CUBIC, 300 BBR, 100 ms": (1000, 100, 1.0, 0, [("cubic", 300), ("bbr", 300)], 120),
+    "1,000 Reno, 20 ms, 0.5 BDP": (1000, 20, 0.5, 0, [("reno", 1000)], 60),
+    "300 Reno, 20 ms, CoDel": (1000, 20, "codel", 0, [("reno", 300)], 60),
+    "300 CUBIC, 20 ms, fq_codel": (1000, 20, "fq_codel", 0, [("cubic", 300)], 60),
+    "300 CUBIC, 20 ms, 1% loss": (1000, 20, 1.0, 1, [("cubic", 300)], 60),
+}
+LIMITS = {"codel": 1_000, "fq_codel": 10_240}
+
+
+def scaled(name: str, by: float, seed: int, processing_us: float) -> Scenario:
+    rate, rtt_ms, queue, loss, flows, seconds = PATHS[name]
+    given: Any = (
+        f"{max(1, round(float(queue) * rate * rtt_ms * 125 / FRAME / by))} packets" if queue not in LIMITS else {}
+    )
+    if queue in LIMITS:
+        given = {"kind": queue, "limit": f"{round(LIMITS[str(queue)] / by)} packets"}
+    return Scenario.from_dict(
+        {
+            "duration": f"{seconds} s",
+            "warmup": f"{seconds // 4} s",
+            "seed": seed,
+            "host": {"processing": f"{processing_us * by:.3f} us"},
+            "path": {"rate": f"{rate / by:.6f} Mbit/s", "rtt": f"{rtt_ms} ms", "queue": given, "loss": f"{loss}%"},
+            "flows": [{"name": cc, "cc": cc, "count": round(count / by)} for cc, count in flows],
+        }
+    )
+
+
+def seen(run: Run, by: float, warmup_s: float) -> dict[str, float]:
+    """Of the time after the warm-up, in units of the link with all packets."""
+    queue, intervals, info = (run.tables[name] for name in ("queues", "intervals", "tcp_info"))
+    queue = queue[(queue["transmitter"] == 0) & (queue["t_s"] > warmup_s)]
+    intervals = intervals[intervals["t_s"] > warmup_s]
+    drops, sent = float(queue["drops"].sum()), float(queue["sent_packets"].sum())
+    goodput = intervals.groupby("flow")["goodput_bps"].mean().to_numpy()
+    return {
+        "drops": drops / (drops + sent),
+        "again": float(intervals["retransmits"].sum() / intervals["segments_out"].sum()),
+        "queue": float(queue["mean_packets"].mean()) * by,
+        "rtt": float(info[info["t_s"] > warmup_s]["srtt_s"].mean()),
+        "share": float(goodput[0] / goodput.sum()),
+    }
+
+
+def compare(only: str, seeds: int, fewest: int, processing_us: float) -> None:
+    for name, (*_, flows, seconds) in PATHS.items():
+        if only not in name:
+            continue
+        by = sum(count for _, count in flows) / fewest
+        rows: dict[float, list[dict[str, float]]] = {1.0: [], by: []}
+        for factor, found in rows.items():
+            for seed in range(1, seeds + 1):
+                found.append(seen(Sim().run(scaled(name, factor, seed, processing_us)), factor, seconds // 4))
+        parts = []
+        for what in rows[1.0][0]:
+            true, told = (np.array([one[what] for one in rows[factor]]) for factor in (1.0, by))
+            spread = true.std(ddof=1) / true.mean() if seeds > 1 else 0.0
+            parts.append(f"{what} {true.mean():.4g} ({spread:.1%}) {told.mean() / true.mean() - 1:+.1%}")
+        print(f"{name}: {'; '.join(parts)}", flush=True)
+
+
+def constant(run: Run, flows: int, from_s: float, until_s: float) -> tuple[float, float, float, float]:
+    """C by drops, C by halvings, goodput in bit/s and the RTT in seconds, of ``flows`` connections of Reno."""
+    of = {name: run.tables[name] for name in ("intervals", "queues", "tcp_info")}
+    of = {name: table[(table["t_s"] > from_s) & (table["t_s"] <= until_s)] for name, table in of.items()}
+    segments = float(of["intervals"]["segments_out"].sum())
+    goodput = float(of["intervals"].groupby("t_s")["goodput_bps"].sum().mean())
+    drops = float(of["queues"][of["queues"]["transmitter"] == 0]["drops"].sum())
+    # An interval is much shorter than the time between two halvings of a connection.
+    thresholds = of["tcp_info"].groupby(["flow", "connection"])["ssthresh_segments"]
+    halvings = flows * float(np.mean([(np.diff(one) != 0).sum() for _, one in thresholds]))
+    rtt_s = float(of["tcp_info"]["srtt_s"].mean())
+    by_drops, by_halvings = (goodput / flows / 8 / MSS * rtt_s * (one / segments) ** 0.5 for one in (drops, halvings))
+    return by_drops, by_halvings, goodput, rtt_s
+
+
+def cell(flows: int, rtt_ms: int, fewest: int) -> str:
+    by = flows / fewest
+    path = {"rate": f"{10_000 / by:.6f} Mbit/s", "rtt": f"{rtt_ms} ms", "queue": f"{round(375 * 2**20 / by)} bytes"}
+    began = time.process_time()
+    reno = [{"cc": "reno", "count": fewest}]
+    fast = Sim().run(Scenario.from_dict({"duration": "3 h", "fast": "3%", "path": path, "flows": reno}))
+    took, known = time.process_time() - began, fast.meta["fast"]
+    by_drops, _, goodput, rtt_s = constant(fast, fewest, known["from_s"], known["until_s"])
+    # A run has the windows of the first 16 connections of each entry.
+    counts = [min(16, fewest - first) for first in range(0, fewest, 16)]
+    entries = [{"name": f"reno{number}", "cc": "reno", "count": count} for number, count in enumerate(counts)]
+    whole = Sim().run(Scenario.from_dict({"duration": f"{SECONDS} s", "path": path, "flows": entries}))
+    by_drops_too, by_halvings, *_ = constant(whole, fewest, SECONDS / 3, SECONDS)
+    return (
+        f"{flows} flows, {rtt_ms} ms: {took:.1f} s of processor time, {known['simulated_s']:.0f} s simulated; "
+        f"C by drops {by_drops:.2f} ({by_drops_too:.2f}), by halvings {by_halvings:.2f}; "
+        f"{goodput * by / 1e6:.0f} Mbit/s, RTT {rtt_s * 1e3:.0f} ms"
+    )
+
+
+if __name__ == "__main__":
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--seeds", type=int, default=3)
+    asked.add_argument("--fewest", type=int, default=100)
+    asked.add_argument(
+        "--processing",
+        type=float,
+        default=50,
+        help="us, on the link with all packets; k times as much on the scaled one",
+    )
+    asked.add_argument("--only", default="")
+    asked.add_argument("--cells", action="store_true")
+    given = asked.parse_args()
+    if given.cells:
+        for flows, rtt_ms in CORE:
+            if given.only in f"{flows}-{rtt_ms}":
+                print(cell(flows, rtt_ms, min(given.fewest, flows)), flush=True)
+    else:
+        compare(given.only, given.seeds, given.fewest, given.processing)
