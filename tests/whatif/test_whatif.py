@@ -22,6 +22,7 @@ from sawtooth.whatif.replay import Answer, predicted, self_test
 from sawtooth.whatif.replayable import identified
 from sawtooth.whatif.runs import Drawn, Runs, draw, middle, scenario
 from sawtooth.whatif.ss import from_ss
+from sawtooth.whatif.text import rate, with_interval
 from tests.whatif.test_whatif_totals import BBR, SS, iperf3, look
 
 
@@ -185,6 +186,21 @@ def test_the_saved_scenario_is_the_estimates_middle(tmp_path: Path) -> None:
     assert loaded == asked
     assert loaded.flows[0].cc == "bbr"
     assert loaded.path_table.rate.bps == round(found.rate.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ((11.08e6, 3.808e6, 31.31e6), ("11 Mbit/s", "3.8 Mbit/s … 31 Mbit/s")),
+        ((844.9e6, 836.2e6, 849.1e6), ("845 Mbit/s", "836 Mbit/s … 849 Mbit/s")),
+        ((48.13e6, 48.11e6, 48.21e6), ("48.13 Mbit/s", "48.11 Mbit/s … 48.21 Mbit/s")),
+        ((1e3, 0, 5e3), ("1 kbit/s", "0 bit/s … 5 kbit/s")),
+    ],
+)
+def test_a_value_has_no_more_digits_than_its_interval_leaves(
+    given: tuple[float, float, float], told: tuple[str, str]
+) -> None:
+    assert with_interval(*given, rate) == told
 
 
 def test_the_text_has_the_observation_first_then_the_estimate_the_test_and_the_controls() -> None:

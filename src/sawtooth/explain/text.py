@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sawtooth import sanitize
 from sawtooth.explain.explanation import Explanation, Gain, Probed
 from sawtooth.whatif import Choice
-from sawtooth.whatif.text import quantity, rate, share, span
+from sawtooth.whatif.text import quantity, rate, share, span, with_interval
 
 NAMES = {"queue_kind": "queue kind", "loss_process": "loss process", "cross_traffic": "other traffic"}
 CANNOT = "cannot tell"
@@ -105,7 +105,7 @@ def _gain(one: Gain) -> tuple[str, ...]:
         return (one.change, CANNOT, "", "", one.why)
     if one.goodput_bps is None or one.high_bps is None:
         return (one.change, f"at least {rate(one.low_bps)}", "", trip, one.why)
-    return (one.change, rate(one.goodput_bps), f"{rate(one.low_bps)} … {rate(one.high_bps)}", trip, cc)
+    return (one.change, *with_interval(one.goodput_bps, one.low_bps, one.high_bps, rate), trip, cc)
 
 
 def _aligned(cells: Sequence[tuple[str, ...]], *, right: bool = False) -> list[str]:

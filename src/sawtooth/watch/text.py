@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sawtooth.io.text_table import aligned, folded
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.watcher import Moment
-from sawtooth.whatif.text import rate, share, span
+from sawtooth.whatif.text import rate, share, span, with_interval
 
 if TYPE_CHECKING:
     from sawtooth.watch.expected import Expected, Range
@@ -109,7 +109,7 @@ def between(told: Range) -> str:
     """Median and 90% interval, or the known end of the interval."""
     if told.goodput_bps is None or told.high_bps is None:
         return f"at least {rate(told.low_bps)}: the bottleneck was never full"
-    return f"{rate(told.goodput_bps)} ({rate(told.low_bps)} … {rate(told.high_bps)})"
+    return "{} ({})".format(*with_interval(told.goodput_bps, told.low_bps, told.high_bps, rate))
 
 
 def shortly(told: Range) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sawtooth import sanitize
 from sawtooth.whatif.estimate import TAIL_DROP, Estimate
@@ -34,13 +34,13 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
 
 
 def rate(bps: float) -> str:
-    """A rate with three digits and a unit."""
+    """A rate with four digits and a unit."""
     scale, unit = next((each for each in _SCALES if bps >= each[0]), _SCALES[-1])
     return f"{_digits(bps / scale)} {unit}"
 
 
 def span(seconds: float) -> str:
-    """A time with three digits and a unit."""
+    """A time with four digits and a unit."""
     if seconds >= 1:
         return f"{_digits(seconds)} s"
     return f"{_digits(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{_digits(seconds * 1e6)} us"
@@ -49,6 +49,15 @@ def span(seconds: float) -> str:
 def share(part: float) -> str:
     """A share in percent with two digits."""
     return f"{part * 100:.2g}%" if part < 0.1 else f"{part * 100:.3g}%"
+
+
+def with_interval(value: float, low: float, high: float, shown: Callable[[float], str]) -> tuple[str, str]:
+    """A value and its interval, with the digits that the interval leaves: four where its ends are less than 1% apart,
+    three where less than 10%, else two.
+    """
+    digits = 4 if high < 1.01 * low else 3 if high < 1.1 * low else 2
+    told, *ends = (shown(float(f"{one:.{digits}g}")) for one in (value, low, high))
+    return told, " … ".join(ends)
 
 
 def _digits(value: float) -> str:
@@ -84,7 +93,7 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
     return rows
 
 
-_SHOWN = {
+_SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "rate": ("rate", rate),
     "rtt": ("base RTT", span),
     "queue": ("queue", lambda packets: f"{_digits(packets)} packets"),
@@ -109,8 +118,7 @@ def _path(estimate: Estimate) -> list[tuple[str, str]]:
     return rows
 
 
-def _quantity(value: Estimated, shown: object) -> str:
-    assert callable(shown)
+def _quantity(value: Estimated, shown: Callable[[float], str]) -> str:
     if value.bound == "at least":
         tried = f" (tried up to {shown(value.high)})" if value.high > value.value else ""
         figure = f"at least {shown(value.low)}{tried}"
@@ -119,7 +127,7 @@ def _quantity(value: Estimated, shown: object) -> str:
     elif value.low == value.high:
         figure = str(shown(value.value))
     else:
-        figure = f"{shown(value.value)} ({shown(value.low)} … {shown(value.high)})"
+        figure = "{} ({})".format(*with_interval(value.value, value.low, value.high, shown))
     return f"{figure}: {value.how}"
 
 
@@ -130,10 +138,10 @@ def _table(observed: Observed, answers: Sequence[Answer]) -> list[tuple[str, str
         again = "-" if observed.retransmitted is None else share(observed.retransmitted)
         rows.append(("observed", rate(observed.goodput_bps), "", again, observed.cc or ""))
     for one in answers:
-        interval = f"{rate(one.low_bps)} … {rate(one.high_bps)}"
+        median, interval = with_interval(one.median_bps, one.low_bps, one.high_bps, rate)
         again = "-" if one.retransmitted is None else share(one.retransmitted)
         how = f"{len(one.draws)} replays" if one.draws else "learned"
-        rows.append((one.cc, rate(one.median_bps), interval, again, how))
+        rows.append((one.cc, median, interval, again, how))
     widths = [max(len(row[at]) for row in rows) for at in range(1, 5)]
     return [
         (row[0], "  ".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip())
