@@ -23,6 +23,8 @@ _STANDING = 0.1
 """A queue stood throughout a bin if its least delay is above this share of the largest."""
 _NEXT_TO = 5
 """Delays on each side of a loss that count as next to it."""
+LEAST_S = 1e-6
+"""A capture's clock ticks no faster; at the receiver an answer may pass within one tick."""
 
 
 def signs(facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, direction: int) -> dict[str, float] | None:
@@ -33,7 +35,7 @@ def signs(facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, dire
     t_s, rtt_s = _trips(segments, direction)
     if len(t_s) < FEWEST_TRIPS:
         return None
-    base = float(np.quantile(rtt_s, 0.001))
+    base = max(float(np.quantile(rtt_s, 0.001)), LEAST_S)
     delay = np.maximum(rtt_s - base, 0.0)
     top = max(float(np.quantile(delay, 0.99)), 1e-5)
     of = losses[losses["direction"] == direction] if len(losses) else losses

@@ -40,6 +40,9 @@ pub struct Causes {
     pub random: u64,
     pub random_runs: u64,
     pub random_sent: u64,
+    /// Lost, in how many runs, and sent while the queue was not nearly full, if it lost less than near its longest wait
+    /// and nothing shows that it was full: some of the others may be its drops.
+    pub clear: Option<[u64; 3]>,
     /// Lost at a full queue.
     pub congestive: u64,
     /// Which of the trace's runs of losses are random; empty: all.
@@ -94,7 +97,9 @@ impl Causes {
         let expected = apart.max(1).approx() / low_sent.approx() * top_sent.approx();
         let full = top_lost >= 2 && !full_waits.is_empty() && at_least(full_waits.len() as u64, expected) < CHANCE;
         if !full {
-            return all(true, span);
+            let denser = u128::from(top_lost) * u128::from(low_sent) > u128::from(low_lost) * u128::from(top_sent);
+            let clear = denser.then_some([low_lost, apart as u64, low_sent]);
+            return Causes { clear, ..all(true, span) };
         }
         // A full queue is never longer; neighbors that waited less were not directly next to the loss.
         let (low, high) = (quantile(&full_waits, 0.5), quantile(&full_waits, 1.0));

@@ -101,7 +101,7 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
     let groups = gathered::gathered(&trace);
     let gathers = groups.is_some();
     trace.delivered = groups.unwrap_or(trace.delivered);
-    let rate = rate::bottleneck(&trace, seen, least_s).above(seen.got_bps() * seen.until_acknowledged());
+    let rate = rate::bottleneck(&trace, seen, least_s, gathers).above(seen.got_bps() * seen.until_acknowledged());
     let rtt = quantities::base_rtt(seen, &rate)?;
     let frame_s = seen.frame_bytes() * 8.0 / rate.value;
     let trip_s = seen.rtt_mean_s.unwrap_or(least_s);

@@ -18,9 +18,24 @@ pub fn at_least(count: u64, mean: f64) -> f64 {
 
 /// The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2); the low end is 0 if `count` is 0.
 pub fn poisson_interval(count: u64) -> (f64, f64) {
-    let shape = count.approx() + 0.5;
-    let low = if count == 0 { 0.0 } else { inverse(shape, 0.05) };
-    (low, inverse(shape, 0.95))
+    gamma_interval(count.approx())
+}
+
+/// The middle 90% of the mean of a sum of `events` geometric lengths, in units of `sum`. Chance in their number
+/// and in their lengths add up: a compound Poisson sum has the relative variance (2 - 1 / mean length) / events.
+pub fn compound_interval(sum: u64, events: u64) -> (f64, f64) {
+    if sum == 0 || events == 0 {
+        return poisson_interval(sum);
+    }
+    let (sum, events) = (sum.approx(), events.approx());
+    let worth = events / (2.0 - (events / sum).min(1.0));
+    let (low, high) = gamma_interval(worth);
+    (low * sum / worth, high * sum / worth)
+}
+
+fn gamma_interval(count: f64) -> (f64, f64) {
+    let low = if count > 0.0 { inverse(count + 0.5, 0.05) } else { 0.0 };
+    (low, inverse(count + 0.5, 0.95))
 }
 
 /// P(a, x): a series below the middle, Legendre's continued fraction above it (Abramowitz and Stegun, 6.5.29 and 6.5.31).
@@ -74,6 +89,15 @@ fn inverse(a: f64, part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_that_vary_make_a_sum_less_certain() {
+        assert_eq!(compound_interval(100, 100), poisson_interval(100));
+        assert_eq!(compound_interval(0, 0), poisson_interval(0));
+        // Mean length 10: as certain as 10 / 1.9 counts.
+        let (found, worth) = (compound_interval(100, 10), gamma_interval(10.0 / 1.9));
+        assert!((found.0 / 19.0 - worth.0).abs() < 1e-9 && (found.1 / 19.0 - worth.1).abs() < 1e-9, "{found:?}");
+    }
 
     /// SciPy's gammaincinv(count + 1/2, …) and gammainc(count, mean).
     #[test]

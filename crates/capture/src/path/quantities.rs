@@ -3,7 +3,7 @@
 use super::causes::{CHANCE, Causes, LEAST_FRAMES};
 use super::estimated::Estimated;
 use super::numbers::{percent, quantile, sorted, three};
-use super::poisson::{Z90, at_least, poisson_interval};
+use super::poisson::{Z90, at_least, compound_interval, poisson_interval};
 use super::rate::{FASTER, FEWEST_TRAINS};
 use super::seen::Seen;
 use super::trace::Trace;
@@ -67,13 +67,16 @@ pub fn random_loss(causes: &Causes) -> Estimated {
     }
     // Simultaneous losses are one event, whose number is uncertain: a burst, or else a run.
     let events = if causes.in_bursts() { causes.bursts } else { causes.random_runs };
-    let (low, high) = poisson_interval(events);
-    let length = if events > 0 { count.approx() / events.approx() } else { 1.0 };
+    let (mut low, high) = compound_interval(count, events);
+    low /= sent;
+    if let Some([lost, runs, clear]) = causes.clear {
+        low = low.min(compound_interval(lost, runs.min(events)).0 / clear.approx());
+    }
     let mut how = format!("{count} of {of} segments lost while the queue was not nearly full");
     if causes.congestive > 0 {
         how += &format!("; {} drops of a full queue are not counted", causes.congestive);
     }
-    Estimated::new(count.approx() / sent, low * length / sent, high * length / sent, how)
+    Estimated::new(count.approx() / sent, low, high / sent, how)
 }
 
 /// The share of packets lost in a burst, from its first loss to its last; 1 if only runs are known.

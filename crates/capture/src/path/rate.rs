@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::estimated::Estimated;
-use super::numbers::{after, before, counts, percent, quantile, sorted, sums};
+use super::numbers::{after, before, counts, least, percent, quantile, sorted, sums};
 use super::seen::Seen;
-use super::trace::Trace;
+use super::trace::{Delivery, Trace};
 use sawtooth_units::width::Approx;
 
 /// Numbers of consecutive deliveries over which a rate is taken. Packets that left the bottleneck back to back keep its
@@ -31,6 +31,8 @@ const JITTER: f64 = 0.005;
 /// rate) spaces packets as evenly as a bottleneck does.
 const WINDOWED: f64 = 0.3;
 const NEAR_GOODPUT: f64 = 1.5;
+/// A link gathers packets if more than this share of its deliveries comes too near the one before.
+const SOME_TOGETHER: f64 = 0.1;
 /// How far above a lower bound a replay tries, as a factor.
 pub const FASTER: f64 = 5.0;
 /// An Ethernet frame in bits, where the packets' size hardly matters.
@@ -92,8 +94,11 @@ impl Cluster {
     }
 }
 
-/// The bottleneck's rate in bit/s of full Ethernet frames.
-pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
+/// The bottleneck's rate in bit/s of full Ethernet frames; `gathers`: each delivery of the trace is a group.
+pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64, gathers: bool) -> Estimated {
+    if gathers {
+        return of_groups(trace, seen);
+    }
     let wire = seen.wire();
     let found: BTreeMap<usize, Cluster> =
         SHORT.into_iter().chain(LONG).map(|length| (length, Cluster::of(train_rates(trace, length)))).collect();
@@ -120,18 +125,26 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         }
     }
     let place = if trace.sender_side { "acknowledged at the sender" } else { "arriving at the receiver" };
+    let long = || LONG.iter().map(|length| found[length].bps);
     if let Some(length) = chosen {
         let Cluster { bps, half, share, .. } = found[&length];
         let (value, half) = (bps * wire, half.max(JITTER));
-        if seen.receive_window >= WINDOWED && value < NEAR_GOODPUT * seen.got_bps() && !stands(trace, bps) {
+        if together(trace, seen, bps) > SOME_TOGETHER {
+            return of_groups(&merged(trace, seen, bps), seen);
+        }
+        let near = value < NEAR_GOODPUT * seen.got_bps();
+        if seen.receive_window >= WINDOWED && near && !stands(trace, bps) {
             let how =
                 format!("segments {place} have the rate that the receive window allows, and the path has no queue");
-            return Estimated::at_least(
-                value,
-                value,
-                value * FASTER,
-                format!("{how}, so the bottleneck may be faster"),
-            );
+            return fastest(seen, long(), format!("{how}, so the bottleneck may be faster"));
+        }
+        if near && spaced(trace, length, bps).is_some_and(|count| count < FEWEST_TRAINS) {
+            let how = format!("segments {place} passed as they were sent and waited for none before them");
+            return fastest(seen, long(), format!("{how}, so the bottleneck may be faster"));
+        }
+        if !near && firsts_wait(trace, bps) {
+            let how = format!("segments {place} waited for something else than the ones before them");
+            return fastest(seen, long(), format!("{how}, so their spacing may not be the bottleneck's"));
         }
         let how = format!(
             "{} of the trains of {} segments {place} have this rate within {}",
@@ -141,10 +154,110 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         );
         return Estimated::new(value, value * (1.0 - half), value * (1.0 + half), how);
     }
-    let fastest = LONG.iter().map(|length| found[length].bps).fold(seen.goodput_bps.unwrap_or(0.0), f64::max) * wire;
     let how =
         format!("the fastest long trains of segments {place}; their rates differ, so the bottleneck may be faster");
-    Estimated::at_least(fastest, fastest, fastest * FASTER, how)
+    fastest(seen, long(), how)
+}
+
+/// How soon after another a delivery is too near for a bottleneck of that rate, which sends one frame at a time.
+fn too_near_s(seen: &Seen, bps: f64) -> f64 {
+    f64::from(seen.mss) * 8.0 / bps / 4.0
+}
+
+/// The share of deliveries that come too near the one before.
+fn together(trace: &Trace, seen: &Seen, bps: f64) -> f64 {
+    let near_s = too_near_s(seen, bps);
+    let near = trace.delivered.windows(2).filter(|two| two[1].t_s - two[0].t_s < near_s).count();
+    near.approx() / trace.delivered.len().max(1).approx()
+}
+
+/// Deliveries that come too near the one before, as groups.
+fn merged(trace: &Trace, seen: &Seen, bps: f64) -> Trace {
+    let near_s = too_near_s(seen, bps);
+    let mut delivered: Vec<Delivery> = Vec::new();
+    let mut newest_s = f64::NEG_INFINITY;
+    for one in &trace.delivered {
+        match delivered.last_mut() {
+            Some(group) if one.t_s - newest_s < near_s => group.bytes += one.bytes,
+            _ => delivered.push(*one),
+        }
+        newest_s = one.t_s;
+    }
+    Trace { delivered, ..trace.clone() }
+}
+
+/// Whether deliveries with nothing of this transfer in front usually waited, for more than four packets at that rate:
+/// for others, or for a link that gathers packets.
+fn firsts_wait(trace: &Trace, bps: f64) -> bool {
+    let delivered = &trace.delivered;
+    let trips: Vec<f64> = delivered.iter().map(|one| one.t_s - one.sent_s).collect();
+    let known: Vec<f64> = trips.iter().copied().filter(|one| !one.is_nan()).collect();
+    let Some(empty_s) = least(&known) else { return false };
+    let firsts =
+        behind(trace, -trace.grain_s).into_iter().zip(trips).filter(|(behind, trip)| !behind && !trip.is_nan());
+    let waits = sorted(firsts.map(|(_, trip)| trip - empty_s).collect());
+    waits.len() >= FEWEST_TRAINS && quantile(&waits, 0.5) > 4.0 * FRAME_BITS / bps + 3.0 * trace.grain_s
+}
+
+/// A lower bound from the rates of trains.
+fn fastest(seen: &Seen, rates: impl Iterator<Item = f64>, how: String) -> Estimated {
+    let most = rates.fold(seen.goodput_bps.unwrap_or(0.0), f64::max) * seen.wire();
+    Estimated::at_least(most, most, most * FASTER, how)
+}
+
+/// Whether each delivery left right behind the one before: had nothing been in front of it, it would have left earlier,
+/// by more than `surely_s`. False if unknown.
+fn behind(trace: &Trace, surely_s: f64) -> Vec<bool> {
+    let delivered = &trace.delivered;
+    let empty =
+        least(&delivered.iter().map(|one| one.t_s - one.sent_s).filter(|one| !one.is_nan()).collect::<Vec<_>>());
+    let Some(empty_s) = empty else { return vec![false; delivered.len()] };
+    let mut found = vec![false];
+    found.extend(delivered.windows(2).map(|two| two[1].sent_s + empty_s <= two[0].t_s - surely_s));
+    found
+}
+
+/// How many trains at that rate the bottleneck spaced: each of its segments left right behind the one before. None if
+/// hardly any sending time is known.
+fn spaced(trace: &Trace, length: usize, bps: f64) -> Option<usize> {
+    if trace.delivered.iter().filter(|one| !one.sent_s.is_nan()).count() < FEWEST_TRAINS {
+        return None;
+    }
+    let behind = counts(behind(trace, -trace.grain_s).into_iter().map(u64::from));
+    let delivered = &trace.delivered;
+    let total = sums(&delivered.iter().map(|one| one.bytes).collect::<Vec<_>>());
+    let trains = (length..delivered.len()).filter(|&last| {
+        let rate =
+            (total[last + 1] - total[last + 1 - length]) * 8.0 / (delivered[last].t_s - delivered[last - length].t_s);
+        behind[last + 1] - behind[last + 1 - length] == length as u64 && (rate / bps - 1.0).abs() < TIGHT
+    });
+    Some(trains.count())
+}
+
+/// The rate of a link that gathers packets: groups over the time since the group before, where both this and the next
+/// one waited. A group behind which nothing waited may be what was left, and the time before one that did not wait is
+/// the sender's.
+fn of_groups(trace: &Trace, seen: &Seen) -> Estimated {
+    let (behind, delivered) = (behind(trace, trace.grain_s), &trace.delivered);
+    let held: Vec<(f64, f64)> = (1..delivered.len().saturating_sub(1))
+        .filter(|&at| behind[at] && behind[at + 1] && !delivered[at].bytes.is_nan())
+        .map(|at| (delivered[at].bytes, delivered[at].t_s - delivered[at - 1].t_s))
+        .collect();
+    let rate = |groups: &[(f64, f64)]| {
+        let (bytes, took) = groups.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        bytes * 8.0 / took * seen.wire()
+    };
+    let value = if held.is_empty() { 0.0 } else { rate(&held) };
+    let busy = held.iter().map(|one| one.1).sum::<f64>() / seen.duration_s;
+    // A link that carried nearly its rate was busy nearly always.
+    if held.len() < FEWEST_BUSY || (value < NEAR_GOODPUT * seen.got_bps() && busy < STEADY) {
+        let how = "packets arrive in groups that waited for no other, so the bottleneck may be faster".to_owned();
+        return fastest(seen, std::iter::empty(), how);
+    }
+    let blocks = sorted(held.chunks(FEWEST_BUSY.max(held.len() / FEWEST_BUSY)).map(rate).collect());
+    let [low, high] = [0.1, 0.9].map(|part| quantile(&blocks, part));
+    let how = format!("{} groups of packets that left one right behind the other", held.len());
+    Estimated::new(value, low.min(value * (1.0 - JITTER)), high.max(value * (1.0 + JITTER)), how)
 }
 
 /// Payload bit/s of deliveries over the time that a packet had waited, taken when it was delivered: the bottleneck had

@@ -245,15 +245,18 @@ fn bulk(queue: f64, lost: &[usize], burst: u64, full: bool) -> Trace {
     let passed = |at: usize| at as f64 * FRAME_S;
     let phase = |at: usize| (at % 5000) as f64 / 5000.0;
     let most = if full { queue } else { queue * 0.6 };
+    let delay = |at: usize| 0.02 + most * phase(at) * FRAME_S;
     let mut runs: Vec<(usize, u64)> = lost.iter().map(|&at| (at, burst)).collect();
     if full {
         runs.extend((0..FRAMES).filter(|at| at % 5000 == 4999).map(|at| (at, 3)));
     }
     runs.sort_unstable();
     Trace {
-        delivered: (0..FRAMES).map(|at| Delivery { t_s: passed(at), bytes: PAYLOAD, sent_s: f64::NAN }).collect(),
+        delivered: (0..FRAMES)
+            .map(|at| Delivery { t_s: passed(at), bytes: PAYLOAD, sent_s: passed(at) - delay(at) })
+            .collect(),
         delay_t_s: (0..FRAMES).map(passed).collect(),
-        delay_s: (0..FRAMES).map(|at| 0.02 + most * phase(at) * FRAME_S).collect(),
+        delay_s: (0..FRAMES).map(delay).collect(),
         sent_t_s: (0..FRAMES).map(passed).collect(),
         sent_segments: vec![1; FRAMES],
         lost: Lost {
@@ -342,6 +345,42 @@ fn the_pace_that_a_window_allows_is_no_bottlenecks() {
     let windowed = path(&Seen { receive_window: 0.8, ..got }, at(&even)).rate;
     assert_eq!(windowed.bound, Bound::AtLeast);
     assert!(windowed.low <= 50e6 && 50e6 <= windowed.high);
+}
+
+#[test]
+fn a_pace_at_which_nothing_waited_is_the_senders() {
+    let even: Vec<f64> = (0..20_000).map(|at| f64::from(at) * FRAME_S * 3.0).collect();
+    let got = Seen { goodput_bps: Some(13e6 * PAYLOAD / FRAME), ..seen() };
+    let mut trace = at(&even);
+    trace.delivered.iter_mut().for_each(|one| one.sent_s = one.t_s - 0.02);
+    let found = path(&got, trace).rate;
+    assert_eq!(found.bound, Bound::AtLeast, "{found:?}");
+    near(found.low, 50e6 / 3.0, 0.01);
+}
+
+/// Groups of 15 packets of which one leaves every 60 ms, sent in flights of `flight` each round trip of 0.4 s.
+fn grouped(flight: i32) -> Trace {
+    let mut trace = at(&[]);
+    let delivery = |number: i32| {
+        let (round, place) = (number / flight, number % flight);
+        let sent_s = f64::from(round) * 0.4;
+        Delivery { t_s: sent_s + 0.05 + f64::from(place / 15) * 0.06, bytes: PAYLOAD, sent_s }
+    };
+    trace.delivered = (0..flight * 100).map(delivery).collect();
+    trace.delay_t_s = trace.delivered.iter().map(|one| one.sent_s).collect();
+    trace.delay_s = trace.delivered.iter().map(|one| one.t_s - one.sent_s).collect();
+    trace
+}
+
+#[test]
+fn groups_show_the_rate_only_where_they_waited_for_each_other() {
+    let link_bps = 15.0 * FRAME * 8.0 / 0.06;
+    let busy = Seen { goodput_bps: Some(45.0 * PAYLOAD * 8.0 / 0.4), ..seen() };
+    let found = path(&busy, grouped(45)).rate;
+    assert!(found.bound == Bound::None && found.low <= link_bps && link_bps <= found.high, "{found:?}");
+    let idle = Seen { goodput_bps: Some(15.0 * PAYLOAD * 8.0 / 0.4), ..seen() };
+    let found = path(&idle, grouped(15)).rate;
+    assert!(found.bound == Bound::AtLeast && found.low <= link_bps, "{found:?}");
 }
 
 #[test]
