@@ -405,3 +405,22 @@ def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() ->
     assert one.describe()["goodput_bps"] is None
     assert "not answered: what bbr gets" in said
     assert "bbr  " not in said.split("expected goodput")[-1]
+
+
+def test_an_iperf3_round_trip_bounds_the_base_unless_it_hardly_varies():
+    def base(largest_s):
+        seen = Observed(
+            "iperf3",
+            "a report",
+            goodput_bps=20e6,
+            duration_s=10.0,
+            rtt_min_s=0.04,
+            rtt_max_s=largest_s,
+            rtt_smoothed=True,
+        )
+        return estimate(seen).rtt
+
+    varied, steady = base(0.05), base(0.041)
+    assert (varied.bound, varied.high) == ("at most", 0.04)
+    assert steady.bound == ""
+    assert steady.low <= 0.039 <= steady.high

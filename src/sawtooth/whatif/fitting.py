@@ -72,7 +72,8 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
 
 def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
     """The estimate that fitted paths leave: their middle and 90% intervals. Where they still fill what was tried, the
-    bound stays; so does that of a rate at which the path was never full."""
+    bound stays; so do those of a rate at which the path was never full, and of a round trip that others may have made
+    longer, since the replay has none."""
     import numpy as np
 
     found: dict[str, Any] = {}
@@ -81,7 +82,9 @@ def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
         values = np.array([getattr(one, field) for one in paths])
         low, value, high = (beyond(values, part) for part in (0.05, 0.5, 0.95))
         most = _coordinate(name, before.high) - _coordinate(name, before.low)
-        told = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (name == "rate" and before.bound)
+        told = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (
+            name in ("rate", "rtt") and before.bound
+        )
         found[name] = Estimated(value, low, high, f"{before.how}; fitted by replay") if told else before
     return replace(estimate, **found)
 

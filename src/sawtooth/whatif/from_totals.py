@@ -18,11 +18,14 @@ from sawtooth.whatif.estimate import (
 )
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
-from sawtooth.whatif.standing_queue import SLACK, sure
+from sawtooth.whatif.standing_queue import SLACK, STANDS, sure
 
 MILLISECOND = 1e-3
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 """A plateau: intervals this near each other, at least this share of all, and at least this fraction of the fastest."""
+VARIED = STANDS + SLACK
+"""If the largest smoothed round trip is this multiple of the smallest, a queue came and went, and may never have been
+empty."""
 MOST_OFF = 0.5
 """Largest share by which a plateau is off because intervals count whole blocks."""
 
@@ -112,8 +115,10 @@ def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
         empty = Estimated(middle, base * 0.85, max(seen, middle * 1.05), how)
     else:
         empty = Estimated(base, base * 0.85, base * 1.05, how)
+    # Queues rarely stand still: a steady round trip is the path's.
+    varied = 0.0 if observed.rtt_max_s is None else sure(observed.rtt_max_s / seen, VARIED)
     how = "the minimum smoothed RTT; it may include queue delay"
-    return empty.toward(Estimated(base, base * 0.4, base, how, "at most"), full)
+    return empty.toward(Estimated(base, base * 0.4, seen, how, "at most"), max(full, varied))
 
 
 def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> Estimated:
