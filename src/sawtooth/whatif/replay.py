@@ -157,7 +157,9 @@ def replay(
         told = [by_others(cc, one) for cc, one in given.items()]
         return Replays(test, told, estimate, [], {}, Runs(observed, estimate), given)
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
-    each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more + (RUNS if fitted else 0)
+    each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more
+    # What follows the rate is also run at the lowest one.
+    each += (each if estimate.rate.bound == "at least" else 0) + (RUNS if fitted else 0)
     count = max(2, affordable(observed, estimate, draws, each))
     runs = Runs(observed, estimate, count * each + (AGAIN if fitted else 0), progress)
     if fitted:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DRAWS = 24
 FEWEST_DRAWS = 8
-PACKETS = 20e6
+PACKETS = 6e6
 """Simulated packets for a whole answer: two seconds of one core. Fast paths get fewer draws."""
 LONGEST_S = 60.0
 WARMUP_S = 8.0
@@ -210,5 +210,10 @@ def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int) ->
     ``PACKETS``."""
     seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
     window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
-    each = seconds * min(estimate.rate.value, window) / 8 / observed.frame_bytes
+    rate = estimate.rate
+    # The mean of what is drawn evenly on a logarithmic scale.
+    mean = (
+        (rate.high - rate.low) / math.log(rate.high / rate.low) if rate.bound and rate.high > rate.low else rate.value
+    )
+    each = seconds * min(mean, window) / 8 / observed.frame_bytes
     return max(min(FEWEST_DRAWS, draws), min(draws, int(PACKETS / max(1.0, each * runs))))
