@@ -37,12 +37,14 @@ OUTSIDE["fidelity/field/README.md"] = "field.md"
 
 
 def from_outside(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Files outside docs/ become pages of the site, and links lead to those pages."""
+    """Files outside docs/ become pages of the site, and links lead to those pages. The first line of a page's
+    stand-in in docs/ only says which file that is."""
     up = "../" * docname.count("/")
     for path, page in OUTSIDE.items():
         if f"{docname}.md" == page:
             text = (ROOT / path).read_text(encoding="utf-8")
-            source[0] = re.sub(r"\]\((?:(?:\.\./)*docs/|(?:\.\./)+)", f"]({up}", text) + "\n" + source[0]
+            below = source[0].partition("\n")[2]
+            source[0] = re.sub(r"\]\((?:(?:\.\./)*docs/|(?:\.\./)+)", f"]({up}", text) + "\n" + below
     for path, page in OUTSIDE.items():
         source[0] = re.sub(rf"\]\((?:\.\./)*{re.escape(path)}", f"]({up}{page}", source[0])
 
