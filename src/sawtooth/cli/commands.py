@@ -69,7 +69,7 @@ _settings = settings_option('Set a field of the scenario, like path.rtt="140 ms"
 @click.option(
     "--omit",
     metavar="TIME",
-    help='Discard the first part of each run from the statistics, like "5 s" (default: nothing).',
+    help='Discard the first part of each run from the statistics, like "5 s" (default: the file\'s warmup).',
 )
 @click.option("--full", is_flag=True, help="Run the whole study instead of the shortened one.")
 @click.option(

@@ -26,7 +26,7 @@ DIFFERS, CANNOT_TELL = 3, 4
 @click.option(
     "--within", help="Largest difference of means, relative to the reference (default: 10%; with --grid: none)."
 )
-@click.option("--omit", metavar="TIME", help='Discard the first part of every run, like "5 s" (default: nothing).')
+@click.option("--omit", metavar="TIME", help='Discard the first part of every run, like "5 s" (default: its warmup).')
 @click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure into this directory.")
 @form_options
 @click.option(
