@@ -1,7 +1,7 @@
 //! The other quantities of a path: base round trip, queue, losses, acknowledgements, the receiver's window.
 
 use super::causes::{CHANCE, Causes, LEAST_FRAMES};
-use super::estimated::Estimated;
+use super::estimated::{Bound, Estimated};
 use super::numbers::{percent, quantile, sorted, three};
 use super::poisson::{Z90, at_least, compound_interval, poisson_interval};
 use super::rate::{FASTER, FEWEST_TRAINS};
@@ -44,6 +44,9 @@ pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Se
         let low = (causes.full_low_s * packets).min(middle * 0.95).min(middle - 1.0).max(1.0);
         let high = (causes.full_high_s * packets).max(middle * 1.05).max(middle + 1.0);
         let how = format!("packets waited {waited} ms when others were dropped, times the bottleneck's rate");
+        if rate.bound == Bound::AtLeast {
+            return Estimated::at_least(middle, low, high * rate.high / rate.value, how);
+        }
         return Estimated::new(middle, low, high, how);
     }
     let most = (causes.full_s * packets).max(1.0);

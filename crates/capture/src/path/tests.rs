@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::causes::Causes;
-use super::estimated::Bound;
+use super::estimated::{Bound, Estimated};
 use super::lost::{self, Lost};
 use super::rate::{busy_rates, train_rates};
 use super::seen::Seen;
@@ -287,6 +287,17 @@ fn the_path_is_found_within_its_intervals() {
 fn losses_at_a_full_queue_are_not_the_paths() {
     let found = path(&seen(), bulk(100.0, &[], 1, true)).loss;
     assert!(found.value == 0.0 && found.high < 1e-4 && found.how.contains("of a full queue"), "{found:?}");
+}
+
+#[test]
+fn a_full_queue_has_at_least_so_many_packets_where_the_rate_is_a_lower_bound() {
+    let full =
+        Causes { known: true, full: true, full_s: 0.04, full_low_s: 0.03, full_high_s: 0.05, ..Causes::default() };
+    let limit = |rate: Estimated| quantities::queue_limit(&full, &rate, &Estimated::exact(0.04, ""), &seen());
+    let known = limit(Estimated::exact(50e6, ""));
+    assert_eq!(known.bound, Bound::None);
+    let found = limit(Estimated::at_least(50e6, 50e6, 250e6, ""));
+    assert_eq!((found.bound, found.low, found.high), (Bound::AtLeast, known.low, 5.0 * known.high));
 }
 
 #[test]
