@@ -64,6 +64,11 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
 
+def _packets(count: float) -> str:
+    told = _digits(count)
+    return f"{told} packet" if told == "1" else f"{told} packets"
+
+
 def _seen(observed: Observed) -> list[tuple[str, str]]:
     rows = [("from", f"{observed.source}: {observed.what}")]
     if observed.goodput_bps is not None:
@@ -96,7 +101,7 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
 _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "rate": ("rate", rate),
     "rtt": ("base RTT", span),
-    "queue": ("queue", lambda packets: f"{_digits(packets)} packets"),
+    "queue": ("queue", _packets),
     "loss": ("random loss", share),
     "burst": ("loss runs", lambda length: f"{length:.2f} packets"),
     "ack_loss": ("ACK loss", share),
