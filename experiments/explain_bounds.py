@@ -41,6 +41,7 @@ Case = dict[str, Any]
 
 
 def unfilled(number: int, home: Path) -> Case | None:
+    """A path that is seldom full: a window, losses or the application hold the flow back. Half of the links gather."""
     rng = np.random.default_rng([36, number])
     rate, rtt = _log(rng, 1e5, 100e6), _log(rng, 0.005, 0.2)
     mss = int(rng.choice([48, 536, 1448], p=[0.25, 0.25, 0.5]))
@@ -51,7 +52,7 @@ def unfilled(number: int, home: Path) -> Case | None:
         "rtt": f"{rtt * 1e6:.0f} us",
         "queue": f"{max(4, round(bdp / frame * _log(rng, 0.2, 5)))} packets",
     }
-    told = rate
+    true_bps = rate
     gathers = rng.random() < 0.5
     host: dict[str, Any] = {"mss": mss, "delayed_ack": bool(rng.random() < 0.8)}
     for name in ("timestamps", "sack"):
@@ -72,14 +73,15 @@ def unfilled(number: int, home: Path) -> Case | None:
         trace.write_text("".join(f"{at * 12e6 / rate:.0f}\n" for at in range(1, round(rate / 12e3) + 2)))
         path["trace"] = str(trace)
         # A delivery is of a frame, with 14 bytes of Ethernet.
-        told *= 1514 / 1500
+        true_bps *= 1514 / 1500
     else:
         path["rate"] = f"{rate:.0f} bit/s"
     fields = {"duration": f"{seconds:.0f} s", "path": path, "host": host, "flows": [flow]}
-    return _case(number, fields, {"rate_bps": told, "group": f"{held}, {'in groups' if gathers else 'one by one'}"})
+    return _case(number, fields, {"rate_bps": true_bps, "group": f"{held}, {'in groups' if gathers else 'one by one'}"})
 
 
 def lossy(number: int, home: Path) -> Case | None:
+    """A path of the explain corpus with random loss or bursts, tail drop and no other traffic."""
     case = drawn(number)
     truth = case["truth"]
     if truth["kind"] != "tail drop" or truth["cross"] != "none" or truth["loss"] == "none":

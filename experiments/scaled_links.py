@@ -37,6 +37,7 @@ PATHS: dict[str, tuple[float, float, float | str, float, list[tuple[str, int]], 
     "300 Reno, 200 ms, 0.1 BDP": (1000, 200, 0.1, 0, [("reno", 300)], 120),
     "500 Reno, 20 ms, 10.5 BDP": (1000, 20, 10.5, 0, [("reno", 500)], 150),
     "200 Reno, 100 Mbit/s, 200 ms": (100, 200, 1.0, 0, [("reno", 200)], 240),
+    "100 Reno, 100 Mbit/s, 20 ms": (100, 20, 1.0, 0, [("reno", 100)], 120),
     "300 CUBIC, 20 ms": (1000, 20, 1.0, 0, [("cubic", 300)], 60),
     "1,000 CUBIC, 100 ms, 0.5 BDP": (1000, 100, 0.5, 0, [("cubic", 1000)], 60),
     "300 BBR, 100 ms": (1000, 100, 1.0, 0, [("bbr", 300)], 60),
@@ -52,11 +53,11 @@ LIMITS = {"codel": 1_000, "fq_codel": 10_240}
 
 def scaled(name: str, by: float, seed: int, processing_us: float) -> Scenario:
     rate, rtt_ms, queue, loss, flows, seconds = PATHS[name]
-    given: Any = (
-        f"{max(1, round(float(queue) * rate * rtt_ms * 125 / FRAME / by))} packets" if queue not in LIMITS else {}
-    )
+    given: Any
     if queue in LIMITS:
         given = {"kind": queue, "limit": f"{round(LIMITS[str(queue)] / by)} packets"}
+    else:
+        given = f"{max(1, round(float(queue) * rate * rtt_ms * 125 / FRAME / by))} packets"
     return Scenario.from_dict(
         {
             "duration": f"{seconds} s",
@@ -138,17 +139,19 @@ def cell(flows: int, rtt_ms: int, fewest: int) -> str:
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--seeds", type=int, default=3)
-    asked.add_argument("--fewest", type=int, default=100)
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--seeds", type=int, default=3, help="runs of each scenario")
+    asked.add_argument("--fewest", type=int, default=100, help="connections on the slower link")
     asked.add_argument(
         "--processing",
         type=float,
         default=50,
         help="us, on the link with all packets; k times as much on the scaled one",
     )
-    asked.add_argument("--only", default="")
-    asked.add_argument("--cells", action="store_true")
+    asked.add_argument(
+        "--only", default="", help='scenarios with this text in their name; with --cells in FLOWS-RTT, like "1000-20"'
+    )
+    asked.add_argument("--cells", action="store_true", help="the nine core cells of imc21 instead")
     given = asked.parse_args()
     if given.cells:
         for flows, rtt_ms in CORE:

@@ -510,30 +510,6 @@ def test_a_study_has_a_column_of_what_programs_measure_and_expects_of_it(kernel:
     assert [one.verdict for one in judge(result).verdicts] == ["holds", "fails"]
 
 
-def test_find_searches_by_what_programs_measure(kernel: object) -> None:
-    """The search's runs are one of the kernel, with a reply that takes the round trip asked for."""
-    server = program("server", "echo ready; sleep 1000", ready="ready")
-    ping = program("client", ["ping", "-c", "1", "server"], measure={"reply_ms": "stdout:time=([0-9.]+) ms"})
-    scenario = Scenario.from_dict({**FILE, "programs": [server, ping]})
-    real = sawtooth.run(scenario, engine="kernel")
-    assert real.meta["measured"]["reply_ms"] == pytest.approx(scenario.path.rtt.ns / 1e6, abs=0.5)
-
-    class Replying:
-        name = "kernel"
-
-        def check(self, scenario: Scenario) -> None:
-            pass
-
-        def run(self, scenario: Scenario, **options: Any) -> sawtooth.Run:
-            measured = {"reply_ms": scenario.path.rtt.ns / 1e6}
-            return sawtooth.Run(scenario, "kernel", real.tables, real.meta | {"measured": measured})
-
-    asked: dict[str, Any] = {"want": "reply_ms <= 60 ms", "vary": "path.rtt=10ms..400ms", "runs": 28, "within": "30%"}
-    found = sawtooth.find(scenario, engine=Replying(), jobs=1, **asked)
-    assert (found.verdict, found.holds) == ("found", "below")
-    assert found.value == pytest.approx(60, rel=0.3)
-
-
 class TestTheCommand:
     PATH = ("exec", "--rate", "20 Mbit/s", "--rtt", "40 ms")
 

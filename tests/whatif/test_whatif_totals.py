@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sawtooth.errors import SawtoothError
-from sawtooth.whatif import estimate, observe, replay, words
+from sawtooth.whatif import Estimated, estimate, observe, replay, words
 from sawtooth.whatif.iperf3 import from_iperf3
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.replay import BY_TOTALS, predicted
@@ -407,8 +407,8 @@ def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() ->
     assert "bbr  " not in said.split("expected goodput")[-1]
 
 
-def test_an_iperf3_round_trip_bounds_the_base_unless_it_hardly_varies():
-    def base(largest_s):
+def test_an_iperf3_round_trip_bounds_the_base_unless_it_hardly_varies() -> None:
+    def base(largest_s: float) -> Estimated:
         seen = Observed(
             "iperf3",
             "a report",

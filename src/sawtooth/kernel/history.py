@@ -150,7 +150,8 @@ class History:
                 env=own | {"LC_ALL": "C"} | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 pass_fds=holding,
-                # Only a checkout takes long.
+                # Only a checkout, which sets an environment, runs long enough to outlive this process. Others start
+                # without a fork of it.
                 preexec_fn=end_with_parent if environment else None,
             )
         except FileNotFoundError:

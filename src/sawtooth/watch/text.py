@@ -114,4 +114,6 @@ def between(told: Range) -> str:
 
 def shortly(told: Range) -> str:
     """The median, or the known end of the interval."""
-    return f"≥ {rate(told.low_bps)}" if told.goodput_bps is None else rate(told.goodput_bps)
+    if told.goodput_bps is None or told.high_bps is None:
+        return f"≥ {rate(told.low_bps)}"
+    return with_interval(told.goodput_bps, told.low_bps, told.high_bps, rate)[0]

@@ -158,10 +158,10 @@ def replay(
         return Replays(test, told, estimate, [], {}, Runs(observed, estimate), given)
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
     each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more
-    # What follows the rate is also run at the lowest one.
-    each += (each if estimate.rate.bound == "at least" else 0) + (RUNS if fitted else 0)
-    count = max(2, affordable(observed, estimate, draws, each))
-    runs = Runs(observed, estimate, count * each + (AGAIN if fitted else 0), progress)
+    # What follows the rate is also run at the lowest one; the progress does not wait for that.
+    lowest, fits = each if estimate.rate.bound == "at least" else 0, RUNS if fitted else 0
+    count = max(2, affordable(observed, estimate, draws, each + lowest + fits))
+    runs = Runs(observed, estimate, count * (each + fits) + (AGAIN if fitted else 0), progress)
     if fitted:
         paths = fit(observed, estimate, runs, draws=count, seed=seed)
         estimate = posterior(estimate, paths)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 DRAWS = 24
 FEWEST_DRAWS = 8
 PACKETS = 6e6
-"""Simulated packets for a whole answer: two seconds of one core. Fast paths get fewer draws."""
+"""Simulated packets for a whole answer, about two seconds of one core. Fast paths get fewer draws, at least
+``FEWEST_DRAWS``, and may take more."""
 LONGEST_S = 60.0
 WARMUP_S = 8.0
 """Seconds before the measured part of a replay, if the observation does not include the transfer's start."""
@@ -206,14 +207,16 @@ class Runs:
 
 
 def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int) -> int:
-    """Reduces the draws on long transfers so that all ``runs`` of each, counted as lossless, take at most
-    ``PACKETS``."""
+    """Reduces the draws on long transfers so that all ``runs`` of each, counted as lossless, take about ``PACKETS``; at
+    least ``FEWEST_DRAWS`` remain."""
     seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
     window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
     rate = estimate.rate
     # The mean of what is drawn evenly on a logarithmic scale.
     mean = (
-        (rate.high - rate.low) / math.log(rate.high / rate.low) if rate.bound and rate.high > rate.low else rate.value
+        (rate.high - rate.low) / math.log(rate.high / rate.low)
+        if rate.bound and rate.high > rate.low > 0
+        else rate.value
     )
     each = seconds * min(mean, window) / 8 / observed.frame_bytes
     return max(min(FEWEST_DRAWS, draws), min(draws, int(PACKETS / max(1.0, each * runs))))

@@ -24,7 +24,7 @@ _STANDING = 0.1
 _NEXT_TO = 5
 """Delays on each side of a loss that count as next to it."""
 LEAST_S = 1e-6
-"""A capture's clock ticks no faster; at the receiver an answer may pass within one tick."""
+"""The least base round trip in s: at the receiver an answer may pass within one tick of the capture's clock."""
 
 
 def signs(facts: Mapping[str, Any], segments: DataFrame, losses: DataFrame, direction: int) -> dict[str, float] | None:

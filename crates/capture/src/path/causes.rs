@@ -40,9 +40,9 @@ pub struct Causes {
     pub random: u64,
     pub random_runs: u64,
     pub random_sent: u64,
-    /// Lost, in how many runs, and sent while the queue was not nearly full, if it lost less than near its longest wait
-    /// and nothing shows that it was full: some of the others may be its drops.
-    pub clear: Option<[u64; 3]>,
+    /// Losses while the queue was not nearly full. Set only if losses were denser near the longest wait but nothing
+    /// shows a full queue: the others may be its drops.
+    pub below_full: Option<BelowFull>,
     /// Lost at a full queue.
     pub congestive: u64,
     /// Which of the trace's runs of losses are random; empty: all.
@@ -50,6 +50,14 @@ pub struct Causes {
     /// The number of bursts in time that the random losses form; together they span `burst_span` segments. 0: unknown.
     pub bursts: u64,
     pub burst_span: u64,
+}
+
+/// Segments lost, in how many runs, and sent while the queue was not nearly full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BelowFull {
+    pub lost: u64,
+    pub runs: u64,
+    pub sent: u64,
 }
 
 impl Causes {
@@ -98,8 +106,8 @@ impl Causes {
         let full = top_lost >= 2 && !full_waits.is_empty() && at_least(full_waits.len() as u64, expected) < CHANCE;
         if !full {
             let denser = u128::from(top_lost) * u128::from(low_sent) > u128::from(low_lost) * u128::from(top_sent);
-            let clear = denser.then_some([low_lost, apart as u64, low_sent]);
-            return Causes { clear, ..all(true, span) };
+            let below_full = denser.then_some(BelowFull { lost: low_lost, runs: apart as u64, sent: low_sent });
+            return Causes { below_full, ..all(true, span) };
         }
         // A full queue is never longer; neighbors that waited less were not directly next to the loss.
         let (low, high) = (quantile(&full_waits, 0.5), quantile(&full_waits, 1.0));

@@ -72,8 +72,8 @@ pub fn random_loss(causes: &Causes) -> Estimated {
     let events = if causes.in_bursts() { causes.bursts } else { causes.random_runs };
     let (mut low, high) = compound_interval(count, events);
     low /= sent;
-    if let Some([lost, runs, clear]) = causes.clear {
-        low = low.min(compound_interval(lost, runs.min(events)).0 / clear.approx());
+    if let Some(below) = causes.below_full {
+        low = low.min(compound_interval(below.lost, below.runs.min(events)).0 / below.sent.approx());
     }
     let mut how = format!("{count} of {of} segments lost while the queue was not nearly full");
     if causes.congestive > 0 {

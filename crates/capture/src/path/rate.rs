@@ -125,7 +125,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64, gathers: bool) -> Est
         }
     }
     let place = if trace.sender_side { "acknowledged at the sender" } else { "arriving at the receiver" };
-    let long = || LONG.iter().map(|length| found[length].bps);
+    let long_rates = || LONG.iter().map(|length| found[length].bps);
     if let Some(length) = chosen {
         let Cluster { bps, half, share, .. } = found[&length];
         let (value, half) = (bps * wire, half.max(JITTER));
@@ -136,15 +136,15 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64, gathers: bool) -> Est
         if seen.receive_window >= WINDOWED && near && !stands(trace, bps) {
             let how =
                 format!("segments {place} have the rate that the receive window allows, and the path has no queue");
-            return fastest(seen, long(), format!("{how}, so the bottleneck may be faster"));
+            return fastest(seen, long_rates(), format!("{how}, so the bottleneck may be faster"));
         }
         if near && spaced(trace, length, bps).is_some_and(|count| count < FEWEST_TRAINS) {
             let how = format!("segments {place} passed as they were sent and waited for none before them");
-            return fastest(seen, long(), format!("{how}, so the bottleneck may be faster"));
+            return fastest(seen, long_rates(), format!("{how}, so the bottleneck may be faster"));
         }
         if !near && firsts_wait(trace, bps) {
             let how = format!("segments {place} waited for something else than the ones before them");
-            return fastest(seen, long(), format!("{how}, so their spacing may not be the bottleneck's"));
+            return fastest(seen, long_rates(), format!("{how}, so their spacing may not be the bottleneck's"));
         }
         let how = format!(
             "{} of the trains of {} segments {place} have this rate within {}",
@@ -156,7 +156,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64, gathers: bool) -> Est
     }
     let how =
         format!("the fastest long trains of segments {place}; their rates differ, so the bottleneck may be faster");
-    fastest(seen, long(), how)
+    fastest(seen, long_rates(), how)
 }
 
 /// How soon after another a delivery is too near for a bottleneck of that rate, which sends one frame at a time.
@@ -242,6 +242,8 @@ fn of_groups(trace: &Trace, seen: &Seen) -> Estimated {
     let held: Vec<(f64, f64)> = (1..delivered.len().saturating_sub(1))
         .filter(|&at| behind[at] && behind[at + 1] && !delivered[at].bytes.is_nan())
         .map(|at| (delivered[at].bytes, delivered[at].t_s - delivered[at - 1].t_s))
+        // The times of a capture may go backwards.
+        .filter(|one| one.1 > 0.0)
         .collect();
     let rate = |groups: &[(f64, f64)]| {
         let (bytes, took) = groups.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));

@@ -158,7 +158,7 @@ impl Model {
                 is_acking_tlp_retrans_seq: self.random.below(50) == 0,
                 delivered_ce: self.random.below(3),
                 is_ece: self.random.below(20) == 0,
-                has_unsent: true,
+                has_unsent: self.random.below(5) > 0,
             };
             self.cc.cong_control(f, w, &sample, now);
         } else if acked > 0 && f.ca_state <= CaState::Disorder {

@@ -1,10 +1,10 @@
-//! Prague of August 2020: `tcp_prague.c` 0.5 of L4STeam's Linux, commit b256daed, which heistp/l4s-tests ran. What a
-//! later Prague does otherwise:
+//! Prague of August 2020: `tcp_prague.c` 0.5 of L4STeam's Linux, commit b256daed, which heistp/l4s-tests ran. Unlike
+//! `prague`:
 //!
-//! - A round trip counts as long as it is (`RTT_CONTROL_NONE`).
+//! - A short round trip is not treated as a longer one (`RTT_CONTROL_NONE`).
 //! - The window also grows while the pace holds data back, not only while the window does.
-//! - The average share of marks begins at one, so the first mark halves the window.
-//! - The pace follows the whole window, not its fraction.
+//! - The average share of marks begins at one, not at zero.
+//! - The pace follows the window in whole segments, not its fraction.
 //!
 //! Its fall-back to a classic response is off there, and so it is missing here.
 
@@ -65,7 +65,8 @@ impl Prague2020 {
         self.begin_round(flight);
     }
 
-    /// `prague_update_cwnd`. The pace is kept by the socket, since its network device has no queue `fq`.
+    /// As `prague_update_cwnd`. Data that waits for the pace counts as limited by the window: TCP itself paces, since the
+    /// device has no queue `fq`.
     fn update_window(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample) {
         let marked = flight.delivered_ce - self.seen_ce;
         self.seen_ce = flight.delivered_ce;
@@ -154,6 +155,7 @@ impl Control for Prague2020 {
         window.ssthresh
     }
 
+    /// Moves the carry away from its value before the loss, not back to it, as that kernel does.
     fn undo_cwnd(&mut self, _: &Flight, window: &Window) -> u32 {
         self.carry += self.carry - self.carry_before_loss;
         window.cwnd.max(self.before_loss)
