@@ -12,7 +12,7 @@ from sawtooth.scenario import Scenario
 
 
 def test_find_searches_by_what_programs_measure(kernel: object) -> None:
-    """The search's runs are one of the kernel, with a reply that takes the round trip asked for."""
+    """Each run of the search is one recorded run of the kernel, whose reply takes its scenario's round trip."""
     server = program("server", "echo ready; sleep 1000", ready="ready")
     ping = program("client", ["ping", "-c", "1", "server"], measure={"reply_ms": "stdout:time=([0-9.]+) ms"})
     scenario = Scenario.from_dict(
