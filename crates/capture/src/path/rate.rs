@@ -252,7 +252,7 @@ fn of_groups(trace: &Trace, seen: &Seen) -> Estimated {
     let value = if held.is_empty() { 0.0 } else { rate(&held) };
     let busy = held.iter().map(|one| one.1).sum::<f64>() / seen.duration_s;
     // A link that carried nearly its rate was busy nearly always.
-    if held.len() < FEWEST_BUSY || (value < NEAR_GOODPUT * seen.got_bps() && busy < STEADY) {
+    if held.len() < FEWEST_TRAINS || (value < NEAR_GOODPUT * seen.got_bps() && busy < STEADY) {
         let how = "packets arrive in groups that waited for no other, so the bottleneck may be faster".to_owned();
         return fastest(seen, std::iter::empty(), how);
     }
