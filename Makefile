@@ -34,7 +34,7 @@ demo: setup  ## Set up, run the one-percent-loss study (shortened) and print whe
 # Tests are selected by the marks of their fixtures, tests/conftest.py. Tests in real time run alone on the machine.
 QUICK := not (guest or browser or netns or wheel or npm or lab or slow)
 
-quick: setup  ## Run the tests that need only this machine's processors, in parallel; a minute or two
+quick: setup  ## Run the tests that need only this machine's processors, in parallel; about a minute
 	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing --lib --tests
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "$(QUICK)"
 
