@@ -331,19 +331,19 @@ def overtaking(cc: str, seed: int) -> Scenario:
     )
 
 
-@pytest.mark.parametrize(("cc", "runs", "ratio", "within"), [("cubic", 16, 0.94, 0.06), ("bbr", 6, 1.0, 0.05)])
-def test_packets_that_overtake_each_other_cost_as_much_as_in_the_simulator(
-    cc: str, runs: int, ratio: float, within: float
-) -> None:
+@pytest.mark.parametrize(("cc", "runs", "within"), [("cubic", 24, 0.08), ("bbr", 6, 0.05)])
+def test_packets_that_overtake_each_other_cost_as_much_as_in_the_simulator(cc: str, runs: int, within: float) -> None:
     """DSACKs, old ACKs and old timestamps decide: with four rules unlike Linux's, BBR got 16% less here. Single runs of
-    CUBIC have a standard deviation of 8%, and its mean is 6% lower than the kernel's, for an unknown cause.
+    CUBIC have a standard deviation of 7%; over 60 runs its mean is 1% from the kernel's.
     """
     # In one guest, jitter follows each scenario's own seed.
     made = run_each({seed: overtaking(cc, seed) for seed in range(1, runs + 1)})
     kernel = [mean_mbps(one) for one in made.values()]
-    assert len({*kernel}) == runs
+    assert len({tuple(one.tables["intervals"]["goodput_bps"]) for one in made.values()}) == runs, (
+        "each has its own jitter"
+    )
     sim = [mean_mbps(engines.get("sim").run(overtaking(cc, seed))) for seed in range(1, 41)]
-    assert sum(sim) / 40 == pytest.approx(ratio * sum(kernel) / runs, rel=within)
+    assert sum(sim) / 40 == pytest.approx(sum(kernel) / runs, rel=within)
 
 
 def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_end() -> None:
