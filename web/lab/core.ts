@@ -47,7 +47,7 @@ interface Exports {
   limits_tables(): void;
   limits_open(): number;
   limits_add(handle: number, table: number): number;
-  limits_told(handle: number, now_s: number): void;
+  limits_report(handle: number, now_s: number): void;
   limits_close(handle: number): void;
 }
 
@@ -304,7 +304,7 @@ export class Limits {
 
   /** The answer for a run that has reached `nowS`. */
   told(nowS: number): Limited[] {
-    this.core.safely(() => this.exports.limits_told(this.handle, nowS));
+    this.core.safely(() => this.exports.limits_report(this.handle, nowS));
     return JSON.parse(this.core.answer()) as Limited[];
   }
 

@@ -109,12 +109,12 @@ impl Writes {
 
 impl Flow {
     /// Whether it takes every loss for congestion, whatever its cause.
-    pub fn mistakes(&self) -> bool {
+    pub fn treats_loss_as_congestion(&self) -> bool {
         Record::of(&self.cc).is_some_and(|record| record.takes_losses_for_congestion)
     }
 
     /// Whether applications send or request at times that no counter of the sender shows.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_application_driven(&self) -> bool {
         self.arrivals.is_some() || self.datagrams.is_some() || self.reads.is_some()
     }
 }

@@ -1,16 +1,16 @@
 //! Finds what limits a flow: of everything that holds it back, whatever does so for the largest share of its time.
 //!
 //! This one rule serves every place that names a limit. [`largest`] chooses. The shares come from the tables of a run
-//! ([`Limits`]), from a capture, or from the kernel's counters.
+//! ([`FlowLimits`]), from a capture, or from the kernel's counters.
 
 mod compiled;
+mod flow_limits;
+mod limit;
 #[cfg(test)]
 mod tests;
-mod told;
-mod words;
 
-pub use told::{Limits, TABLES};
-pub use words::{Limit, Taker, Told};
+pub use flow_limits::{FlowLimits, TABLES};
+pub use limit::{FlowLimit, Limit, Taker};
 
 /// The index of the largest share, the first among equals, so list hosts before the network. None if all are 0 or
 /// unknown (NaN).
@@ -29,18 +29,18 @@ mod largest {
     use super::*;
 
     #[test]
-    fn the_largest_share_is_the_limit() {
+    fn largest_share_wins() {
         assert_eq!(largest(&[0.47, 0.01, 0.3]), Some(0));
         assert_eq!(largest(&[0.2, 0.1, 0.7]), Some(2));
     }
 
     #[test]
-    fn of_equal_shares_the_first_is_the_limit() {
+    fn first_of_equal_shares_wins() {
         assert_eq!(largest(&[0.0, 0.5, 0.5]), Some(1));
     }
 
     #[test]
-    fn what_is_unknown_or_nothing_is_no_limit() {
+    fn nan_and_zero_are_no_limit() {
         assert_eq!(largest(&[f64::NAN, 0.1]), Some(1));
         assert_eq!(largest(&[0.0, f64::NAN]), None);
         assert_eq!(largest(&[]), None);

@@ -1,6 +1,6 @@
 //! Tests of the rule on tables with a known answer: a path of 10 Mbit/s and an interval of 1 s.
 
-use super::{Limit, Limits, Told};
+use super::{FlowLimit, FlowLimits, Limit};
 use serde_json::{Value, json};
 
 fn flow(name: &str, cc: &str) -> Value {
@@ -8,7 +8,7 @@ fn flow(name: &str, cc: &str) -> Value {
            "forward": [0, 1], "backward": [2]})
 }
 
-fn limits(flows: Vec<Value>) -> Limits {
+fn limits(flows: Vec<Value>) -> FlowLimits {
     let link = |from: usize, transmitter: Value| json!({"from": from, "transmitter": transmitter, "loss_ppb": 0});
     let compiled = json!({
         "duration_ns": 10_000_000_000u64, "interval_ns": 1_000_000_000, "seed": 1,
@@ -18,7 +18,7 @@ fn limits(flows: Vec<Value>) -> Limits {
         "links": [link(0, json!(0)), link(0, Value::Null), link(1, json!(1))],
         "flows": flows,
     });
-    Limits::new(&compiled.to_string()).unwrap()
+    FlowLimits::new(&compiled.to_string()).unwrap()
 }
 
 /// Ten intervals of a flow.
@@ -36,7 +36,7 @@ impl Sent {
         Sent { flow, mbps, segments: 1000.0, retransmits: 0.0, receiver_s: 0.0, buffer_s: 0.0 }
     }
 
-    fn to(&self, limits: &mut Limits) {
+    fn to(&self, limits: &mut FlowLimits) {
         let flow = self.flow as f64;
         for second in 1..=10 {
             let row = [f64::from(second), flow, self.mbps * 1e6, self.segments / 10.0, self.retransmits / 10.0];
@@ -47,7 +47,7 @@ impl Sent {
 }
 
 /// The total rate of frames that the transmitter sent, in Mbit/s, its drops, and the link's losses.
-fn passed(limits: &mut Limits, transmitter: usize, mbps: f64, drops: f64, lost: f64) {
+fn traffic(limits: &mut FlowLimits, transmitter: usize, mbps: f64, drops: f64, lost: f64) {
     for second in 1..=10 {
         let bytes = mbps * 1e6 / 8.0;
         let row = [f64::from(second), transmitter as f64, drops / 10.0, bytes / 1514.0, bytes];
@@ -58,86 +58,86 @@ fn passed(limits: &mut Limits, transmitter: usize, mbps: f64, drops: f64, lost: 
     }
 }
 
-fn one(cc: &str, sent: Sent, path: (f64, f64, f64)) -> Told {
+fn report_of_single_flow(cc: &str, sent: Sent, path: (f64, f64, f64)) -> FlowLimit {
     let mut limits = limits(vec![flow("a", cc)]);
     sent.to(&mut limits);
-    passed(&mut limits, 0, path.0, path.1, path.2);
-    limits.told(10.0).remove(0)
+    traffic(&mut limits, 0, path.0, path.1, path.2);
+    limits.report(10.0).remove(0)
 }
 
 #[test]
-fn a_full_link_is_the_rate() {
-    let told = one("cubic", Sent::new(0, 9.5), (9.9, 0.0, 0.0));
-    assert_eq!((told.limit, told.share, told.words.as_str()), (Limit::Rate, 1.0, "the path's rate"));
+fn full_link_is_limited_by_rate() {
+    let report = report_of_single_flow("cubic", Sent::new(0, 9.5), (9.9, 0.0, 0.0));
+    assert_eq!((report.limit, report.share, report.words.as_str()), (Limit::Rate, 1.0, "the path's rate"));
 }
 
 #[test]
-fn what_holds_it_back_longest_is_the_limit() {
+fn largest_share_of_time_decides() {
     let lossy = || Sent { retransmits: 10.0, receiver_s: 4.7, ..Sent::new(0, 5.0) };
     // BBR does not slow down at 1% loss: its receive window limits it for longer.
-    assert_eq!(one("bbr", lossy(), (5.3, 0.0, 44.0)).limit, Limit::ReceiveWindow);
+    assert_eq!(report_of_single_flow("bbr", lossy(), (5.3, 0.0, 44.0)).limit, Limit::ReceiveWindow);
     // CUBIC slows down, and loss limits it for the rest of the time.
-    let told = one("cubic", lossy(), (5.3, 0.0, 44.0));
-    assert_eq!((told.limit, told.words.as_str()), (Limit::PathLoss, "loss on the path, taken for congestion"));
-    assert!((told.share - 0.53).abs() < 1e-9);
-    let shares: Vec<_> = told.shares.iter().map(|&(limit, share)| (limit, (100.0 * share).round())).collect();
+    let report = report_of_single_flow("cubic", lossy(), (5.3, 0.0, 44.0));
+    assert_eq!((report.limit, report.words.as_str()), (Limit::PathLoss, "loss on the path, taken for congestion"));
+    assert!((report.share - 0.53).abs() < 1e-9);
+    let shares: Vec<_> = report.shares.iter().map(|&(limit, share)| (limit, (100.0 * share).round())).collect();
     assert_eq!(shares, [(Limit::ReceiveWindow, 47.0), (Limit::PathLoss, 53.0)]);
 }
 
 #[test]
-fn a_host_that_holds_it_back_for_a_moment_does_not_limit_it() {
-    let told = one("cubic", Sent { receiver_s: 0.5, ..Sent::new(0, 5.0) }, (5.3, 0.0, 0.0));
-    assert_eq!((told.limit, told.share), (Limit::Growth, 0.0));
+fn host_share_below_minimum_is_ignored() {
+    let report = report_of_single_flow("cubic", Sent { receiver_s: 0.5, ..Sent::new(0, 5.0) }, (5.3, 0.0, 0.0));
+    assert_eq!((report.limit, report.share), (Limit::Growth, 0.0));
 }
 
 #[test]
-fn an_application_that_sends_all_it_has_is_the_limit() {
+fn application_that_sends_its_whole_offer_is_the_limit() {
     let mut writes = flow("a", "cubic");
     writes["writes"] = json!({"bytes": 1000, "rate_bps": 10_000_000, "on_off_ns": [1_000_000, 1_000_000]});
     let mut limits = limits(vec![writes]);
     Sent::new(0, 5.0).to(&mut limits);
-    passed(&mut limits, 0, 5.3, 0.0, 0.0);
-    assert_eq!(limits.told(10.0)[0].limit, Limit::Application);
+    traffic(&mut limits, 0, 5.3, 0.0, 0.0);
+    assert_eq!(limits.report(10.0)[0].limit, Limit::Application);
 }
 
 #[test]
-fn an_application_that_is_asked_leaves_the_limit_open() {
-    let mut asked = flow("a", "cubic");
-    asked["reads"] = json!({"requests": {}});
-    assert_eq!(limits(vec![asked]).told(10.0)[0].limit, Limit::Unknown);
+fn request_driven_application_gives_unknown() {
+    let mut flow_config = flow("a", "cubic");
+    flow_config["reads"] = json!({"requests": {}});
+    assert_eq!(limits(vec![flow_config]).report(10.0)[0].limit, Limit::Unknown);
 }
 
 #[test]
-fn drops_are_the_queues_where_no_link_loses() {
-    let told = one("reno", Sent { retransmits: 10.0, ..Sent::new(0, 5.0) }, (5.3, 10.0, 0.0));
-    assert_eq!((told.limit, told.share), (Limit::QueueDrops, 1.0));
+fn drops_without_link_loss_are_queue_drops() {
+    let report = report_of_single_flow("reno", Sent { retransmits: 10.0, ..Sent::new(0, 5.0) }, (5.3, 10.0, 0.0));
+    assert_eq!((report.limit, report.share), (Limit::QueueDrops, 1.0));
 }
 
 #[test]
-fn acknowledgements_that_fill_the_way_back_are_the_limit() {
+fn full_return_path_is_the_limit() {
     let mut limits = limits(vec![flow("a", "cubic")]);
     Sent::new(0, 5.0).to(&mut limits);
-    passed(&mut limits, 0, 5.3, 0.0, 0.0);
-    passed(&mut limits, 1, 0.99, 5.0, 0.0);
-    assert_eq!(limits.told(10.0)[0].limit, Limit::WayBack);
+    traffic(&mut limits, 0, 5.3, 0.0, 0.0);
+    traffic(&mut limits, 1, 0.99, 5.0, 0.0);
+    assert_eq!(limits.report(10.0)[0].limit, Limit::ReturnPath);
 }
 
 #[test]
-fn at_a_shared_rate_the_others_are_named_by_what_they_take() {
+fn shared_rate_names_the_other_flows_largest_first() {
     let mut limits = limits(vec![flow("a", "bbr"), flow("b", "cubic"), flow("c", "cubic")]);
     for (at, mbps) in [2.0, 3.0, 4.5].into_iter().enumerate() {
         Sent::new(at, mbps).to(&mut limits);
     }
-    passed(&mut limits, 0, 9.93, 0.0, 0.0);
-    let told = limits.told(10.0);
-    assert_eq!(told[0].limit, Limit::SharedRate);
-    let takers: Vec<_> = told[0].takers.iter().map(|one| (one.flow.as_str(), one.goodput_bps)).collect();
+    traffic(&mut limits, 0, 9.93, 0.0, 0.0);
+    let report = limits.report(10.0);
+    assert_eq!(report[0].limit, Limit::SharedRate);
+    let takers: Vec<_> = report[0].takers.iter().map(|taker| (taker.flow.as_str(), taker.goodput_bps)).collect();
     assert_eq!(takers, [("c", 4.5e6), ("b", 3e6)]);
-    assert_eq!(told[0].words, "the rate, which it shares: c takes 4.50 Mbit/s (47%), b takes 3.00 Mbit/s (31%)");
+    assert_eq!(report[0].words, "the rate, which it shares: c takes 4.50 Mbit/s (47%), b takes 3.00 Mbit/s (31%)");
 }
 
 #[test]
-fn a_flow_is_judged_by_its_own_time() {
+fn shares_count_only_the_flow_lifetime() {
     let mut first = flow("first", "cubic");
     first["bytes"] = json!(1_000_000);
     let mut late = flow("late", "bbr");
@@ -157,17 +157,17 @@ fn a_flow_is_judged_by_its_own_time() {
         let bytes = mbps.iter().sum::<f64>() * 1.0456e6 / 8.0;
         limits.add("queues", &[f64::from(second), 0.0, 0.0, bytes / 1514.0, bytes]).unwrap();
     }
-    let told = limits.told(10.0);
-    assert_eq!((told[0].limit, told[0].completed_s, told[0].goodput_bps), (Limit::Growth, Some(2.0), 4e6));
-    assert_eq!((told[1].limit, told[1].start_s, told[1].end_s), (Limit::Rate, 6.0, 10.0));
+    let report = limits.report(10.0);
+    assert_eq!((report[0].limit, report[0].completed_s, report[0].goodput_bps), (Limit::Growth, Some(2.0), 4e6));
+    assert_eq!((report[1].limit, report[1].start_s, report[1].end_s), (Limit::Rate, 6.0, 10.0));
 }
 
 #[test]
-fn rows_of_what_the_scenario_has_not_are_an_error() {
+fn rows_of_unknown_flows_are_an_error() {
     let mut limits = limits(vec![flow("a", "cubic")]);
     assert!(limits.add("intervals", &[1.0, 1.0, 1e6, 1.0, 0.0]).is_err());
     assert!(limits.add("intervals", &[1.0, f64::NAN, 1e6, 1.0, 0.0]).is_err());
     assert!(limits.add("intervals", &[1.0, 0.0]).is_err());
     assert!(limits.add("probes", &[1.0]).is_err());
-    assert!(Limits::new("{}").is_err());
+    assert!(FlowLimits::new("{}").is_err());
 }

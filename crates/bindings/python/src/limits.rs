@@ -3,17 +3,17 @@
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sawtooth_limits::{Limits, TABLES, largest};
+use sawtooth_limits::{self as limits, TABLES, largest};
 
 /// See the stub.
 #[pyclass(module = "sawtooth._core")]
-pub struct FlowLimits(Limits);
+pub struct FlowLimits(limits::FlowLimits);
 
 #[pymethods]
 impl FlowLimits {
     #[new]
     fn new(scenario: &str) -> PyResult<Self> {
-        Limits::new(scenario).map(FlowLimits).map_err(PyValueError::new_err)
+        limits::FlowLimits::new(scenario).map(FlowLimits).map_err(PyValueError::new_err)
     }
 
     /// The tables to pass to `add`, in this order, and their columns.
@@ -29,7 +29,7 @@ impl FlowLimits {
 
     /// What limits each flow of a run at time `now_s`, as JSON.
     fn told(&self, now_s: f64) -> PyResult<String> {
-        serde_json::to_string(&self.0.told(now_s)).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&self.0.report(now_s)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 

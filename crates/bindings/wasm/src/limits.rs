@@ -2,11 +2,11 @@
 
 use crate::handles::{self, Handles};
 use crate::text;
-use sawtooth_limits::{Limits, TABLES};
+use sawtooth_limits::{FlowLimits, TABLES};
 use std::cell::RefCell;
 
 thread_local! {
-    static LIMITS: RefCell<Handles<Limits>> = const { RefCell::new(Handles::new()) };
+    static LIMITS: RefCell<Handles<FlowLimits>> = const { RefCell::new(Handles::new()) };
 }
 
 /// Answers with the tables to pass to `limits_add`, in this order, and their columns, as JSON.
@@ -18,7 +18,7 @@ extern "C" fn limits_tables() {
 /// Starts with a compiled scenario, given as JSON. Returns 0 if it is refused; the answer then has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn limits_open() -> u32 {
-    match Limits::new(&text::given()) {
+    match FlowLimits::new(&text::given()) {
         Ok(limits) => handles::add(&LIMITS, limits),
         Err(why) => {
             text::tell(why);
@@ -42,9 +42,9 @@ extern "C" fn limits_add(handle: u32, table: u32) -> bool {
 
 /// Answers with what limits each flow of a run at time `now_s`, as JSON.
 #[unsafe(no_mangle)]
-extern "C" fn limits_told(handle: u32, now_s: f64) {
-    let told = handles::with(&LIMITS, handle, |one| one.told(now_s));
-    text::tell(serde_json::json!(told).to_string());
+extern "C" fn limits_report(handle: u32, now_s: f64) {
+    let report = handles::with(&LIMITS, handle, |one| one.report(now_s));
+    text::tell(serde_json::json!(report).to_string());
 }
 
 #[unsafe(no_mangle)]

@@ -16,7 +16,7 @@ pub enum Limit {
     /// The rate is fully used, and others take a part.
     SharedRate,
     /// Acknowledgements fill the return path.
-    WayBack,
+    ReturnPath,
     Marks,
     QueueDrops,
     PolicerDrops,
@@ -39,7 +39,7 @@ impl Limit {
             Limit::SendBuffer => "send buffer",
             Limit::Rate => "rate",
             Limit::SharedRate => "shared rate",
-            Limit::WayBack => "way back",
+            Limit::ReturnPath => "way back",
             Limit::Marks => "marks",
             Limit::QueueDrops => "queue drops",
             Limit::PolicerDrops => "policer drops",
@@ -69,7 +69,7 @@ pub struct Taker {
 /// other limit; `takers` are the other flows at a shared rate, largest first. `share_of_rate` is its goodput relative
 /// to what the bottleneck's rate allows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct FlowLimit {
     pub flow: String,
     pub limit: Limit,
     pub share: f64,
@@ -88,20 +88,21 @@ pub struct Told {
 const MOST_TAKERS: usize = 3;
 
 /// The rate, and how much of it each taker gets.
-pub fn shared(takers: &[Taker]) -> String {
+pub fn shared_rate_text(takers: &[Taker]) -> String {
     let part =
         |bps: f64, share: f64| format!("{} Mbit/s ({}%)", significant(bps / 1e6, 3), significant(100.0 * share, 2));
-    let mut told: Vec<String> = takers
+    let mut parts: Vec<String> = takers
         .iter()
         .take(if takers.len() > MOST_TAKERS + 1 { MOST_TAKERS } else { MOST_TAKERS + 1 })
         .map(|one| format!("{} takes {}", one.flow, part(one.goodput_bps, one.share)))
         .collect();
-    let rest = &takers[told.len()..];
-    if !rest.is_empty() {
-        let (bps, share) = rest.iter().fold((0.0, 0.0), |(bps, share), one| (bps + one.goodput_bps, share + one.share));
-        told.push(format!("{} others take {}", rest.len(), part(bps, share)));
+    let others = &takers[parts.len()..];
+    if !others.is_empty() {
+        let (bps, share) =
+            others.iter().fold((0.0, 0.0), |(bps, share), one| (bps + one.goodput_bps, share + one.share));
+        parts.push(format!("{} others take {}", others.len(), part(bps, share)));
     }
-    format!("the rate, which it shares: {}", told.join(", "))
+    format!("the rate, which it shares: {}", parts.join(", "))
 }
 
 /// A number with this many significant digits and no exponent.
@@ -111,9 +112,9 @@ fn significant(value: f64, digits: usize) -> String {
         return format!("{value:.0}");
     }
     // The exponent after rounding: 9.996 becomes 10.0.
-    let told = format!("{value:.*e}", digits - 1);
-    let power: i32 = told.split('e').nth(1).and_then(|power| power.parse().ok()).unwrap_or(0);
-    let after = i32::try_from(digits).unwrap_or(0) - 1 - power;
+    let scientific = format!("{value:.*e}", digits - 1);
+    let exponent: i32 = scientific.split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0);
+    let after = i32::try_from(digits).unwrap_or(0) - 1 - exponent;
     format!("{value:.*}", usize::try_from(after.clamp(0, 20)).unwrap_or(0))
 }
 
@@ -122,22 +123,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_digits_that_mean_something_and_no_exponent() {
-        let told: Vec<String> =
+    fn significant_digits_without_exponent() {
+        let texts: Vec<String> =
             [0.0, 0.000_012_34, 9.996, 99.96, 947.2, 2363.4].iter().map(|&value| significant(value, 3)).collect();
-        assert_eq!(told, ["0", "0.0000123", "10.0", "100", "947", "2363"]);
+        assert_eq!(texts, ["0", "0.0000123", "10.0", "100", "947", "2363"]);
     }
 
     #[test]
-    fn at_a_shared_rate_each_taker_is_named_with_its_part() {
+    fn shared_rate_text_lists_each_taker() {
         let taker =
             |flow: &str, mbps: f64| Taker { flow: flow.to_owned(), goodput_bps: mbps * 1e6, share: mbps / 100.0 };
         let two = [taker("bbr", 60.0), taker("reno", 10.04)];
         assert_eq!(
-            shared(&two),
+            shared_rate_text(&two),
             "the rate, which it shares: bbr takes 60.0 Mbit/s (60%), reno takes 10.0 Mbit/s (10%)"
         );
         let many: Vec<Taker> = (1..=6).rev().map(|one| taker(&format!("f{one}"), f64::from(one))).collect();
-        assert!(shared(&many).ends_with("f4 takes 4.00 Mbit/s (4.0%), 3 others take 6.00 Mbit/s (6.0%)"));
+        assert!(shared_rate_text(&many).ends_with("f4 takes 4.00 Mbit/s (4.0%), 3 others take 6.00 Mbit/s (6.0%)"));
     }
 }
