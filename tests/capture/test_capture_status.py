@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth import read_capture
 from sawtooth.cli import main
 from sawtooth.engines.sim import Sim
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 
 PARTLY = 5
@@ -94,9 +94,8 @@ def test_whatif_says_that_its_capture_is_damaged(damaged: Path, capsys: pytest.C
 
 def test_a_named_pipe_is_refused_unread(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-unreadable") as caught:
         read_capture(tmp_path / "pipe")
-    assert caught.value.code == "file-unreadable"
     assert "standard input" in str(caught.value)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from expected_error import expected_error
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify import Identification, identify
 from sawtooth.capture.identify.captured import identify_file
@@ -26,7 +27,6 @@ from sawtooth.capture.identify.rounds import rounds
 from sawtooth.capture.identify.trace import Segments, TooLittle, Trace, trace
 from sawtooth.cli.capture_command import capture
 from sawtooth.engines.sim import Sim
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import LINUX_CONTROLS, Scenario
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -458,9 +458,7 @@ def test_a_per_packet_csv_of_tshark_is_read(tmp_path: Path) -> None:
 def test_a_csv_without_the_columns_or_without_data_is_refused(tmp_path: Path, content: str) -> None:
     file = tmp_path / "one.csv"
     file.write_text(content, encoding="latin-1")
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-capture"):
         read_csv(file)
-    assert caught.value.code == "not-a-capture"
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found"):
         read_csv(tmp_path / "none.csv")
-    assert caught.value.code == "file-not-found"

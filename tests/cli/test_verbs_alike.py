@@ -13,6 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from expected_error import expected_error
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
@@ -182,6 +183,5 @@ def test_a_reader_that_has_seen_enough_hears_no_complaint() -> None:
     ],
 )
 def test_an_answer_is_printed_in_one_form(command: list[str]) -> None:
-    with pytest.raises(SawtoothError, match="remove --csv or --json") as caught:
+    with expected_error(code="bad-usage", field="--csv", match="remove --csv or --json"):
         sawtooth.main(command, standalone_mode=False)
-    assert (caught.value.code, caught.value.field) == ("bad-usage", "--csv")

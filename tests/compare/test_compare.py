@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
+from expected_error import expected_error
 from fake_engine import Fake, quick, study
 from sawtooth.cli import main
 from sawtooth.compare import compare, tolerance
@@ -290,9 +291,8 @@ def test_scenarios_with_their_seeds_are_compared_flow_by_flow_with_each_other_an
 
 
 def test_a_study_and_a_run_cannot_be_compared(studies: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="conflict"):
         compare([studies[0], saved(tmp_path / "a", 100)])
-    assert caught.value.code == "conflict"
 
 
 def test_runs_without_a_point_in_common_cannot_be_compared(studies: list[Path], tmp_path: Path) -> None:
@@ -308,9 +308,8 @@ def test_runs_without_a_point_in_common_cannot_be_compared(studies: list[Path], 
     ("text", "code"), [("10", "missing-unit"), ("ten", "bad-quantity"), ("-1%", "bad-quantity"), ("", "bad-quantity")]
 )
 def test_a_tolerance_needs_a_number_and_its_unit(text: str, code: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code) as caught:
         tolerance(text)
-    assert caught.value.code == code
     assert "%" in caught.value.fix
 
 
@@ -321,9 +320,8 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
         ([run, tmp_path], "not-a-result"),
         ([run, tmp_path / "absent"], "file-not-found"),
     ):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code):
             compare(directories)
-        assert caught.value.code == code
 
 
 @pytest.mark.parametrize("kind", ["runs", "studies"])

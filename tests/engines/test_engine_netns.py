@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth import engines
 from sawtooth.engines.netns import Netns
 from sawtooth.errors import SawtoothError
@@ -122,11 +123,10 @@ def test_ctrl_c_leaves_neither_namespace_nor_process() -> None:
 @root_only
 def test_stop_ends_it() -> None:
     begun = time.monotonic()
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="interrupted"):
         engines.get("netns").run(
             Scenario(**{**SCENARIO, "duration": "60 s"}), stop=lambda: time.monotonic() > begun + 2
         )
-    assert caught.value.code == "interrupted"
     assert not [name for name in ours() if name.startswith(f"st-{os.getpid()}-")]
 
 
@@ -192,9 +192,8 @@ def test_another_timer_tick_than_the_hosts_is_refused() -> None:
     if own is None:
         pytest.skip("this host's kernel does not tell its HZ")
     other = 1000 if own != 1000 else 250
-    with pytest.raises(SawtoothError, match=f"HZ {own}") as caught:
+    with expected_error(field="host.hz", match=f"HZ {own}"):
         engines.get("netns").check(Scenario(**{**SCENARIO, "host": {"hz": other}}))
-    assert caught.value.field == "host.hz"
 
 
 @root_only
@@ -202,16 +201,14 @@ def test_a_queueing_discipline_that_this_hosts_kernel_lacks_is_named(monkeypatch
     assert kernel_features.lacking(["pfifo", "prio-of-nobody"]) == {"prio-of-nobody"}
     monkeypatch.setattr(kernel_features, "lacking", lambda kinds: {"codel"} & set(kinds))
     path = {"rtt": "0 s", "queue": {"kind": "codel"}}
-    with pytest.raises(SawtoothError, match="of kind codel") as caught:
+    with expected_error(code="unsupported", field="links.queue", match="of kind codel"):
         engines.get("netns").check(Scenario(topology="path", path=path, host=SCENARIO["host"]))
-    assert (caught.value.code, caught.value.field) == ("unsupported", "links.queue")
 
 
 def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(SawtoothError, match="needs root") as caught:
+    with expected_error(code="tool-missing", match="needs root"):
         engines.get("netns").check(Scenario(**SCENARIO))
-    assert caught.value.code == "tool-missing"
 
 
 def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from expected_error import expected_error
 from sawtooth.capture import read_capture
 from sawtooth.capture.busiest_connection import read_busiest
 from sawtooth.capture.identify.captured import identify_capture
@@ -231,10 +232,8 @@ def test_mtr_names_the_hop_from_which_on_probes_are_lost() -> None:
 )
 def test_other_text_is_refused_with_what_is_wrong(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "input").write_text(text)
-    with pytest.raises(SawtoothError, match=message) as caught:
+    with expected_error(code="not-a-measurement", file=str(tmp_path / "input"), match=message):
         explain([str(tmp_path / "input")])
-    assert caught.value.code == "not-a-measurement"
-    assert caught.value.file == str(tmp_path / "input")
 
 
 @pytest.mark.usefixtures("patience")
@@ -336,9 +335,8 @@ def test_no_such_live_connection_says_so(
     connection: str | None, connections: tuple[Any, ...], code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampled(monkeypatch, *connections)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code) as caught:
         live(connection)
-    assert caught.value.code == code
     assert "sawtooth watch" in caught.value.fix
 
 

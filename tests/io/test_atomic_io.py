@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from fake_engine import quick
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import (
@@ -94,18 +95,16 @@ def test_json_that_cannot_be_read_is_not_a_result(tmp_path, content):
     path = tmp_path / "a.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result"):
         read_json(path)
-    assert caught.value.code == "not-a-result"
 
 
 @pytest.mark.parametrize("content", ["[]", "7", "{}", '{"format": "1"}', '{"format": 2}'])
 def test_a_description_has_a_format_that_is_known(tmp_path, content):
     path = tmp_path / "a.json"
     path.write_text(content)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result") as caught:
         read_description(path, 1)
-    assert caught.value.code == "not-a-result"
     assert caught.value.fix
 
 
@@ -118,12 +117,10 @@ def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path, kind, sa
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(SawtoothError, match=says) as caught:
+    with expected_error(code="file-unreadable", file=str(path), match=says):
         regular(path)
-    assert (caught.value.code, caught.value.file) == ("file-unreadable", str(path))
-    with pytest.raises(SawtoothError, match=says) as caught:
+    with expected_error(code="not-a-result", match=says):
         read_json(path)
-    assert caught.value.code == "not-a-result"
 
 
 def test_a_file_that_is_absent_is_for_its_reader_to_tell(tmp_path):
@@ -147,9 +144,8 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path, kind):
         if kind == "link":
             target.write_text("kept")
     before = os.lstat(path)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="unwritable-output", file=str(path)):
         write_bytes(path, b"new")
-    assert (caught.value.code, caught.value.file) == ("unwritable-output", str(path))
     assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
     assert not target.exists() or target.read_text() == "kept"
     assert {one.name for one in tmp_path.iterdir()} <= {"there", "target"}
@@ -161,9 +157,8 @@ def test_a_description_has_a_digest_of_itself_by_which_a_change_is_detected(tmp_
     write_description(path, {"format": 1} | content)
     assert read_description(path, 1) == json.loads(json.dumps({"format": 1} | content))
     write_json(path, json.loads(path.read_text()) | {"more": 1})
-    with pytest.raises(SawtoothError, match="SHA-256") as caught:
+    with expected_error(code="not-a-result", match="SHA-256"):
         read_description(path, 1)
-    assert caught.value.code == "not-a-result"
 
 
 @dataclass

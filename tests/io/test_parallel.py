@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from fake_engine import Fake, study
-from sawtooth.errors import SawtoothError
 from sawtooth.io import parallel
 from sawtooth.io.parallel import fan_out, results
 from sawtooth.study import run_study
@@ -162,9 +162,8 @@ def test_the_death_of_a_worker_that_was_slow_to_start_is_noticed(monkeypatch: py
 
 def test_what_was_finished_while_a_worker_died_counts_as_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "GRACE_S", 15.0)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="worker-died") as caught:
         run_study(study(), engine=Dying(place=str(tmp_path)), out=tmp_path / "out", jobs=2, quiet=True)
-    assert caught.value.code == "worker-died"
     assert "1 of 8 points are finished" in caught.value.message
     assert len(list(tmp_path.glob("out/small/*/points/[0-9]*"))) == 1
 
@@ -202,9 +201,8 @@ def test_a_system_without_named_semaphores_is_reported(monkeypatch: pytest.Monke
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr("_multiprocessing.SemLock", refused)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="no-workers") as caught:
         results(abs, [-1, 2])
-    assert caught.value.code == "no-workers"
     assert "/dev/shm" in str(caught.value)
 
 

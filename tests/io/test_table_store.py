@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from expected_error import expected_error
 from sawtooth import engines
-from sawtooth.errors import SawtoothError
 from sawtooth.io import table_store
 from sawtooth.io.table_store import Growing, Rows, Stored, Tables
 from sawtooth.run import Run
@@ -159,9 +159,8 @@ def test_statistics_of_a_long_table_are_those_of_the_whole(tmp_path: Path, monke
 def test_a_full_directory_for_temporary_files_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     # Every write to this device fails because no space is left.
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "r+b", buffering=0))  # noqa: SIM115
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="disk-full"):
         grown(frame(3_000), 100)
-    assert caught.value.code == "disk-full"
 
 
 @pytest.mark.usefixtures("patience")

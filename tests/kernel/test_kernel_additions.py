@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli import main
 from sawtooth.engines.kernel import Kernel as Engine
 from sawtooth.engines.kernel import _words as engine_words
@@ -284,25 +285,22 @@ def test_a_kernel_with_additions_is_taken_only_where_it_is_named(tree: Path, mod
     plain = build(source_path=tree)
     build(source_path=tree, modules=[module])
     assert find() == plain
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="kernel-missing") as caught:
         find(name="owm")
-    assert caught.value.code == "kernel-missing"
     assert "there is own" in str(caught.value.fix)
 
 
 def test_the_engine_names_the_kernel_that_has_a_control(tree: Path, module: Path) -> None:
     build(source_path=tree)
     kernel = build(source_path=tree, modules=[module], names={"veno": "mine"}, name="own")
-    with pytest.raises(SawtoothError, match="this kernel has no veno") as caught:
+    with expected_error(fix='set host.kernel to "own", which has it', match="this kernel has no veno"):
         Engine().check(Scenario(flows=[{"cc": "veno"}]))
-    assert caught.value.fix == 'set host.kernel to "own", which has it'
     assert "veno" in kernel.controls
     Engine().check(Scenario(flows=[{"cc": "veno"}], host={"kernel": "own"}))
     with pytest.raises(SawtoothError, match='kernel "own" has no mine'):
         Engine().check(Scenario(flows=[{"cc": "mine"}], host={"kernel": "own"}))
-    with pytest.raises(SawtoothError) as missing:
+    with expected_error(code="kernel-missing", field="host.kernel"):
         Engine().check(Scenario(host={"kernel": "other"}))
-    assert (missing.value.code, missing.value.field) == ("kernel-missing", "host.kernel")
 
 
 def test_the_commands_build_list_show_and_remove(tree: Path, module: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,9 +340,8 @@ def test_a_kernel_is_found_by_the_very_file_that_is_built_in(tree: Path, module:
     assert find_with({str(module): digest}) == kernel
     assert kernel.registered(digest) == ("mine",)
     for sources, name in (({str(module): "0" * 64}, None), ({str(module): digest}, "own")):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code="kernel-missing") as caught:
             find_with(sources, 250, name)
-        assert caught.value.code == "kernel-missing"
         assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)
 
 
@@ -355,9 +352,8 @@ def test_a_flow_whose_control_is_a_file_runs_on_the_kernel_that_has_it_built_in(
     assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)
     build(source_path=tree, modules=[module])
     Engine().check(Scenario(flows=flows))
-    with pytest.raises(SawtoothError) as refusal:
+    with expected_error(code="unsupported", field="flows.0.cc"):
         Engine().check(Scenario(flows=[{"cc": {"source": str(module), "name": "other"}}]))
-    assert (refusal.value.code, refusal.value.field) == ("unsupported", "flows.0.cc")
     module.write_text(MODULE + "/* changed */\n")
     with pytest.raises(SawtoothError, match="as it is now"):
         Engine().check(Scenario(flows=flows))
@@ -393,6 +389,5 @@ def test_parameters_of_modules_are_words_of_the_kernels_command_line_and_of_all_
         (({"beta": "many"},), "module-refused", "flows.0.cc.parameters.beta"),
         (({"gamma": 1},), "unknown-name", "flows.0.cc.parameters.gamma"),
     ):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code, field=field):
             words(*given)
-        assert (caught.value.code, caught.value.field) == (code, field)

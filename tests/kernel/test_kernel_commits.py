@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli import main
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import build
@@ -114,17 +115,15 @@ def test_two_commits_with_one_content_are_one_kernel(repository: Repository) -> 
     ],
 )
 def test_what_is_no_commit_is_refused(repository: Repository, name: str, code: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code) as caught:
         build(source_path=repository.path, commit=name)
-    assert caught.value.code == code
     assert caught.value.fix
 
 
 def test_a_commit_needs_a_name(repository: Repository) -> None:
     """Else its kernel would be the default one."""
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-usage", fix="name it: --name at-HEAD-1"):
         build(source_path=repository.path, commit="HEAD~1")
-    assert (caught.value.code, caught.value.fix) == ("bad-usage", "name it: --name at-HEAD-1")
     assert build(source_path=repository.path, commit="HEAD~1", name="at-HEAD-1").name
 
 
@@ -135,9 +134,8 @@ def test_what_is_no_repository_is_refused(tmp_path: Path) -> None:
         (tmp_path / "absent", "file-not-found"),
         (None, "bad-usage"),
     ):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code) as caught:
             build(source_path=path, commit="HEAD")
-        assert caught.value.code == code
         assert caught.value.fix
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.errors import InputError
 from sawtooth.kernel import edits, source
 from stand_in_kernel import PROCESS, REGISTERS, WITH_A_FIXED_LENGTH, WITH_THE_HOSTS_LENGTH, stand_in
@@ -92,9 +93,8 @@ def test_kernels_that_ask_the_host_themselves_are_left_alone(tmp_path: Path) -> 
 
 
 def test_a_kernel_that_has_neither_is_not_supported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="registers") as caught:
+    with expected_error(code="bad-source", match="registers", kind=InputError):
         edited(tmp_path, "int other;\n")
-    assert caught.value.code == "bad-source"
 
 
 def test_only_before_6_0_may_a_kernel_take_no_entropy_from_the_host_at_boot(tmp_path: Path) -> None:
@@ -104,9 +104,8 @@ def test_only_before_6_0_may_a_kernel_take_no_entropy_from_the_host_at_boot(tmp_
         (tree / file).write_text("int other;\n")
     source.unpack(source.locate(old), tmp_path / "copy", 250)
     assert (tmp_path / "copy" / file).read_text() == "int other;\n"
-    with pytest.raises(InputError, match="util") as caught:
+    with expected_error(code="bad-source", match="util", kind=InputError):
         source.unpack(source.locate(new), tmp_path / "other", 250)
-    assert caught.value.code == "bad-source"
 
 
 def test_time_passes_by_the_function_that_the_kernel_has(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import sawtooth
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, GuestResult, Kernel, find
 
@@ -246,9 +247,8 @@ BUSY = "sh -c 'while :; do :; done' & while :; do :; done"
 
 def test_time_that_is_up_ends_the_guest(watched: Watched, tmp_path: Path) -> None:
     begun = time.monotonic()
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="guest-timeout") as caught:
         run(watched.guest, tmp_path, BUSY, timeout_s=1)
-    assert caught.value.code == "guest-timeout"
     assert "1 s" in caught.value.message
     assert time.monotonic() - begun < 30
     assert watched.left() == []
@@ -291,16 +291,14 @@ def test_a_keeper_that_is_killed_takes_the_guest_with_it(watched: Watched, tmp_p
                 if b"kernel/guest_keeper.py" in words and str(watched.seed).encode() in words:
                     os.kill(int(path.parent.name), signal.SIGKILL)
 
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="guest-failed"):
         run(watched.guest, tmp_path, BUSY, poll=kill)
-    assert caught.value.code == "guest-failed"
     assert watched.gone()
 
 
 def test_a_kernel_that_does_not_boot_is_a_failed_guest(watched: Watched, kernel: Kernel, tmp_path: Path) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="guest-failed"):
         run(Guest(kernel, memory="4M", seed=watched.seed), tmp_path, "true")
-    assert caught.value.code == "guest-failed"
     assert watched.left() == []
 
 
@@ -317,9 +315,8 @@ def test_the_advice_goes_by_what_the_kernel_said(
 ) -> None:
     monkeypatch.setattr("sawtooth.kernel.guest.Guest._keep", lambda *_: {"timeout": False, "cpu_s": 0, "status": 6})
     monkeypatch.setattr("sawtooth.kernel.guest._tail", lambda _: said)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="guest-failed") as caught:
         Guest(Kernel(Path("linux"), "", 0, (), "", "", "", "", "", 0.0)).run(["true"], share=tmp_path, timeout_s=1)
-    assert caught.value.code == "guest-failed"
     assert advised in (caught.value.fix or "")
     assert not_advised not in (caught.value.fix or "")
 

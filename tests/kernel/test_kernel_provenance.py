@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli import main
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import build, edits, provenance, source
@@ -51,9 +52,8 @@ def checked(tarball: Path) -> str:
 
 
 def refused(tarball: Path) -> str:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-source") as caught:
         checked(tarball)
-    assert caught.value.code == "bad-source"
     return caught.value.message
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from expected_error import expected_error
 from sawtooth import Scenario, _core
-from sawtooth.errors import SawtoothError
 from sawtooth.lab import Server
 from sawtooth.lab.requests import FIELDS, JSON, TOML, read
 from tests.lab.lab_client import SHORT, SITE, asked, frames, refused
@@ -107,9 +107,8 @@ def test_a_file_is_run_too(server: Server) -> None:
     ],
 )
 def test_what_is_wrong_is_reported_of_its_field(told: Any, code: str, field: str | None) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code, field=field):
         read(json.dumps(told), JSON)
-    assert (caught.value.code, caught.value.field) == (code, field)
 
 
 @pytest.mark.usefixtures("patience")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli.program import status_of
-from sawtooth.errors import SawtoothError
 from sawtooth.link_estimate import RttSeries, difference, read_series, save_series
 from sawtooth.link_estimate.calibrate import (
     MOST,
@@ -107,9 +107,8 @@ def test_a_measurement_that_is_there_is_not_made_again(made: Path) -> None:
 
 def test_a_broken_measurement_is_named(tmp_path: Path) -> None:
     (tmp_path / "one.npz").write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(SawtoothError, match="no measurement") as caught:
+    with expected_error(code="not-a-series", match="no measurement"):
         list(read(tmp_path))
-    assert caught.value.code == "not-a-series"
 
 
 def test_the_corpus_has_all_states_and_every_column_of_a_model(made: Path) -> None:
@@ -132,9 +131,8 @@ def test_a_grid_has_every_combination_once_and_links_that_are_only_busy() -> Non
 
 
 def test_a_grid_is_bounded() -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="too-many-points"):
         grid(rates_bps=[10**8], queue_s=0.048, rtts_s=[0.02], cubic_shares=[1], flows=range(3, 5 + MOST), seeds=[1])
-    assert caught.value.code == "too-many-points"
 
 
 def test_usual_flows_get_one_to_a_hundred_mbits() -> None:
@@ -333,9 +331,8 @@ def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, f
 
 def test_an_assumption_outside_the_model_is_refused(congested: tuple[RttSeries, float]) -> None:
     for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.5, "rate_bps": 5e8}):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code="out-of-range"):
             estimate(congested[0], **assumed)
-        assert caught.value.code == "out-of-range"
 
 
 def test_the_command_answers_in_words_and_json(
@@ -413,9 +410,8 @@ def test_times_of_a_refused_series_are_short(tmp_path: Path, capsys: pytest.Capt
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "model.json"
     file.write_text(text)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result"):
         CongestionModel.load(file)
-    assert caught.value.code == "not-a-result"
 
 
 @pytest.fixture(scope="module")
@@ -454,15 +450,13 @@ def test_a_model_that_cannot_answer_is_refused(
 ) -> None:
     file = tmp_path / "model.json"
     file.write_text(json.dumps(saved | change))
-    with pytest.raises(SawtoothError, match=r"no model|different lengths") as caught:
+    with expected_error(code="not-a-result", match=r"no model|different lengths"):
         CongestionModel.load(file)
-    assert caught.value.code == "not-a-result"
 
 
 def test_an_absent_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found"):
         CongestionModel.load(tmp_path / "none.json")
-    assert caught.value.code == "file-not-found"
 
 
 @pytest.mark.usefixtures("patience")

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.link_estimate import RttSeries, save_series
@@ -359,9 +360,8 @@ def test_nothing_is_written_where_something_is_or_where_it_fails(
     tmp_path: Path, model: CongestionModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "there").mkdir()
-    with pytest.raises(SawtoothError, match="never overwritten") as caught:
+    with expected_error(code="unwritable-output", match="never overwritten"):
         write_report([idle(1000)], tmp_path / "there", model, ASSUMED)
-    assert caught.value.code == "unwritable-output"
     monkeypatch.setattr(page, "csv_text", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_report([idle(1000)], tmp_path / "new", model, ASSUMED)
@@ -369,9 +369,8 @@ def test_nothing_is_written_where_something_is_or_where_it_fails(
 
 
 def test_too_many_series_are_refused_before_any_work(tmp_path: Path, model: CongestionModel) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="too-many-points"):
         write_report([idle(1000)] * (page.MOST + 1), tmp_path / "out", model, ASSUMED)
-    assert caught.value.code == "too-many-points"
 
 
 def test_the_command_takes_what_estimate_takes(

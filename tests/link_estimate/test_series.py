@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.link_estimate import RttSeries, check, difference, load_series, read_series, save_series
 from sawtooth.link_estimate.series_checks import rate_limited
@@ -58,9 +59,8 @@ def test_a_series_knows_its_loss_and_its_windows() -> None:
     ],
 )
 def test_a_series_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-series"):
         RttSeries(**{"sent_s": [0.0, 1.0, 2.0], "rtt_s": [0.1, 0.2, 0.3], "pace_s": 1.0, "source": "", **wrong})
-    assert caught.value.code == "not-a-series"
 
 
 def test_a_good_series_passes_without_a_remark() -> None:
@@ -145,17 +145,15 @@ def test_seconds_read_as_milliseconds_are_remarked_on() -> None:
 
 @pytest.mark.parametrize(("factor", "unit"), [(1e3, "ms"), (1e6, "µs"), (1e9, "ns")])
 def test_times_in_another_unit_are_refused_and_the_unit_named(factor: float, unit: str) -> None:
-    with pytest.raises(SawtoothError, match=f"looks like {unit}") as caught:
+    with expected_error(code="wrong-unit", match=f"looks like {unit}"):
         check(series(sent_s=series().sent_s * factor))
-    assert caught.value.code == "wrong-unit"
 
 
 def test_a_clock_that_was_set_back_is_refused() -> None:
     sent_s = series().sent_s.copy()
     sent_s[400:] -= 3.0
-    with pytest.raises(SawtoothError, match=r"set back by 2\.9 s before probe 400") as caught:
+    with expected_error(code="clock-step", match=r"set back by 2\.9 s before probe 400"):
         check(series(sent_s=sent_s))
-    assert caught.value.code == "clock-step"
 
 
 def test_a_negative_rtt_is_refused_as_a_clock_that_was_set() -> None:
@@ -294,6 +292,5 @@ def test_series_that_do_not_meet_cannot_be_paired() -> None:
         (series(), series(np.full(1000, np.nan))),
         (series(np.full(1000, np.nan)), series()),
     ):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code="unmatched-series"):
             difference(far, near)
-        assert caught.value.code == "unmatched-series"

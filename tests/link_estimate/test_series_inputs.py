@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.link_estimate import RttSeries, read_series
 from sawtooth.link_estimate.series import COLUMNS
@@ -116,9 +117,8 @@ def codes(one: RttSeries) -> set[str]:
 
 
 def refused(tmp_path: Path, content: str | bytes) -> SawtoothError:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(file=str(tmp_path / "file")) as caught:
         read(tmp_path, content)
-    assert caught.value.file == str(tmp_path / "file")
     assert caught.value.fix
     return caught.value
 
@@ -360,9 +360,8 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
         ("/dev/zero", "file-unreadable"),
         ("a\0b", "file-unreadable"),
     ):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code):
             read_series(path)
-        assert caught.value.code == code
 
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,9 +388,8 @@ def test_a_saved_run_gives_a_series_for_each_of_its_probes(tmp_path: Path) -> No
     bare = Run(scenario, "sim", {"intervals": tables["intervals"]}).save(tmp_path / "bare")
     with pytest.raises(SawtoothError, match="no probes"):
         read_series(bare)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result"):
         read_series(tmp_path)
-    assert caught.value.code == "not-a-result"
 
 
 SAMPLES = [

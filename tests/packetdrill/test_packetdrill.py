@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.cli.program import status_of
-from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Kernel
 from sawtooth.packetdrill import (
     FAILED,
@@ -54,10 +54,8 @@ def test_scripts_of_a_directory_are_found_by_name(scripts: Path) -> None:
 @pytest.mark.parametrize("given", ["missing", "missing.pkt", "empty"])
 def test_a_path_without_scripts_is_refused(tmp_path: Path, given: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found", file=str(tmp_path / given)):
         find_scripts([tmp_path / given])
-    assert caught.value.code == "file-not-found"
-    assert caught.value.file == str(tmp_path / given)
 
 
 def test_sim_names_the_first_difference(scripts: Path) -> None:
@@ -121,9 +119,8 @@ def test_a_script_about_calls_is_outside_the_data_path(tmp_path: Path) -> None:
 
 def test_without_packetdrill_the_kernel_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="tool-missing"):
         find_program()
-    assert caught.value.code == "tool-missing"
 
 
 STAND_IN = """#!/bin/sh

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import sawtooth
+from expected_error import expected_error
 
 CLI = [sys.executable, "-c", "from sawtooth.cli import main; main()"]
 
@@ -142,9 +143,8 @@ def test_seeds_give_what_the_command_line_says_of_them(tmp_path: Path) -> None:
     ],
 )
 def test_seeds_that_make_no_sense_are_refused(seeds: list[int], more: dict[str, Any], code: str) -> None:
-    with pytest.raises(sawtooth.SawtoothError) as caught:
+    with expected_error(code=code):
         sawtooth.run(sawtooth.Scenario.from_dict(OFFICE), seeds=seeds, engine="model", **more)
-    assert caught.value.code == code
 
 
 @pytest.mark.usefixtures("patience")

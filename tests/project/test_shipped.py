@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import sawtooth
+from expected_error import expected_error
 from sawtooth.study.published import load as load_published
 from sawtooth.study.shipped import found, shipped
 
@@ -45,19 +46,16 @@ def test_a_file_of_that_name_goes_before_a_shipped_study() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(sawtooth.SawtoothError, match='did you mean "one-percent-loss"') as caught:
+    with expected_error(code="file-not-found", match='did you mean "one-percent-loss"'):
         sawtooth.load("one-percent-los")
-    assert caught.value.code == "file-not-found"
 
 
 def test_a_search_for_the_file_of_a_shipped_study_gets_its_name() -> None:
-    with pytest.raises(sawtooth.SawtoothError, match="give its name alone, one-percent-loss") as caught:
+    with expected_error(code="file-not-found", match="give its name alone, one-percent-loss"):
         found("studies/one-percent-loss.toml")
-    assert caught.value.code == "file-not-found"
 
 
 def test_a_name_that_no_file_system_takes_is_not_found() -> None:
     for name in ("x" * 5000, "a\0b"):
-        with pytest.raises(sawtooth.SawtoothError) as caught:
+        with expected_error(code="file-not-found"):
             sawtooth.load(name)
-        assert caught.value.code == "file-not-found"

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from expected_error import expected_error
 from fake_engine import quick
 from sawtooth import engines
-from sawtooth.errors import SawtoothError
 from sawtooth.figures import static
 from sawtooth.figures.fonts import families
 from sawtooth.figures.layout import value_text
@@ -371,9 +371,8 @@ def test_latin_and_greek_need_no_other_font():
 
 
 def test_a_report_of_something_else_is_refused(tmp_path):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result"):
         StudyResult.load(tmp_path)
-    assert caught.value.code == "not-a-result"
 
 
 def test_a_value_is_reported_in_words():

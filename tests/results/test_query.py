@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from expected_error import expected_error
 from fake_engine import Fake, quick, study
 from sawtooth import Scenario
 from sawtooth.cli.program import status_of
@@ -42,9 +43,8 @@ def rows(home: Path, sql: str, **options) -> list[dict]:
 
 
 def refused(home: Path, sql: str) -> SawtoothError:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-query") as caught:
         query(sql, home)
-    assert caught.value.code == "bad-query"
     return caught.value
 
 

@@ -9,6 +9,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
+from expected_error import expected_error
 from sawtooth import engines
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.run import Run
@@ -95,9 +96,10 @@ def test_numbers_of_packets_are_compiled_in_ascending_order() -> None:
 
 @pytest.mark.parametrize("numbers", [[], list(range(1, 102))])
 def test_no_number_and_too_many_are_refused(numbers: list[int]) -> None:
-    with pytest.raises(InputError, match=f"{len(numbers)} packets are given") as caught:
+    with expected_error(
+        code="out-of-range", fix="give 1 to 100 numbers", match=f"{len(numbers)} packets are given", kind=InputError
+    ):
         Scenario(path={"loss": {"packets": numbers}})
-    assert (caught.value.code, caught.value.fix) == ("out-of-range", "give 1 to 100 numbers")
 
 
 def test_the_values_may_be_objects() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 
@@ -202,37 +203,31 @@ def test_bad_input_is_one_error_with_file_field_and_fix(
 
 def test_a_file_that_is_not_there_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text("")
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found") as caught:
         Scenario.load(tmp_path / "scenari.toml")
-    assert caught.value.code == "file-not-found"
     assert "scenario.toml" in (caught.value.fix or "")
 
 
 def test_a_directory_and_a_file_of_other_bytes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-unreadable"):
         Scenario.load(tmp_path)
-    assert caught.value.code == "file-unreadable"
     picture = tmp_path / "picture.toml"
     picture.write_bytes(b"\x89PNG\xff")
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-toml"):
         Scenario.load(picture)
-    assert caught.value.code == "not-toml"
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-unreadable"):
         Scenario.load("a\0b")
-    assert caught.value.code == "file-unreadable"
 
 
 def test_an_endless_file_is_refused() -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-unreadable"):
         Scenario.load("/dev/zero")
-    assert caught.value.code == "file-unreadable"
 
 
 @pytest.mark.parametrize("tables", [None, [], "x", 3, {1: 2}])
 def test_what_is_no_table_is_refused(tables: Any) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="wrong-type"):
         Scenario.from_dict(tables)
-    assert caught.value.code == "wrong-type"
 
 
 WORDS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sawtooth.errors import SawtoothError
+from expected_error import expected_error
 from sawtooth.scenario import Scenario
 
 
@@ -256,17 +256,15 @@ def test_a_queue_in_time_is_the_bytes_that_its_transmitter_sends_in_it() -> None
     ],
 )
 def test_a_network_that_cannot_be_is_refused_at_its_field(changes: dict[str, Any], code: str, field: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code, field=field) as caught:
         custom(**changes)
-    assert (caught.value.code, caught.value.field) == (code, field)
     assert caught.value.fix
 
 
 def test_a_bdp_queue_that_no_flow_crosses_is_refused() -> None:
     link = {"from": "b", "to": "c", "rate": "1 Gbit/s", "queue": "1 bdp"}
-    with pytest.raises(SawtoothError, match="no flow crosses") as caught:
+    with expected_error(field="links.1.queue", match="no flow crosses"):
         custom(links=[CUSTOM["links"][0], link], flows=[{"from": "a", "to": "b"}])
-    assert caught.value.field == "links.1.queue"
 
 
 @pytest.mark.parametrize(
@@ -278,9 +276,8 @@ def test_a_bdp_queue_that_no_flow_crosses_is_refused() -> None:
     ],
 )
 def test_ends_of_a_dumbbell_that_do_not_go_together_are_refused(flow: dict[str, str], field: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(field=field):
         Scenario(topology="dumbbell", dumbbell={"pairs": 2}, flows=[flow])
-    assert caught.value.field == field
 
 
 def delays_ms(compiled: dict[str, Any], flow: int, direction: str) -> list[float]:
@@ -299,9 +296,8 @@ def test_pairs_of_a_dumbbell_have_rtts_of_their_own_from_a_list() -> None:
 def test_a_dumbbell_has_at_least_as_many_pairs_as_rtts() -> None:
     compiled = Scenario(topology="dumbbell", dumbbell={"rtt": ["1 ms", "2 ms"]}, flows=[{"count": 2}]).compile()
     assert [flow.name for flow in compiled.flows] == ["cubic@s1", "cubic@s2"]
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(field="dumbbell.rtt"):
         Scenario(topology="dumbbell", dumbbell={"rtt": []})
-    assert caught.value.field == "dumbbell.rtt"
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from sawtooth.engines import get
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import Opportunities
 from sawtooth.scenario.traces import OPPORTUNITY_BYTES, Steps, read_trace, shipped
@@ -56,22 +56,19 @@ def test_columns_of_a_csv_are_found_by_name(tmp_path: Path) -> None:
 def test_a_trace_with_holes_or_times_that_go_backwards_is_refused_with_its_line(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-trace") as caught:
         read_trace(written(tmp_path, text))
-    assert caught.value.code == "bad-trace"
     assert words in str(caught.value)
 
 
 def test_a_trace_that_is_no_file_is_named_with_its_field() -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found", field="path.trace"):
         Scenario(path={"trace": "/nowhere/lte.down"})
-    assert (caught.value.code, caught.value.field) == ("file-not-found", "path.trace")
 
 
 def test_a_name_that_no_trace_has_is_answered_by_those_that_are_shipped() -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found", field="path.trace") as caught:
         Scenario(path={"trace": "lte"})
-    assert (caught.value.code, caught.value.field) == ("file-not-found", "path.trace")
     assert all(name in (caught.value.fix or "") for name in shipped())
 
 

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from dumped import dumped
+from expected_error import expected_error
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.program import status_of
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.scoreboard import Board, Control, Networks, words, write_page
 from sawtooth.scoreboard.lab_link import lab_link
@@ -171,9 +171,8 @@ class TestNetworks:
             networks = Networks.load(file)
             networks.study(networks.networks, networks.controls([])).points()
 
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code, field=field) as caught:
             points()
-        assert (caught.value.code, caught.value.field) == (code, field)
         assert caught.value.fix
         assert str(file) in str(caught.value)
 

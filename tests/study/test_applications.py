@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sawtooth
+from expected_error import expected_error
 from fake_engine import quick
 from sawtooth.report.figures import figures
 from sawtooth.run import Run
@@ -232,6 +233,5 @@ def test_a_study_without_applications_has_no_such_table(tmp_path: Any) -> None:
 
 def test_a_figure_of_what_no_flow_does_is_refused() -> None:
     content = {"name": "a", "scenario": {"flows": [{}]}, "report": {"plots": ["page-cdf"]}}
-    with pytest.raises(sawtooth.SawtoothError, match='kind "pages"') as caught:
+    with expected_error(field="report.plots", match='kind "pages"'):
         Study.from_dict(content)
-    assert caught.value.field == "report.plots"

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from moto.server import ThreadedMotoServer
 
+from expected_error import expected_error
 from fake_engine import Failing, Fake, quick, study
 from sawtooth.dask import Cluster
-from sawtooth.errors import SawtoothError
 from sawtooth.study import Dataset, dataset, run_into
 
 
@@ -64,9 +64,8 @@ def test_an_object_store_gets_the_rows_of_the_study_s_table_with_the_fields_of_i
 @pytest.mark.usefixtures("patience")
 def test_it_continues_by_what_is_there_and_counts_each_point_once(bucket: str, marks: Path) -> None:
     url = f"{bucket}/again"
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="core-failed"):
         run(url, engine=Failing(str(marks)))
-    assert caught.value.code == "core-failed"
     before = len(list(marks.iterdir()))
     kept = run(url, engine=Fake(str(marks))).read()
     assert len(kept) == 8
@@ -123,9 +122,8 @@ def test_a_part_that_is_damaged_is_named(tmp_path: Path) -> None:
     made = run(f"file://{tmp_path}/out")
     (part,) = Path(made.url.removeprefix("file://")).glob("part-*")
     part.write_bytes(part.read_bytes()[:-20])
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result") as caught:
         made.read()
-    assert caught.value.code == "not-a-result"
     assert part.name in str(caught.value)
 
 
@@ -138,9 +136,8 @@ def test_a_part_that_is_damaged_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_store_that_refuses_is_reported_before_anything_runs(bucket: str, marks: Path, url: str, code: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code):
         run(url, engine=Fake(str(marks)))
-    assert caught.value.code == code
     assert not list(marks.iterdir())
 
 

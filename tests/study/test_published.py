@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from sawtooth.errors import SawtoothError
+from expected_error import expected_error
 from sawtooth.study.published import load, shipped
 
 
@@ -79,22 +79,19 @@ def test_a_file_of_ones_own_is_beside_the_study(tmp_path):
 def test_a_bad_file_is_refused_with_its_name(tmp_path, content, says):
     if content is not None:
         (tmp_path / "mine.csv").write_text(content)
-    with pytest.raises(SawtoothError, match=says) as caught:
+    with expected_error(code="bad-published", match=says) as caught:
         load("mine.csv", beside=tmp_path)
-    assert caught.value.code == "bad-published"
     assert caught.value.file.endswith("mine.csv")
 
 
 def test_an_unknown_name_is_met_with_the_nearest_one():
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-published") as caught:
         load("one-percent-los")
-    assert caught.value.code == "bad-published"
     assert "one-percent-loss" in caught.value.fix
 
 
 def test_figures_in_what_is_no_file_are_refused_unread(tmp_path):
     os.mkfifo(tmp_path / "mine.csv")
-    with pytest.raises(SawtoothError, match="is a pipe") as caught:
+    with expected_error(code="bad-published", match="is a pipe") as caught:
         load("mine.csv", beside=tmp_path)
-    assert caught.value.code == "bad-published"
     assert caught.value.fix

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.sanitize import is_plain
 from sawtooth.scenario import Scenario
@@ -237,9 +238,8 @@ def test_a_column_s_unit_turns_a_quantity_into_a_number(value, unit, number):
 def test_a_mistake_is_one_error_with_its_code_and_field(changes, code, field):
     if "vary" in changes:
         changes = {"columns": {}} | changes
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code, field=field) as caught:
         small(**changes)
-    assert (caught.value.code, caught.value.field) == (code, field)
     assert caught.value.fix
 
 
@@ -293,15 +293,13 @@ def test_a_loss_model_is_a_value_beside_a_share_and_a_label_gives_it_a_name():
 
 
 def test_a_table_that_the_scenario_does_not_allow_is_one_error():
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="wrong-type", field="chain.rtt"):
         small(vary={"chain.rtt": [{"every": 1000}]}, columns={}).points()
-    assert (caught.value.code, caught.value.field) == ("wrong-type", "chain.rtt")
 
 
 def test_a_table_is_no_number_of_a_unit():
-    with pytest.raises(SawtoothError, match="every 1000") as caught:
+    with expected_error(code="unknown-unit", field="chain.loss", match="every 1000"):
         small(vary={"chain.loss": [{"every": 1000}]}, columns={"loss": {"field": "chain.loss", "unit": "%"}})
-    assert (caught.value.code, caught.value.field) == ("unknown-unit", "chain.loss")
 
 
 def test_a_variant_of_a_control_has_the_name_that_its_flows_get():
@@ -311,16 +309,14 @@ def test_a_variant_of_a_control_has_the_name_that_its_flows_get():
 def test_long_values_are_cut_and_need_labels_where_they_become_the_same():
     assert len(text(["x" * 50, "y" * 50])) == LONGEST_NAME
     flows = [[{"cc": "cubic"}] * 9, [{"cc": "cubic"}] * 8]
-    with pytest.raises(SawtoothError, match="shown as") as caught:
+    with expected_error(code="duplicate-name", field="vary.flows", match="shown as"):
         small(vary={"flows": flows}, columns={})
-    assert (caught.value.code, caught.value.field) == ("duplicate-name", "vary.flows")
 
 
 @pytest.mark.parametrize("values", [["1%", "1 %"], ["0.5%", "0.50%", "1%"], ["1e0%", "1%"]])
 def test_a_value_written_twice_in_two_ways_is_there_twice(values):
-    with pytest.raises(SawtoothError, match="is the same point as") as caught:
+    with expected_error(code="duplicate-name", match="is the same point as"):
         small(vary={"chain.loss": values}, columns={}).points()
-    assert caught.value.code == "duplicate-name"
 
 
 def test_a_field_whose_own_name_every_table_has_gets_a_longer_column():
@@ -334,17 +330,15 @@ def test_baseline_and_detail_may_be_written_as_the_axis_has_them():
 
 
 def test_a_study_cannot_be_given_one_seed():
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="conflict", field="seed"):
         small().points(overrides={"seed": 3})
-    assert (caught.value.code, caught.value.field) == ("conflict", "seed")
 
 
 def test_a_seed_in_a_study_s_scenario_is_refused_and_reported_where_it_belongs(tmp_path):
     (tmp_path / "base.toml").write_text("seed = 7\n")
     (tmp_path / "study.toml").write_text('name = "x"\nscenario = "base.toml"\nrepeat.seeds = [1, 7]\n')
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="conflict", field="scenario.seed") as caught:
         Study.load(tmp_path / "study.toml")
-    assert (caught.value.code, caught.value.field) == ("conflict", "scenario.seed")
     assert "seeds = [1, 2, 3] below [repeat]" in caught.value.fix
 
 
@@ -364,36 +358,31 @@ def test_a_study_and_its_scenario_are_read_from_regular_files_only(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "study.toml").write_text('name = "x"\nscenario = "pipe.toml"\n')
     for path in (tmp_path / "pipe.toml", tmp_path / "study.toml"):
-        with pytest.raises(SawtoothError, match="is a pipe") as caught:
+        with expected_error(code="file-unreadable", file=str(tmp_path / "pipe.toml"), match="is a pipe"):
             Study.load(path)
-        assert (caught.value.code, caught.value.file) == ("file-unreadable", str(tmp_path / "pipe.toml"))
 
 
 def test_an_error_names_the_file(tmp_path):
     (tmp_path / "study.toml").write_text('name = "x"\nscenario = {}\nvary.chain.loss = []\n')
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(file=str(tmp_path / "study.toml")):
         Study.load(tmp_path / "study.toml")
-    assert caught.value.file == str(tmp_path / "study.toml")
 
 
 def test_a_value_that_the_scenario_refuses_names_the_point():
     study = small(vary={"chain.loss": ["1%", "101%"]}, columns={})
-    with pytest.raises(SawtoothError, match=r"chain\.loss = 101%") as caught:
+    with expected_error(code="out-of-range", field="chain.loss", match=r"chain\.loss = 101%"):
         study.points()
-    assert (caught.value.code, caught.value.field) == ("out-of-range", "chain.loss")
 
 
 @pytest.mark.parametrize("seeds", [[], [1, 1]])
 def test_seeds_are_different_and_there_is_one(seeds):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-override"):
         small().points(seeds=seeds)
-    assert caught.value.code == "bad-override"
 
 
 def test_too_many_points_are_refused_before_any_is_made():
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="too-many-points"):
         small().points(seeds=range(100_000))
-    assert caught.value.code == "too-many-points"
 
 
 tables = st.recursive(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from fake_engine import Fake, quick
 from sawtooth.cli import main
 from sawtooth.errors import SawtoothError
@@ -128,9 +129,8 @@ def test_what_an_ending_raises_leaves_the_study_to_be_taken_up(tmp_path: Path, m
         assert result.description["computed"]
         raise SawtoothError("disk-full", "full")
 
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="disk-full"):
         quick(out=tmp_path / "out", engine=Fake(str(marks)), ending=ending)
-    assert caught.value.code == "disk-full"
     first = [path.name for path in (tmp_path / "out" / "small").iterdir()]
     seen: list[StudyResult] = []
     result = quick(out=tmp_path / "out", engine=Fake(str(marks)), ending=seen.append)

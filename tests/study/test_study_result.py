@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from expected_error import expected_error
 from fake_engine import Failing, Fixed, Late, quick, study
 from sawtooth.errors import SawtoothError
 from sawtooth.report import write_report
@@ -144,17 +145,15 @@ def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(copied, r
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result", file=str(path)):
         StudyResult.load(copied)
-    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
 def test_published_figures_that_were_changed_in_a_result_are_no_result(copied):
     path = copied / "published.csv"
     path.write_text(path.read_text().replace("235.51", "236.51"))
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result", file=str(path)):
         StudyResult.load(copied)
-    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
 def described(change, *, sealed=False):
@@ -196,9 +195,8 @@ def described(change, *, sealed=False):
 )
 def test_a_description_that_is_not_whole_is_no_result(copied, damage):
     damage(copied)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="not-a-result", file=str(copied / "study.json")) as caught:
         StudyResult.load(copied)
-    assert (caught.value.code, caught.value.file) == ("not-a-result", str(copied / "study.json"))
     assert caught.value.fix
 
 
@@ -206,9 +204,8 @@ def test_an_unfinished_study_is_no_result_and_is_reported(tmp_path):
     with pytest.raises(SawtoothError):
         quick(out=tmp_path, engine=Failing())
     (directory,) = (tmp_path / "small").iterdir()
-    with pytest.raises(SawtoothError, match="not finished") as caught:
+    with expected_error(code="not-a-result", match="not finished") as caught:
         StudyResult.load(directory)
-    assert caught.value.code == "not-a-result"
     assert "same command" in caught.value.fix
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from expected_error import expected_error
 from fake_engine import Failing, Fake, Full, quick, study
 from sawtooth.errors import SawtoothError
 from sawtooth.study import run_study
@@ -57,28 +58,23 @@ def test_the_simulator_s_tables_are_the_same_bytes_whatever_the_workers(tmp_path
 
 
 def test_every_point_is_checked_before_the_first_one_starts(tmp_path, marks):
-    with pytest.raises(SawtoothError, match="at the point") as caught:
+    with expected_error(code="unsupported", match="at the point"):
         quick(study(vary={"chain.loss": ["1%", "60%"]}, columns={}), out=tmp_path, engine=Fake(str(marks)))
-    assert caught.value.code == "unsupported"
     assert not list(marks.iterdir())
     assert not (tmp_path / "small").exists()
 
 
 def test_an_unknown_engine_or_missing_figures_are_found_before_the_start(tmp_path):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="unknown-name"):
         run_study(study(), engine="simm", out=tmp_path)
-    assert caught.value.code == "unknown-name"
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-published"):
         quick(study(published={"file": "nothing"}), out=tmp_path)
-    assert caught.value.code == "bad-published"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_point_ends_the_study_by_name_and_keeps_what_is_finished(tmp_path, marks):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="core-failed", field="point 4-cubic-chain-2pct-seed1"):
         quick(out=tmp_path, engine=Failing())
-    assert caught.value.code == "core-failed"
-    assert caught.value.field == "point 4-cubic-chain-2pct-seed1"
     (directory,) = (tmp_path / "small").iterdir()
     assert len(list((directory / "points").iterdir())) == 4
     assert not (tmp_path / "small" / "latest").exists()
@@ -139,9 +135,8 @@ def test_half_written_points_are_not_taken_for_results(tmp_path, marks):
 
 
 def test_a_full_disk_is_one_clear_error_and_nothing_half_written_is_kept(tmp_path):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="disk-full"):
         quick(out=tmp_path, engine=Full())
-    assert caught.value.code == "disk-full"
     (directory,) = (tmp_path / "small").iterdir()
     assert sorted(path.name for path in (directory / "points").iterdir()) == [
         "0-cubic-chain-0pct-seed1",
@@ -156,16 +151,14 @@ def test_a_disk_that_is_full_from_the_start_is_reported(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "mkdir", full)
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="disk-full"):
         quick(out=tmp_path)
-    assert caught.value.code == "disk-full"
 
 
 def test_an_output_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="unwritable-output") as caught:
         quick(out=tmp_path / "file")
-    assert caught.value.code == "unwritable-output"
     assert caught.value.fix
 
 
@@ -178,6 +171,5 @@ def test_the_caller_s_executor_is_left_running(tmp_path):
 
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_workers_are_at_least_one(tmp_path, jobs):
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-usage"):
         run_study(study(), engine=Fake(), out=tmp_path, jobs=jobs)
-    assert caught.value.code == "bad-usage"

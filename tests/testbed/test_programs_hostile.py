@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from executed import Executed, execute, program
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.programs import Finished
 from sawtooth.scenario import Scenario
@@ -310,9 +311,8 @@ def test_a_program_gets_so_much_and_no_more(kernel: object, name: str) -> None:
     ],
 )
 def test_what_is_no_size_of_memory_is_refused(memory: str, code: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code=code, field="programs.0.memory") as caught:
         execute(scenario(), [program("client", "true", memory=memory)])
-    assert (caught.value.code, caught.value.field) == (code, "programs.0.memory")
     assert caught.value.fix
 
 
@@ -322,9 +322,8 @@ def test_what_is_no_size_of_memory_is_refused(memory: str, code: str) -> None:
 )
 @pytest.mark.parametrize("place", ["stdout:/a", "stdout:(.+)"])
 def test_what_a_program_prints_is_a_finite_number_or_refused(printed: str, place: str) -> None:
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="bad-measure"):
         Finished("client", "client", "true", 0.0, 1.0, 0, printed.encode(), b"").value(place)
-    assert caught.value.code == "bad-measure"
 
 
 def test_what_outlives_its_program_ends_with_the_run(kernel: object) -> None:

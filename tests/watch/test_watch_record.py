@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families as parsed
 
+from expected_error import expected_error
 from sawtooth.cli import watch_command
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
@@ -43,17 +44,15 @@ def test_a_recording_has_a_row_for_each_connection_and_sample(tmp_path: Path) ->
 
 
 def test_a_recording_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SawtoothError) as refused:
+    with expected_error(code="unwritable-output"):
         Recorder(tmp_path / "none" / "samples.parquet")
-    assert refused.value.code == "unwritable-output"
 
 
 def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "samples.parquet"
     path.write_text("an evening")
-    with pytest.raises(SawtoothError, match="never overwritten") as refused:
+    with expected_error(code="unwritable-output", match="never overwritten"):
         Recorder(path)
-    assert refused.value.code == "unwritable-output"
     path.rename(tmp_path / "other")
     # It does not overwrite a file that takes the name meanwhile; then the parts remain.
     recorder = Recorder(path)
@@ -90,9 +89,8 @@ def test_a_disk_that_is_full_costs_nothing_that_was_recorded(tmp_path: Path, mon
     recorder.add(watcher.sample())
     recorder.add(watcher.sample())
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(SawtoothError) as refused:
+    with expected_error(code="disk-full") as refused:
         recorder.close()
-    assert refused.value.code == "disk-full"
     assert f"--replay {recorder.parts}" in str(refused.value.fix)
     with Recording(recorder.parts) as parts:
         assert len(list(parts.samples())) == 1
@@ -187,6 +185,5 @@ def test_labels_are_bounded() -> None:
 
 @pytest.mark.parametrize("port", ["", ":", "0.0.0.0:9090", ":99999", ":x"])
 def test_what_is_no_port_is_refused(port: str) -> None:
-    with pytest.raises(SawtoothError) as refused:
+    with expected_error(code="bad-usage"):
         watch_command._metrics(port)
-    assert refused.value.code == "bad-usage"

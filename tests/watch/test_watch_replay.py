@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets import DataTable, Static
 
+from expected_error import expected_error
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import Watcher
@@ -132,9 +133,8 @@ def test_what_no_recording_has_is_named(
     recorded: tuple[Path, list[Moment]], tmp_path: Path, change: Any, word: str
 ) -> None:
     path = changed(tmp_path / "samples.parquet", change(pq.read_table(recorded[0])))
-    with pytest.raises(SawtoothError) as found:
+    with expected_error(code="not-a-recording") as found:
         [one.first() for one in samples(path)]
-    assert found.value.code == "not-a-recording"
     assert word in found.value.message
 
 
@@ -142,9 +142,8 @@ def test_addresses_that_are_none_are_refused_where_they_are_compared(
     recorded: tuple[Path, list[Moment]], tmp_path: Path
 ) -> None:
     path = changed(tmp_path / "samples.parquet", replaced("peer", ["nowhere"] * 10)(pq.read_table(recorded[0])))
-    with pytest.raises(SawtoothError) as found:
+    with expected_error(code="not-a-recording"):
         samples(path, "dst 192.0.2.0/24")
-    assert found.value.code == "not-a-recording"
 
 
 def test_words_of_a_file_move_no_cursor_and_numbers_are_finite(
@@ -181,12 +180,10 @@ LIVE = [["--netns", "a"], ["--once"], ["--interval", "5"], ["--record", "b.parqu
 
 @pytest.mark.parametrize("arguments", LIVE)
 def test_what_only_live_samples_have_is_refused(recorded: tuple[Path, list[Moment]], arguments: list[str]) -> None:
-    with pytest.raises(SawtoothError) as found:
+    with expected_error(code="bad-usage"):
         CliRunner().invoke(sawtooth, ["watch", "--replay", str(recorded[0]), *arguments], catch_exceptions=False)
-    assert found.value.code == "bad-usage"
-    with pytest.raises(SawtoothError) as found:
+    with expected_error(code="bad-usage"):
         CliRunner().invoke(sawtooth, ["watch", "--speed", "2"], catch_exceptions=False)
-    assert found.value.code == "bad-usage"
 
 
 def test_the_command_prints_a_line_of_json_for_each_sample(recorded: tuple[Path, list[Moment]]) -> None:

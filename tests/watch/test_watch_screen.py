@@ -15,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
+from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import Sample, Watcher
 from sawtooth.watch.replay import Recording
@@ -199,9 +200,8 @@ def test_without_textual_lines_and_json_continue_and_the_live_view_names_the_ext
     from sawtooth.cli import watch_command
 
     monkeypatch.setitem(sys.modules, "sawtooth.watch.screen", None)
-    with pytest.raises(SawtoothError) as missing:
+    with expected_error(code="tool-missing") as missing:
         watch_command._live(Watcher(Played()), 1.0, "goodput")
-    assert missing.value.code == "tool-missing"
     assert "pip install 'sawtooth[watch]'" in str(missing.value)
     code = "import sys; sys.modules['textual'] = sys.modules['rich'] = None; from sawtooth.cli import main; main()"
     command = [sys.executable, "-c", code, "watch", "--once", "--json", "--interval", "0.1"]

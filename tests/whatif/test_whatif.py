@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from expected_error import expected_error
 from sawtooth.capture.identify import Identification
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import SawtoothError
@@ -245,12 +246,10 @@ def test_inputs_are_distinguished_by_what_they_hold(tmp_path: Path) -> None:
     assert observe(tmp_path / "b").source == "ss"
     for content in ("{", "neither"):
         (tmp_path / "c").write_text(content)
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code="not-a-measurement", file=str(tmp_path / "c")):
             observe(tmp_path / "c")
-        assert (caught.value.code, caught.value.file) == ("not-a-measurement", str(tmp_path / "c"))
-    with pytest.raises(SawtoothError) as caught:
+    with expected_error(code="file-not-found"):
         observe(tmp_path / "absent")
-    assert caught.value.code == "file-not-found"
 
 
 def test_standard_input_is_read_whole(tmp_path: Path) -> None:
@@ -260,9 +259,8 @@ def test_standard_input_is_read_whole(tmp_path: Path) -> None:
 
 def test_round_trips_that_contradict_each_other_are_refused() -> None:
     observed = Observed(source="capture", what="", duration_s=20.0, segments=5000, rtt_min_s=0.422, rtt_mean_s=0.266)
-    with pytest.raises(SawtoothError, match="contradict") as caught:
+    with expected_error(code="not-a-measurement", match="contradict"):
         observed.check()
-    assert caught.value.code == "not-a-measurement"
 
 
 def test_a_replay_whose_handshake_never_ends_gets_nothing() -> None:

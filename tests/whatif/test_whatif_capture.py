@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from expected_error import expected_error
 from sawtooth.capture.busiest_connection import read_busiest
 from sawtooth.capture.page import write_page
 from sawtooth.capture.text import describe
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.kernel import Kernel
 from sawtooth.engines.sim import Sim
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.whatif import estimate, observe
 from sawtooth.whatif.from_numbers import from_numbers
@@ -100,6 +100,5 @@ def test_a_capture_too_short_to_identify_the_control_says_so(tmp_path: Path) -> 
 
 def test_a_connection_that_is_not_there_is_refused(captures: Path) -> None:
     for name, code in (("7", "no-such-connection"), ("first", "bad-usage")):
-        with pytest.raises(SawtoothError) as caught:
+        with expected_error(code=code):
             observe(captures / "capture-sender.pcap", connection=name)
-        assert caught.value.code == code
