@@ -175,7 +175,7 @@ ELSEWHERE = {
         study/dataset:__init__
         testbed/compiler:_compiled
         testbed/unsupported:check_tools
-        watch/netlink:_untold
+        watch/netlink:_unsupported
     """,
     "root, or its absence; a network, or namespaces": """
         explain/live:live
@@ -228,7 +228,7 @@ ELSEWHERE = {
         dask/local:_mourn
         dask/secure:security
         cli/workers:workers
-        study/dataset:asked
+        study/dataset:contents
         study/dataset:read
         study/worker:_run_apart
     """,

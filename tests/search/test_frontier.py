@@ -77,7 +77,7 @@ def test_the_intervals_hold_the_truth(frontier: str, margin: Any, noise: str, ru
             return margin(times) + by
 
         tracing, found = traced(noisy)
-        asked += tracing.asked
+        asked += tracing.sampled
         for row in found.rows:
             assert row.verdict == "found"
             place = math.log(truth(row.given[0]))
@@ -93,7 +93,7 @@ def test_without_noise_a_frontier_is_exact() -> None:
     for row in found.rows:
         assert row.low - 1e-4 <= math.log(0.01 * row.given[0]) <= row.high + 1e-4
         assert row.high - row.low <= 2.2 * math.log1p(0.05)
-    assert tracing.asked <= 3 * 7 * FIRST + 100
+    assert tracing.sampled <= 3 * 7 * FIRST + 100
 
 
 def test_where_margins_jump_rows_are_searched_for_by_themselves_all_of_them_if_need_be() -> None:
@@ -123,7 +123,7 @@ def test_three_unknowns() -> None:
     assert len(found.rows) == 25
     held = [row.low <= math.log(truth(*row.given)) <= row.high for row in found.rows]
     assert sum(held) >= 22
-    assert tracing.asked <= 900
+    assert tracing.sampled <= 900
 
 
 def test_where_nothing_is_enough_is_reported_beside_what_is() -> None:
@@ -145,7 +145,7 @@ def test_what_holds_everywhere_or_nowhere_has_no_frontier(margin: float, verdict
 def test_the_budget_of_runs_is_kept_and_reported_as_too_small() -> None:
     rng = random.Random(1)
     tracing, found = traced(lambda queue, loss: 0.1 * math.log(0.01 * queue / loss) + rng.gauss(0, 1), most=300)
-    assert tracing.asked <= 300
+    assert tracing.sampled <= 300
     assert not all(row.enough for row in found.rows)
 
 

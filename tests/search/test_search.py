@@ -20,7 +20,7 @@ from sawtooth.errors import InputError
 from sawtooth.figures import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.search import find, save
-from sawtooth.search.control_variate import PARTS, luck
+from sawtooth.search.control_variate import PARTS, excess_losses
 from sawtooth.search.samples import FIRST
 from sawtooth.search.unknown import Unknown
 from sawtooth.search.zero_crossing import SCAN, Search
@@ -102,7 +102,7 @@ def test_the_interval_holds_the_truth(shape: str, noise: Any, size: float, runs:
         assert found.verdict == "found"
         enough += found.enough
         held += found.low <= truth <= found.high
-        asked += search.asked
+        asked += search.sampled
         errors.append(math.log(found.value / truth))
     assert held >= 92
     assert enough >= 98
@@ -130,17 +130,17 @@ def test_few_losses_a_run_are_steadied_by_their_number() -> None:
                 margins.append(0.955 * math.exp(-share * losses) - 0.9 + rng.gauss(0, 0.01))
             return margins
 
-        search = Search(RANGE, ask, within=0.1, most=1000, luck=lambda *at, lucks=lucks: lucks[at])
+        search = Search(RANGE, ask, within=0.1, most=1000, excess_losses=lambda *at, lucks=lucks: lucks[at])
         found = search.run()
         held += found.low <= truth <= found.high
-        asked += search.asked
+        asked += search.sampled
     assert held >= 55
     assert asked <= 100 * 60
 
 
 def test_chance_counts_the_packets_that_come_to_a_loss_and_0_on_average() -> None:
     scenario = Scenario(duration="10 s", path={"rate": "20 Mbit/s", "loss": "0.1%"})
-    lucks = [luck(sawtooth.run(scenario.set({"seed": seed}))) for seed in range(1, 31)]
+    lucks = [excess_losses(sawtooth.run(scenario.set({"seed": seed}))) for seed in range(1, 31)]
     assert {len(one) for one in lucks} == {PARTS}
     sums = [math.fsum(one) for one in lucks]
     spread = math.sqrt(math.fsum(one**2 for one in sums) / len(sums))
@@ -152,8 +152,8 @@ def test_chance_counts_the_packets_that_come_to_a_loss_and_0_on_average() -> Non
 def test_losses_in_bursts_have_no_known_chance() -> None:
     pattern = {"gilbert_elliott": {"p": "0.1%", "r": "30%"}}
     scenario = Scenario(duration="5 s", path={"rate": "5 Mbit/s", "loss": pattern})
-    assert luck(sawtooth.run(scenario)) == ()
-    assert luck(sawtooth.run(Scenario(duration="5 s"))) == ()
+    assert excess_losses(sawtooth.run(scenario)) == ()
+    assert excess_losses(sawtooth.run(Scenario(duration="5 s"))) == ()
 
 
 @pytest.mark.parametrize("truth", [0.0002, 0.01, 3.0])
@@ -161,7 +161,7 @@ def test_without_noise_the_interval_is_as_short_as_was_asked_for(truth: float) -
     search, found = searched(lambda loss: truth - loss, within=0.02)
     assert found.low <= truth <= found.high
     assert found.high / found.low <= 1.02**2 + 1e-9
-    assert search.asked < SCAN * FIRST + 20
+    assert search.sampled < SCAN * FIRST + 20
 
 
 def test_a_want_may_hold_at_the_high_end() -> None:
@@ -174,19 +174,19 @@ def test_a_want_may_hold_at_the_high_end() -> None:
 def test_what_holds_everywhere_or_nowhere_is_reported_as_such(margin: float, verdict: str) -> None:
     search, found = searched(lambda _: margin, noise=0.01)
     assert found.verdict == verdict
-    assert search.asked <= 2 * SCAN * FIRST
+    assert search.sampled <= 2 * SCAN * FIRST
 
 
 def test_what_noise_hides_is_not_told() -> None:
     search, found = searched(lambda _: 0.0, noise=1.0)
     assert found.verdict == "unclear"
     assert not found.enough
-    assert search.asked <= 400
+    assert search.sampled <= 400
 
 
 def test_the_budget_of_runs_is_kept_and_reported_as_too_small() -> None:
     search, found = searched(lambda loss: 0.1 * math.log(0.1 / loss), noise=1.0, most=100)
-    assert search.asked <= 100
+    assert search.sampled <= 100
     assert not found.enough
 
 

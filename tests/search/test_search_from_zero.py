@@ -74,11 +74,11 @@ def test_below_0_a_logarithmic_scale_has_no_place() -> None:
 
 
 def test_the_scale_says_where_it_turns() -> None:
-    assert parse("path.loss=0%..5%").told() == (
+    assert parse("path.loss=0%..5%").describe() == (
         "path.loss, 0% … 5%, on a logarithmic scale above 0.004%, which is one packet of the run"
     )
-    assert parse("path.queue=0..4 bdp").told().endswith("0 cannot be run, so the range begins at one packet")
-    assert parse("path.rtt=0..500 ms").told().endswith("on a linear scale")
+    assert parse("path.queue=0..4 bdp").describe().endswith("0 cannot be run, so the range begins at one packet")
+    assert parse("path.rtt=0..500 ms").describe().endswith("on a linear scale")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_interval_holds_the_truth_and_is_as_short_as_from_above_0(
         found = search.run()
         assert (found.verdict, found.enough) == ("found", True)
         held += found.low <= truth <= found.high
-        asked += search.asked
+        asked += search.sampled
         assert found.value - found.low <= 0.101 * found.value
         assert found.high - found.value <= 0.101 * found.value
         assert found.value == pytest.approx(truth, rel=0.2)

@@ -13,7 +13,7 @@ import pytest
 from sawtooth import engines
 from sawtooth.report import write_report
 from sawtooth.study import Study, StudyResult, run_study
-from sawtooth.study.mean_counts import COUNTS, TOTALS, per_run, told
+from sawtooth.study.mean_counts import COUNTS, TOTALS, count_text, per_run
 
 SEEDS = (1, 2, 3)
 SOURCES = {
@@ -87,7 +87,7 @@ def test_a_terminal_a_page_and_json_have_the_mean_and_the_first_two_say_so(resul
     row, each = result.records[0], result.details["retransmits"].iloc[0]
     assert row["retransmits"] == each
     assert "3 seeds; counts are means per run" in result.table()
-    assert told(each) in result.table()
+    assert count_text(each) in result.table()
     page = (result.directory / "report.html").read_text()
     assert "All seeds together; counts are means per run" in page
     assert json.loads(json.dumps(result.describe()))["rows"][-1]["retransmits"] == each
@@ -100,7 +100,7 @@ def test_a_row_of_one_run_keeps_whole_numbers() -> None:
 
 @pytest.mark.parametrize(("mean", "words"), [(17654, "17654"), (5884.67, "5884.7"), (1 / 3, "0.33"), (0.0, "0")])
 def test_a_mean_of_counts_keeps_a_digit_that_matters(mean: float, words: str) -> None:
-    assert told(mean) == words
+    assert count_text(mean) == words
 
 
 def test_compare_has_means_of_counts(result: StudyResult, tmp_path: Path) -> None:

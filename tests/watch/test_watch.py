@@ -439,7 +439,7 @@ def test_pyroute2_reads_the_same(pair: tuple[socket.socket, socket.socket]) -> N
 
 def test_a_connection_that_came_and_went_between_two_samples_is_counted() -> None:
     with Connections() as source:
-        if not source.tells_ends:
+        if not source.reports_ends:
             pytest.skip("this kernel does not tell which connections ended")
         watcher = Watcher(source)
         watcher.sample()

@@ -18,7 +18,7 @@ from tests.watch.test_watch import SENT, Fields, message, sample
 class Ends:
     """Stands in for the kernel: two sending connections, the first of which disappears after ``last`` samples."""
 
-    tells_ends = False
+    reports_ends = False
 
     def __init__(self, last: int) -> None:
         self.at, self.last = 0, last

@@ -93,7 +93,7 @@ def test_the_paths_of_an_mptcp_connection_are_marked() -> None:
 class Ending(Played):
     """Two connections ended, one of which had been seen; there are more than the kernel can report."""
 
-    tells_ends = True
+    reports_ends = True
 
     def ended(self) -> tuple[Sample, bool]:
         gone = [message(SENT, cookie=1), message(SENT, cookie=9), message(cookie=10)]

@@ -26,7 +26,7 @@ from tests.watch.test_watch import SENT, Fields, message, sample
 class Played:
     """Stands in for the kernel: two sending connections, one of them with losses."""
 
-    tells_ends = False
+    reports_ends = False
 
     def __init__(self) -> None:
         self.at = 0

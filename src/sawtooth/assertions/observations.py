@@ -59,7 +59,7 @@ class Seen:
 
     @classmethod
     def _of_dataset(cls, dataset: Dataset) -> Seen:
-        described, rows = dataset.asked()
+        described, rows = dataset.contents()
         study, changes = Study.from_dict(described["study"]), described["overrides"]
         points = study.points(full=described["full"], seeds=described["seeds"], overrides=changes)
         scenarios = {point.id: point.scenario for point in points}

@@ -57,23 +57,23 @@ class Workers(Protocol):
     ) -> None: ...
 
 
-_asked = threading.local()
+_on_this_thread = threading.local()
 
 
 @contextlib.contextmanager
-def listening(told: Callable[[], bool]) -> Iterator[None]:
-    """Within the block ``told_to_stop`` returns what ``told`` does: for ``Workers``, in this thread."""
-    _asked.told = told
+def listening(requested: Callable[[], bool]) -> Iterator[None]:
+    """Within the block ``stop_requested`` returns what ``requested`` does: for ``Workers``, in this thread."""
+    _on_this_thread.stop_requested = requested
     try:
         yield
     finally:
-        del _asked.told
+        del _on_this_thread.stop_requested
 
 
-def told_to_stop() -> bool:
+def stop_requested() -> bool:
     """Called by a task: whether it should end early, if no file or event can say so, as on a cluster."""
-    told: Callable[[], bool] | None = getattr(_asked, "told", None)
-    return told is not None and told()
+    requested: Callable[[], bool] | None = getattr(_on_this_thread, "stop_requested", None)
+    return requested is not None and requested()
 
 
 def cores() -> int:

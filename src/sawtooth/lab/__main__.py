@@ -4,7 +4,7 @@ It reads a request from standard input, one line of JSON, and writes frames to s
 does, because its standard input then closes.
 
 A frame consists of the length of its head and of its body (four bytes each, little-endian), the head (JSON), and the
-body. The body of a ``rows`` frame has the columns that its head names, one after the other. The body of ``told`` is
+body. The body of a ``rows`` frame has the columns that its head names, one after the other. The body of ``answer`` is
 JSON. ``error`` has no body.
 """
 
@@ -38,23 +38,23 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     threading.Thread(target=_end_with_the_server, daemon=True).start()
 
-    def tell(head: dict[str, Any], body: bytes = b"") -> None:
-        told = json.dumps(head, allow_nan=False).encode()
-        left = memoryview(struct.pack("<II", len(told), len(body)) + told + body)
-        while left:
-            left = left[os.write(frames, left) :]
+    def send(head: dict[str, Any], body: bytes = b"") -> None:
+        content = json.dumps(head, allow_nan=False).encode()
+        unsent = memoryview(struct.pack("<II", len(content), len(body)) + content + body)
+        while unsent:
+            unsent = unsent[os.write(frames, unsent) :]
 
     with contextlib.suppress(BrokenPipeError):
         try:
-            _answer(json.loads(line), tell)
+            _answer(json.loads(line), send)
         except SawtoothError as error:
-            tell({"kind": "error", **described(error)})
+            send({"kind": "error", **described(error)})
         except BrokenPipeError:
             raise
         except BaseException as error:
             if type(error).__name__ == "PanicException":
                 error = SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT)
-            tell({"kind": "error", **described(error if isinstance(error, SawtoothError) else unforeseen(error))})
+            send({"kind": "error", **described(error if isinstance(error, SawtoothError) else unforeseen(error))})
 
 
 def described(error: SawtoothError) -> dict[str, Any]:
@@ -62,22 +62,22 @@ def described(error: SawtoothError) -> dict[str, Any]:
     return {name: getattr(error, name) for name in ("code", "message", "file", "field", "fix")}
 
 
-def _answer(question: dict[str, Any], tell: Any) -> None:
+def _answer(question: dict[str, Any], send: Any) -> None:
     if question["do"] == "run":
         from sawtooth.lab import native_run, requests
 
-        native_run.run(requests.read(question["text"], question["type"]), question["every_ms"], tell)
+        native_run.run(requests.read(question["text"], question["type"]), question["every_ms"], send)
         return
     if question["do"] == "open":
         from sawtooth.lab import result_page
 
-        told = result_page.told(Path(question["directory"]))
+        page = result_page.page_data(Path(question["directory"]))
     else:
         from sawtooth.lab import comparison_page
 
         directories = [Path(one) for one in question["directories"]]
-        told = comparison_page.told(directories, question["within"], question["omit"])
-    tell({"kind": "told"}, json.dumps(told, allow_nan=False).encode())
+        page = comparison_page.page_data(directories, question["within"], question["omit"])
+    send({"kind": "answer"}, json.dumps(page, allow_nan=False).encode())
 
 
 def _end_with_the_server() -> None:

@@ -13,7 +13,7 @@ from sawtooth.lab.result_page import MOST_ROWS
 from sawtooth.sanitize import plain, sentence
 
 
-def told(directories: Sequence[Path], within: str, omit: str | None) -> dict[str, Any]:
+def page_data(directories: Sequence[Path], within: str, omit: str | None) -> dict[str, Any]:
     """Compare results with the first one. Raises SawtoothError as ``compare`` does."""
     found = compare(directories, within=within, omit=omit)
     return {
@@ -31,13 +31,13 @@ def _capital(line: str) -> str:
 
 def _tables(found: Comparison) -> list[dict[str, Any]]:
     """One for each subject that is compared, and one of what differs between the scenarios."""
-    told: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+    page_dataes: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
         (f"{plain(label)} against {plain(found.labels[0])}", HEADER, rows(found, label)) for label in found.labels[1:]
     ]
     if found.differing:
         differing = [(plain(name), *map(plain, values)) for name, values in found.differing.items()]
-        told.append(("The scenarios differ in", ("field", *map(plain, found.labels)), differing))
+        page_dataes.append(("The scenarios differ in", ("field", *map(plain, found.labels)), differing))
     return [
         {"title": title, "columns": list(columns), "rows": [list(row) for row in cells[:MOST_ROWS]], "all": len(cells)}
-        for title, columns, cells in told
+        for title, columns, cells in page_dataes
     ]

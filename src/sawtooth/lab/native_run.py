@@ -16,7 +16,7 @@ _MOST_EVENTS = 50_000_000
 """Maximum number of events in one step."""
 
 
-def run(scenarios: Sequence[Scenario], every_ms: float, tell: Callable[[dict[str, Any], bytes], None]) -> None:
+def run(scenarios: Sequence[Scenario], every_ms: float, send: Callable[[dict[str, Any], bytes], None]) -> None:
     """Run all scenarios to their ends, all at the same fraction of their duration, and pass their rows to ``tell``
     about every ``every_ms``.
 
@@ -49,18 +49,18 @@ def run(scenarios: Sequence[Scenario], every_ms: float, tell: Callable[[dict[str
                 tables = _described(simulation.take(), columns)
                 runs.append({"nowNs": simulation.now_ns, "finished": finished[which], "tables": tables})
             events = sum(simulation.events for simulation in simulations)
-            tell({"kind": "rows", "runs": runs, "events": events, "workedMs": worked_s * 1e3}, b"".join(columns))
+            send({"kind": "rows", "runs": runs, "events": events, "workedMs": worked_s * 1e3}, b"".join(columns))
 
 
 def _described(tables: dict[str, dict[str, Any]], columns: list[bytes]) -> list[Any]:
     """Describe tables: for each column its name, type and number of rows. The column's bytes are appended to
     ``columns``."""
-    told = []
-    for table, found in tables.items():
+    descriptions = []
+    for table, columns_by_name in tables.items():
         names = []
-        for name, values in found.items():
+        for name, values in columns_by_name.items():
             kind = "u1" if values.dtype == bool else values.dtype.str[1:]
             names.append([name, kind, len(values)])
             columns.append(values.tobytes())
-        told.append([table, names])
-    return told
+        descriptions.append([table, names])
+    return descriptions

@@ -32,51 +32,51 @@ def read(text: str, kind: str) -> list[Scenario]:
     """
     from sawtooth.engines import get
 
-    told = parse_toml(text) if kind == TOML else _json(text)
-    alone = kind == JSON and told.pop("alone", False) is True
-    _only_known(told)
-    whole = Scenario.from_dict(told)
+    fields = parse_toml(text) if kind == TOML else _json(text)
+    alone = kind == JSON and fields.pop("alone", False) is True
+    _refuse_unsupported(fields)
+    whole = Scenario.from_dict(fields)
     get("sim").check(whole)
     if not alone:
         return [whole]
-    flows = told.get("flows", [{}])
+    flows = fields.get("flows", [{}])
     named = zip(flows, whole.flow_names, strict=True)
-    return [Scenario.from_dict(told | {"flows": [flow | {"name": name}]}) for flow, name in named]
+    return [Scenario.from_dict(fields | {"flows": [flow | {"name": name}]}) for flow, name in named]
 
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        told = json_value(text)
+        value = json_value(text)
     except ValueError as error:
         raise InputError(
             "wrong-type", f"that is not a scenario: {error}", fix="send the JSON that a link to the page holds"
         ) from error
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         raise InputError("wrong-type", "a scenario is a table", fix="send the JSON that a link to the page holds")
-    return told
+    return value
 
 
-def _only_known(told: dict[str, Any]) -> None:
-    _known(told, "", "")
-    topology = told.get("topology", "path")
+def _refuse_unsupported(fields: dict[str, Any]) -> None:
+    _refuse_unknown_fields(fields, "", "")
+    topology = fields.get("topology", "path")
     if topology != "path":
         raise InputError("unsupported", "the laboratory has only the topology path", field="topology", fix=_HERE)
     for name in ("path", "host"):
-        if isinstance(told.get(name), dict):
-            _known(told[name], name, name)
-    flows = told.get("flows", [])
+        if isinstance(fields.get(name), dict):
+            _refuse_unknown_fields(fields[name], name, name)
+    flows = fields.get("flows", [])
     for at, flow in enumerate(flows if isinstance(flows, list) else []):
         if not isinstance(flow, dict):
             continue
-        _known(flow, "flows", f"flows.{at}")
+        _refuse_unknown_fields(flow, "flows", f"flows.{at}")
         cc = flow.get("cc", "")
         if not isinstance(cc, str) and not (isinstance(cc, dict) and cc.keys() <= {"name", "variant"}):
             message = "the laboratory has only controls by name, and their variants"
             raise InputError("unsupported", message, field=f"flows.{at}.cc", fix=_HERE)
 
 
-def _known(given: dict[str, Any], table: str, where: str) -> None:
-    for name in given:
+def _refuse_unknown_fields(fields: dict[str, Any], table: str, where: str) -> None:
+    for name in fields:
         if name not in FIELDS[table]:
             field = f"{where}.{name}" if where else name
             fix = f"{_HERE}; fields here: {', '.join(FIELDS[table])}"

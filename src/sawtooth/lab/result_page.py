@@ -16,14 +16,14 @@ MOST_ROWS = 500
 """Maximum number of rows of a table on the page. The total is shown, too."""
 
 
-def told(directory: Path) -> dict[str, Any]:
+def page_data(directory: Path) -> dict[str, Any]:
     """The page's data of a run or study result. Raises SawtoothError ``not-a-result``."""
     if is_saved(directory):
         return _run(directory)
     # Imported here because each branch needs other modules.
     from sawtooth.lab import study_page
 
-    return study_page.told(directory, MOST_ROWS)
+    return study_page.page_data(directory, MOST_ROWS)
 
 
 def _run(directory: Path) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _run(directory: Path) -> dict[str, Any]:
     from sawtooth.stats.summary import summary
 
     run = Run.load(directory)
-    heading, lines = runs.told(run)
+    heading, lines = runs.heading_and_lines(run)
     figure = runs.figure(run)
     return {
         "heading": heading,

@@ -113,10 +113,10 @@ class Results:
             }
             if found.state in ("damaged", "newer"):
                 return row
-            told = read_json(place / _DESCRIPTIONS[found.kind == "run"])
-            study = told["study"] if found.kind == "study" else {}
+            description = read_json(place / _DESCRIPTIONS[found.kind == "run"])
+            study = description["study"] if found.kind == "study" else {}
             row["title"] = plain(study.get("title") or "", _LONGEST)
-            row["scenario"] = in_a_line(study.get("scenario") or told["scenario"], study.get("vary", {}))
+            row["scenario"] = in_a_line(study.get("scenario") or description["scenario"], study.get("vary", {}))
         except SawtoothError as error:
             row |= {"state": "damaged", "problem": plain(error.message, 300)}
         except Exception as error:
@@ -165,8 +165,8 @@ def _refuse_links(root: Path, directory: Path) -> None:
                 raise refused(path)
             seen += 1
             if seen > _MOST_FILES:
-                told = f"it has more than {_MOST_FILES} files"
-                raise InputError("too-many-points", told, file=directory, fix="open its report.html itself")
+                message = f"it has more than {_MOST_FILES} files"
+                raise InputError("too-many-points", message, file=directory, fix="open its report.html itself")
 
 
 def in_a_line(scenario: dict[str, Any], vary: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ class Server(ThreadingHTTPServer):
         """Accept a connection. If the limit is reached, close the oldest one that has not sent a request yet."""
         with self._lock:
             if len(self._open) >= _MOST_CONNECTIONS:
-                silent = next((one for one, has_asked in self._open.items() if not has_asked), None)
+                silent = next((one for one, has_requested in self._open.items() if not has_requested), None)
                 if silent is None:
                     self.shutdown_request(request)
                     return
@@ -104,7 +104,7 @@ class Server(ThreadingHTTPServer):
             with self._lock:
                 self._open.pop(request, None)
 
-    def asked(self, request: Any) -> None:
+    def note_request(self, request: Any) -> None:
         """Note that the first request of a connection was received."""
         with self._lock:
             if request in self._open:
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Parse the head as the base class does. After it, the time limit for the head no longer applies."""
         told = super().parse_request()
         self._late.cancel()
-        self.server.asked(self.request)
+        self.server.note_request(self.request)
         self.connection.settimeout(_PATIENCE_S)
         return told
 
@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
             every_ms = min(60_000.0, max(20.0, _number(self.headers.get("X-Sawtooth-Every"), 100.0)))
             question = {"do": "run", "text": text, "type": kind, "every_ms": every_ms}
             page = (self.headers.get("X-Sawtooth-Page") or "")[:64] or None
-            with self.server.workers.asked(question, self.connection, RUN_S, page) as worker:
+            with self.server.workers.start(question, self.connection, RUN_S, page) as worker:
                 first = worker.frame()
                 while first is not None:
                     head, _, told = first
@@ -196,11 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._report(last)
             elif body and first == "api" and last:
                 if self._has_key():
-                    self._known(last)
+                    self._send_known(last)
             else:
                 self.send_error(HTTPStatus.NOT_FOUND)
 
-    def _known(self, wanted: str) -> None:
+    def _send_known(self, wanted: str) -> None:
         results = self.server.results
         query = self._query()
         if wanted == "hello":
@@ -215,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(json.dumps(row).encode() + b"\n")
         elif wanted.startswith("result/"):
             directory = results.place(wanted.removeprefix("result/"))
-            self._look({"do": "open", "directory": str(directory)})
+            self._send_answer({"do": "open", "directory": str(directory)})
         elif wanted == "compare":
             ids = query.get("ids", [""])[0].split(",")
             if not 2 <= len(ids) <= MOST_COMPARED:
@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise InputError("bad-usage", f"{len(ids)} results cannot be compared", field="ids", fix=fix)
             directories = [str(results.place(one)) for one in ids]
             within, omit = query.get("within", ["10%"])[0], query.get("omit", [None])[0]
-            self._look({"do": "compare", "directories": directories, "within": within, "omit": omit})
+            self._send_answer({"do": "compare", "directories": directories, "within": within, "omit": omit})
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 
@@ -235,9 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
             fix = f"send at most {_MOST_FIELDS} parameters"
             raise InputError("bad-usage", "there are too many parameters", field="query", fix=fix) from error
 
-    def _look(self, question: dict[str, Any]) -> None:
+    def _send_answer(self, question: dict[str, Any]) -> None:
         """Send a worker's answer about results."""
-        with self.server.workers.asked(question, self.connection, LOOK_S) as worker:
+        with self.server.workers.start(question, self.connection, LOOK_S) as worker:
             found = worker.frame()
             if found is None or found[0]["kind"] == "error":
                 raise _error(found[0] if found else {})

@@ -31,7 +31,7 @@ _LARGEST_TABLE = 64 << 20
 _LARGEST_REPORT = 64 << 20
 
 
-def told(directory: Path, most_rows: int) -> dict[str, Any]:
+def page_data(directory: Path, most_rows: int) -> dict[str, Any]:
     """The page's data of a finished study. Raises SawtoothError ``not-a-result``."""
     found = store.describe(directory)
     if found["finished"] is None:
@@ -44,12 +44,12 @@ def told(directory: Path, most_rows: int) -> dict[str, Any]:
     tables = []
     for name, title in _TABLES.items():
         try:
-            shown = _table(directory / f"{name}.csv", title, most_rows)
+            rows = _table(directory / f"{name}.csv", title, most_rows)
         except FileNotFoundError:
             if name == "table":
                 lines.append(f"Its tables are not stored: `sawtooth report {directory}` computes them from the runs.")
             continue
-        tables += [shown] * (shown["all"] > 0)
+        tables += [rows] * (rows["all"] > 0)
     figures, missing = _figures(directory)
     lines += [f"{missing}: `sawtooth report {directory}` draws them from the runs."] * bool(missing)
     lines.append(f"Stored on {found['finished']}, in {where(directory)}")

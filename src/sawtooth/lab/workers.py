@@ -38,7 +38,7 @@ class Workers:
         self._closed = False
 
     @contextlib.contextmanager
-    def asked(
+    def start(
         self, question: dict[str, Any], client: socket.socket, limit_s: float, page: str | None = None
     ) -> Iterator[_Worker]:
         """Start a worker with a request, and end it at the end of the block. Raises Gone if the client disconnects
@@ -53,7 +53,7 @@ class Workers:
             self._open.add(worker)
         try:
             while not self._slots.acquire(timeout=_POLL_S):
-                worker.look()
+                worker.check_client()
             try:
                 worker.begin(question)
                 yield worker
@@ -86,7 +86,7 @@ class _Worker:
 
     def begin(self, question: dict[str, Any]) -> None:
         with self._lock:
-            self.look()
+            self.check_client()
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "sawtooth.lab"],
                 stdin=subprocess.PIPE,
@@ -100,7 +100,7 @@ class _Worker:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
 
-    def look(self) -> None:
+    def check_client(self) -> None:
         """Raises Gone if the client has disconnected."""
         if self._ended.is_set() or self._gone.poll(0):
             raise Gone
@@ -134,7 +134,7 @@ class _Worker:
                 fix = "ask for less, or use the command line, which has no limit"
                 raise SawtoothError("interrupted", f"it took more than {self._limit_s:g} s", fix=fix)
             ready = [opened for opened, _ in poll.poll(1000 * _POLL_S)]
-            self.look()
+            self.check_client()
             if pipe not in ready:
                 continue
             part = os.read(pipe, min(1 << 20, count - len(found)))

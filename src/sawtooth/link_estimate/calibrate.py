@@ -212,7 +212,7 @@ def make(
                 left,
                 done=keep,
                 poll=lambda: bar.show(done),
-                stop=lambda: _tell_to_stop(directory),
+                stop=lambda: _request_stop(directory),
                 jobs=jobs,
                 executor=executor,
             )
@@ -228,20 +228,20 @@ def make(
             (directory / _STOP).unlink(missing_ok=True)
 
 
-def _tell_to_stop(directory: Path) -> None:
+def _request_stop(directory: Path) -> None:
     # A full or missing disk cannot carry the request to stop; the workers are then killed.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / _STOP).touch()
 
 
-def _measure(told: Path, one: Measurement | Link) -> bytes | None:
+def _measure(stop_file: Path, one: Measurement | Link) -> bytes | None:
     """The file of a measurement; None if it was told to stop, by the file ``told`` or by a cluster."""
     from sawtooth.engines import get
-    from sawtooth.io.parallel import told_to_stop
+    from sawtooth.io.parallel import stop_requested
     from sawtooth.scenario import Scenario
 
     def stop() -> bool:
-        return told.exists() or told_to_stop()
+        return stop_file.exists() or stop_requested()
 
     if stop():
         return None

@@ -127,14 +127,14 @@ def estimate(
         return [_cannot(series, name, "pace", text)]
     found = []
     for part in whole.windows(PROBES):
-        found.append(_window(part, name, _Known(chosen, rtt_s, rate_bps)))
+        found.append(_window(part, name, _PathValues(chosen, rtt_s, rate_bps)))
         if progress is not None:
             progress(len(found) * PROBES / len(whole))
     return found
 
 
 @dataclass(frozen=True)
-class _Known:
+class _PathValues:
     """The model, and what is known about the link."""
 
     model: CongestionModel
@@ -143,12 +143,12 @@ class _Known:
 
     def row(self, values: dict[str, float], losses: bool = True) -> NDArray[np.float64]:
         """The model's input; ``losses``: whether the loss features are known."""
-        told = {name: math.nan if name in OF_LOSS and not losses else value for name, value in values.items()}
+        features = {name: math.nan if name in OF_LOSS and not losses else value for name, value in values.items()}
         link = [math.nan if value is None else value for value in (self.rtt_s, self.rate_bps)]
-        return np.array([[*told.values(), *link]])
+        return np.array([[*features.values(), *link]])
 
 
-def _window(part: RttSeries, name: str, known: _Known) -> Estimate:
+def _window(part: RttSeries, name: str, path: _PathValues) -> Estimate:
     try:
         # Remarks on the whole series would blame each window for events in another.
         checked = check(replace(part, remarks=()))
@@ -163,15 +163,15 @@ def _window(part: RttSeries, name: str, known: _Known) -> Estimate:
         values = features(checked)
     except ValueError as error:
         return _cannot(part, name, "too-few-probes", str(error))
-    return _judged(part, checked, values, name, known)
+    return _judged(part, checked, values, name, path)
 
 
-def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, known: _Known) -> Estimate:
+def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, path: _PathValues) -> Estimate:
     """``values`` are the features of the window ``part``, which passed the checks as ``checked``."""
-    model = known.model
-    usual = model.usual_loss(known.row(values))[0] if values["loss"] == 0 else np.zeros(2)
+    model = path.model
+    usual = model.usual_loss(path.row(values))[0] if values["loss"] == 0 else np.zeros(2)
     losses = bool(usual[0] * PROBES < _SURELY_LOST)
-    row = known.row(values, losses)
+    row = path.row(values, losses)
     state, sure = model.states(row)[0]
     distance = float(model.distance(row)[0])
     found: dict[str, Any] = {"distance": distance, "measured": values}
@@ -197,14 +197,14 @@ def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name:
     throughput_bps = float(model.predict(row)[0])
     low_bps, high_bps = (float(end) for end in model.predict_interval(row)[0])
     changed = change(checked)
-    sides = [_side(side, known, losses) for side in _sides(checked, changed)] if changed else []
+    sides = [_side(side, path, losses) for side in _sides(checked, changed)] if changed else []
     if changed and not 1 / _OTHER < sides[0][0] / sides[1][0] < _OTHER:
         low_bps, high_bps = min(low_bps, *(one[1] for one in sides)), max(high_bps, *(one[2] for one in sides))
         at_s = changed.at_s - float(part.sent_s[0])
         text += f"; the queue changes at {at_s:.0f} s"
         text += f"; a flow gets about {_mbps(sides[0][0])} before and {_mbps(sides[1][0])} after"
         found["changes_s"] = changed.at_s
-    least_bps, most_bps = model.ends(known.rtt_s, known.rate_bps)
+    least_bps, most_bps = model.ends(path.rtt_s, path.rate_bps)
     below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
     if (below and above) or ("changes_s" not in found and high_bps > _WIDEST * low_bps):
         text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} per flow is possible"
@@ -224,10 +224,10 @@ def _sides(series: RttSeries, changed: Change) -> tuple[RttSeries, RttSeries]:
     return series.part(slice(0, changed.index)), series.part(slice(last, None))
 
 
-def _side(series: RttSeries, known: _Known, losses: bool) -> tuple[float, float, float]:
-    row = known.row(features(series), losses)
-    low_bps, high_bps = known.model.predict_interval(row)[0]
-    return float(known.model.predict(row)[0]), float(low_bps), float(high_bps)
+def _side(series: RttSeries, path: _PathValues, losses: bool) -> tuple[float, float, float]:
+    row = path.row(features(series), losses)
+    low_bps, high_bps = path.model.predict_interval(row)[0]
+    return float(path.model.predict(row)[0]), float(low_bps), float(high_bps)
 
 
 def _check_assumed(model: CongestionModel, rtt_s: float | None, rate_bps: float | None) -> None:

@@ -178,9 +178,9 @@ class CongestionModel:
         mean, half = np.empty(len(rows)), np.empty(len(rows))
         for chosen, unknown in _alike(rows):
             process, reach = self.processes_[_name(unknown)], self.reach_[_name(unknown)]
-            asked = rows[chosen][:, _known(unknown)]
-            mean[chosen], deviation = process.predict(asked)
-            half[chosen] = reach.deviations(process.apart(asked)) * deviation
+            inputs = rows[chosen][:, _known(unknown)]
+            mean[chosen], deviation = process.predict(inputs)
+            half[chosen] = reach.deviations(process.apart(inputs)) * deviation
         return mean, half
 
     def score(self, X: DataFrame | Floats, y: Sequence[float] | Floats) -> float:

@@ -228,12 +228,12 @@ def difference(far: RttSeries, near: RttSeries) -> RttSeries:
 
 
 def _joined(far: tuple[Remark, ...], near: tuple[Remark, ...]) -> tuple[Remark, ...]:
-    told = [
+    remarks = [
         dataclasses.replace(one, text=f"{end}: {one.text}")
         for end, all_ in (("far", far), ("near", near))
         for one in all_
     ]
-    return tuple(told)
+    return tuple(remarks)
 
 
 def _unpaired(far: RttSeries, near: RttSeries) -> InputError:

@@ -191,12 +191,12 @@ def _on_answers(series: RttSeries) -> Iterator[Remark]:
 
 def _on_routes(series: RttSeries) -> Iterator[Remark]:
     if series.address is not None:
-        told = np.flatnonzero(series.answered & (series.address != ""))
-        changes = np.flatnonzero(series.address[told][1:] != series.address[told][:-1])
+        answers = np.flatnonzero(series.answered & (series.address != ""))
+        changes = np.flatnonzero(series.address[answers][1:] != series.address[answers][:-1])
         if len(changes):
-            first = told[changes[0] + 1]
+            first = answers[changes[0] + 1]
             text = (
-                f"{len(set(series.address[told]))} routers answered, {len(changes)} changes: the probes "
+                f"{len(set(series.address[answers]))} routers answered, {len(changes)} changes: the probes "
                 "took several paths"
             )
             yield Remark("path-changed", text, doubt=True, at_s=float(series.sent_s[first]))

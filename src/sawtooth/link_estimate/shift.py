@@ -53,9 +53,9 @@ class Shift:
 
 def level_shifts(series: RttSeries) -> list[Shift]:
     """In order of time; empty with fewer than ten blocks of answered probes."""
-    told = np.flatnonzero(series.answered)
-    rtt_s = series.rtt_s[told]
-    found: list[Shift] = []
+    answered = np.flatnonzero(series.answered)
+    rtt_s = series.rtt_s[answered]
+    shifts: list[Shift] = []
     for least in BLOCKS:
         size = max(least, -(-len(rtt_s) // _MOST_BLOCKS))
         blocks = len(rtt_s) // size
@@ -64,12 +64,12 @@ def level_shifts(series: RttSeries) -> list[Shift]:
         for curve in (curves[0], curves[2]):
             for split in _all_splits(curve, curves):
                 first, step_s = _locate(rtt_s, curve, split, size)
-                index = int(told[first])
+                index = int(answered[first])
                 # The other curve and other blocks find the same shift.
-                if all(abs(index - one.index) > 2 * size for one in found):
+                if all(abs(index - one.index) > 2 * size for one in shifts):
                     alike = _alike(rtt_s, first, _SHORTEST * size)
-                    found.append(Shift(index, float(series.sent_s[index]), step_s, alike))
-    return sorted(found, key=lambda shift: shift.index)
+                    shifts.append(Shift(index, float(series.sent_s[index]), step_s, alike))
+    return sorted(shifts, key=lambda shift: shift.index)
 
 
 def _locate(rtt_s: NDArray[np.float64], curve: NDArray[np.float64], split: int, size: int) -> tuple[int, float]:

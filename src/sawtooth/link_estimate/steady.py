@@ -39,11 +39,11 @@ def change(series: RttSeries) -> Change | None:
     if count < 2 * _SHORTEST:
         return None
     blocks = series.rtt_s[: count * BLOCK].reshape(count, BLOCK)
-    told = (~np.isnan(blocks)).sum(axis=1) > BLOCK // 10
-    if not told.all():
+    enough = (~np.isnan(blocks)).sum(axis=1) > BLOCK // 10
+    if not enough.all():
         return None
-    found = [_clearest(curve) for curve in _curves(blocks)]
-    split, errors = max(found, key=lambda one: one[1])
+    splits = [_clearest(curve) for curve in _curves(blocks)]
+    split, errors = max(splits, key=lambda one: one[1])
     if errors < LARGE:
         return None
     return Change(split * BLOCK, float(series.sent_s[split * BLOCK]), errors)

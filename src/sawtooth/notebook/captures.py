@@ -16,9 +16,11 @@ _COLUMNS = (
 
 def text(capture: Capture) -> str:
     """The lines that the command ``capture`` prints, shortened if there are many."""
-    told = describe(capture.facts, capture.connection).splitlines()
-    cut = [f"… and {len(told) - _MOST_LINES} more lines: .connections is the table"] if len(told) > _MOST_LINES else []
-    return "\n".join([*told[:_MOST_LINES], *cut])
+    lines = describe(capture.facts, capture.connection).splitlines()
+    cut = (
+        [f"… and {len(lines) - _MOST_LINES} more lines: .connections is the table"] if len(lines) > _MOST_LINES else []
+    )
+    return "\n".join([*lines[:_MOST_LINES], *cut])
 
 
 def parts(capture: Capture) -> tuple[str, list[str], list[str], list[str]]:

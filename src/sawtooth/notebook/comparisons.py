@@ -15,16 +15,16 @@ _COLUMNS = (
 
 def text(comparison: Comparison) -> str:
     """The lines that the command prints, shortened if there are many; the verdict always stays."""
-    told = words(comparison).splitlines()
-    if len(told) > _MOST_LINES:
-        left = len(told) - _MOST_LINES
-        told = [*told[: _MOST_LINES - 1], f"… and {left} more lines: .table is all of it", told[-1]]
-    return "\n".join(told)
+    lines = words(comparison).splitlines()
+    if len(lines) > _MOST_LINES:
+        left = len(lines) - _MOST_LINES
+        lines = [*lines[: _MOST_LINES - 1], f"… and {left} more lines: .table is all of it", lines[-1]]
+    return "\n".join(lines)
 
 
 def parts(comparison: Comparison) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
-    told = words(comparison).splitlines()
+    lines = words(comparison).splitlines()
     heading = f"{' and '.join(comparison.labels[1:])} against {comparison.labels[0]}"
-    shown = comparison.table[[name for name in _COLUMNS if name in comparison.table]]
-    return heading, [told[-1]], [picture(lambda aside: draw(comparison, aside), heading)], [table(shown)]
+    columns = comparison.table[[name for name in _COLUMNS if name in comparison.table]]
+    return heading, [lines[-1]], [picture(lambda aside: draw(comparison, aside), heading)], [table(columns)]

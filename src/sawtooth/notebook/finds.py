@@ -10,8 +10,8 @@ from sawtooth.search.page import figure
 
 def text(found: Found | Frontier | Answers) -> str:
     """The lines that the command prints; for a single answer without the values that were tried."""
-    told = words(found)
-    return told if isinstance(found, Answers) else "\n".join([*told.split("\n\n")[:2], told.split("\n\n")[-1]])
+    whole = words(found)
+    return whole if isinstance(found, Answers) else "\n".join([*whole.split("\n\n")[:2], whole.split("\n\n")[-1]])
 
 
 def parts(found: Found | Frontier | Answers) -> tuple[str, list[str], list[str], list[str]]:

@@ -27,15 +27,17 @@ def picture(draw: Callable[[Path], Sequence[Path]], words: str) -> str:
     """The first PNG that ``draw`` writes into a directory, embedded; ``words`` is its alternative text."""
     with tempdirs.directory() as aside:
         files = [path for path in draw(aside) if path.suffix == ".png"]
-        told = base64.b64encode(files[0].read_bytes()).decode("ascii")
+        encoded = base64.b64encode(files[0].read_bytes()).decode("ascii")
     style = "max-width: 100%; width: 760px; background: white"
-    return f'<img alt="{html.escape(words, quote=True)}" style="{style}" src="data:image/png;base64,{told}">'
+    return f'<img alt="{html.escape(words, quote=True)}" style="{style}" src="data:image/png;base64,{encoded}">'
 
 
 def table(rows: DataFrame) -> str:
     """The first rows of a table, with readable numbers."""
     shown = rows.head(MOST_ROWS)
-    told: str = shown.to_html(index=False, border=0, na_rep="–", float_format=lambda value: f"{value:.4g}", escape=True)
+    markup: str = shown.to_html(
+        index=False, border=0, na_rep="–", float_format=lambda value: f"{value:.4g}", escape=True
+    )
     left = len(rows) - len(shown)
     more = f"<div>… and {left} more rows</div>" if left > 0 else ""
-    return f'<div style="overflow-x: auto">{told}</div>{more}'
+    return f'<div style="overflow-x: auto">{markup}</div>{more}'

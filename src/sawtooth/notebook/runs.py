@@ -28,58 +28,61 @@ _MOST_TIMES = 2000
 
 def text(run: Run) -> str:
     """Several lines."""
-    heading, said = told(run)
-    return "\n".join([heading, *(f"  {line}" for line in said)])
+    heading, lines = heading_and_lines(run)
+    return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
 def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
-    heading, said = told(run)
-    found = summary(run)
-    made = figure(run)
+    heading, lines = heading_and_lines(run)
+    flows = summary(run)
+    plot = figure(run)
     words = f"goodput and smoothed round-trip time of {heading}"
-    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), words)]
-    after = said[min(len(found), _MOST + 1) :]
-    return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
+    pictures = [] if plot is None else [picture(lambda aside: draw(plot, aside), words)]
+    after = lines[min(len(flows), _MOST + 1) :]
+    return heading, after, pictures, [table(flows.dropna(axis="columns", how="all"))]
 
 
-def told(run: Run) -> tuple[str, list[str]]:
+def heading_and_lines(run: Run) -> tuple[str, list[str]]:
     """A heading, and lines: flows, the queue, probes, what limits flows, tables, warnings."""
-    asked = run.scenario
-    warmup = f" after {asked.warmup} of warm-up" if asked.warmup.ns else ""
-    heading = f"Run of {asked.name} on {run.engine}: {asked.topology}, {asked.duration}{warmup}, seed {asked.seed}"
-    found = summary(run)
-    said = [_flow(row) for row in found.head(_MOST).to_dict("records")]
-    if len(found) > _MOST:
-        said.append(f"… and {len(found) - _MOST} more flows, {found['mean_mbps'].sum():.4g} Mbit/s all together")
-    said += [one.describe() for one in finished(run)]
-    said += [f"{name}: {value:.6g}" for name, value in run.measured.items()]
+    scenario = run.scenario
+    warmup = f" after {scenario.warmup} of warm-up" if scenario.warmup.ns else ""
+    settings = f"{scenario.topology}, {scenario.duration}{warmup}, seed {scenario.seed}"
+    heading = f"Run of {scenario.name} on {run.engine}: {settings}"
+    flows = summary(run)
+    lines = [_flow(row) for row in flows.head(_MOST).to_dict("records")]
+    if len(flows) > _MOST:
+        lines.append(f"… and {len(flows) - _MOST} more flows, {flows['mean_mbps'].sum():.4g} Mbit/s all together")
+    lines += [one.describe() for one in finished(run)]
+    lines += [f"{name}: {value:.6g}" for name, value in run.measured.items()]
     queue = bottleneck(run)
     if queue is not None:
         delay, drops, marks = mean_delay_s([queue]), total([queue], "drops"), total([queue], "marks")
-        told = [f"{delay * 1e3:.3g} ms on average"] * (not math.isnan(delay))
-        told += [f"{drops:.0f} drops"] * (not math.isnan(drops)) + [f"{marks:.0f} marks"] * (marks > 0)
-        said += [f"queue {queue.name}: {', '.join(told)}"] * bool(told)
+        heading_and_linese_words = [f"{delay * 1e3:.3g} ms on average"] * (not math.isnan(delay))
+        heading_and_linese_words += [f"{drops:.0f} drops"] * (not math.isnan(drops)) + [f"{marks:.0f} marks"] * (
+            marks > 0
+        )
+        lines += [f"queue {queue.name}: {', '.join(heading_and_linese_words)}"] * bool(heading_and_linese_words)
     for one in latencies(run):
         answered = one.rtt_s[one.rtt_s == one.rtt_s]
         median = f"median {sorted(answered)[len(answered) // 2] * 1e3:.4g} ms, " if len(answered) else ""
-        said.append(f"{one.name}: {median}{len(one.rtt_s) - len(answered)} of {len(one.rtt_s)} lost")
-    if len(found) <= _MOST:
-        said += [f"limit of {line}" for line in limit_lines(run.limits)]
-    said.append("tables: " + ", ".join(sorted(run.tables)))
-    return heading, said + [f"warning: {warning}" for warning in run.warnings]
+        lines.append(f"{one.name}: {median}{len(one.rtt_s) - len(answered)} of {len(one.rtt_s)} lost")
+    if len(flows) <= _MOST:
+        lines += [f"limit of {line}" for line in limit_lines(run.limits)]
+    lines.append("tables: " + ", ".join(sorted(run.tables)))
+    return heading, lines + [f"warning: {warning}" for warning in run.warnings]
 
 
 def _flow(row: dict[Any, Any]) -> str:
     control = "" if row["cc"] == row["flow"] else f" ({row['cc']})"
-    told = [f"{row['mean_mbps']:.4g} Mbit/s"]
-    told += [f"RTT {row['mean_srtt_ms']:.4g} ms"] * (not math.isnan(row["mean_srtt_ms"]))
-    told += [f"{row['retransmits']:.0f} retransmits"] * (not math.isnan(row["retransmits"]))
-    told += [f"{row['timeouts']:.0f} timeouts"] * (row["timeouts"] > 0)
+    heading_and_liness = [f"{row['mean_mbps']:.4g} Mbit/s"]
+    heading_and_liness += [f"RTT {row['mean_srtt_ms']:.4g} ms"] * (not math.isnan(row["mean_srtt_ms"]))
+    heading_and_liness += [f"{row['retransmits']:.0f} retransmits"] * (not math.isnan(row["retransmits"]))
+    heading_and_liness += [f"{row['timeouts']:.0f} timeouts"] * (row["timeouts"] > 0)
     if row["transfers"]:
-        told.append(f"{row['transfers']} transfers, median {row['fct_ms_p50']:.4g} ms")
+        heading_and_liness.append(f"{row['transfers']} transfers, median {row['fct_ms_p50']:.4g} ms")
     count = f" × {row['connections']}" if row["connections"] > 1 else ""
-    return f"{row['flow']}{control}{count}: {', '.join(told)}"
+    return f"{row['flow']}{control}{count}: {', '.join(heading_and_liness)}"
 
 
 def figure(run: Run) -> TableFigure | None:

@@ -19,19 +19,19 @@ _COLUMNS = ("seed", "mean_mbps", "std_mbps", "mean_srtt_ms", "retransmits", "tim
 
 def text(runs: Runs) -> str:
     """Several lines."""
-    heading, said = told(runs)
-    return "\n".join([heading, *(f"  {line}" for line in said)])
+    heading, lines = heading_and_lines(runs)
+    return "\n".join([heading, *(f"  {line}" for line in lines)])
 
 
 def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
     """Heading, lines, pictures and tables for ``page``."""
-    heading, said = told(runs)
-    made = figure(runs)
-    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"goodput of {heading}")]
-    return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
+    heading, lines = heading_and_lines(runs)
+    plot = figure(runs)
+    pictures = [] if plot is None else [picture(lambda aside: draw(plot, aside), f"goodput of {heading}")]
+    return heading, lines, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
 
 
-def told(runs: Runs) -> tuple[str, list[str]]:
+def heading_and_lines(runs: Runs) -> tuple[str, list[str]]:
     """A heading, and lines."""
     row = {str(name): value for name, value in runs.mean().items()}
     shown = ", ".join(map(str, runs.seeds[:_MOST])) + (" …" if len(runs.seeds) > _MOST else "")

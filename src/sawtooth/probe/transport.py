@@ -162,7 +162,7 @@ def datagrams(sock: socket.socket) -> list[Datagram]:
 
 def errors(sock: socket.socket, version: int) -> list[Datagram]:
     """The socket's error queue: quoted packets, and who sent each error (ip(7), ``sock_extended_err``)."""
-    found: list[Datagram] = []
+    datagrams: list[Datagram] = []
     for _ in range(_AT_ONCE):
         try:
             data, ancillary, _, _ = sock.recvmsg(2048, 512, MSG_ERRQUEUE)
@@ -175,10 +175,10 @@ def errors(sock: socket.socket, version: int) -> list[Datagram]:
             if len(value) < _ERROR.size:
                 continue
             _, origin, icmp_type, icmp_code, _, _, _ = _ERROR.unpack_from(value)
-            told = kind_of(version, icmp_type, icmp_code) if origin == _ORIGINS[version] else None
-            if told is not None:
-                found.append(Datagram(data, _offender(value[_ERROR.size :]), now_ns, stamp_ns, told))
-    return found
+            kind_of_error = kind_of(version, icmp_type, icmp_code) if origin == _ORIGINS[version] else None
+            if kind_of_error is not None:
+                datagrams.append(Datagram(data, _offender(value[_ERROR.size :]), now_ns, stamp_ns, kind_of_error))
+    return datagrams
 
 
 def _offender(sockaddr: bytes) -> str:

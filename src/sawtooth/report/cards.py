@@ -9,7 +9,7 @@ from typing import Any
 from sawtooth.figures.palette import shown
 from sawtooth.report import headline
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
-from sawtooth.report.points import said
+from sawtooth.report.points import setting_text
 from sawtooth.stats import ceiling
 from sawtooth.study import estimates
 from sawtooth.study.measures import measured
@@ -53,8 +53,8 @@ def who(result: StudyResult, row: dict[str, Any]) -> str:
     """A row of the study's table, named by its series and panels; without these, by its congestion controls."""
     roles = result.study.roles()
     names = [roles.series] if roles.series else []
-    told = ", ".join(said(result, name, row[name]) for name in [*names, *roles.panels])
-    return told or " + ".join(dict.fromkeys(shown(flow.cc) for flow in _compiled(result).flows)) or result.study.name
+    values = ", ".join(setting_text(result, name, row[name]) for name in [*names, *roles.panels])
+    return values or " + ".join(dict.fromkeys(shown(flow.cc) for flow in _compiled(result).flows)) or result.study.name
 
 
 def _compiled(result: StudyResult) -> Any:
@@ -93,67 +93,69 @@ def _flows(result: StudyResult) -> list[Card]:
     """The cards of a study with a single point."""
     (row,) = result.records
     titles = result.study.titles
-    found = [(headline.name_and_unit(name, titles), row[name]) for name in measured(result.study.points()[0].scenario)]
-    if found:
-        return [Card(name, headline.amount(value, unit), ()) for (name, unit), value in found]
+    measures = [
+        (headline.name_and_unit(name, titles), row[name]) for name in measured(result.study.points()[0].scenario)
+    ]
+    if measures:
+        return [Card(name, headline.amount(value, unit), ()) for (name, unit), value in measures]
     finite = _completed(result)
     shares = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if not shares:
-        return finite or [Card(who(result, row), f"{number(row['mean_mbps'])} Mbit/s", _told(result, row))]
-    done = {card.who for card in finite}
+        return finite or [Card(who(result, row), f"{number(row['mean_mbps'])} Mbit/s", _facts(result, row))]
+    completed = {card.who for card in finite}
     rates = [
-        Card(str(one["flow"]), f"{number(one['mean_mbps'])} Mbit/s", _told_of_flow(one))
+        Card(str(one["flow"]), f"{number(one['mean_mbps'])} Mbit/s", _facts_of_flow(one))
         for one in shares[:_MOST]
-        if one["flow"] not in done
+        if one["flow"] not in completed
     ]
     return rates + finite
 
 
-def _told(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
+def _facts(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
     compiled = _compiled(result)
     most = ceiling(compiled)
-    told = []
+    facts = []
     if most is not None:
         share = percent(row["mean_mbps"] * 1e6 / most.rate_bps)
-        told.append(f"{share} of the bottleneck's rate; at most {percent(most.share)} is possible, because of headers")
+        facts.append(f"{share} of the bottleneck's rate; at most {percent(most.share)} is possible, because of headers")
     waited = (
         f", of which {short(row['queue_delay_mean_ms'])} ms in the queue" if known([row], "queue_delay_mean_ms") else ""
     )
-    told += [f"mean RTT {short(row['mean_srtt_ms'])} ms{waited}"] * known([row], "mean_srtt_ms")
-    told += [f"{counted(row['retransmits'])} retransmissions, {counted(row['timeouts'])} timeouts"] * known(
+    facts += [f"mean RTT {short(row['mean_srtt_ms'])} ms{waited}"] * known([row], "mean_srtt_ms")
+    facts += [f"{counted(row['retransmits'])} retransmissions, {counted(row['timeouts'])} timeouts"] * known(
         [row], "retransmits"
     )
-    told += [f"{counted(row['queue_marks'])} ECN marks"] * (row["queue_marks"] > 0)
-    return tuple(told)
+    facts += [f"{counted(row['queue_marks'])} ECN marks"] * (row["queue_marks"] > 0)
+    return tuple(facts)
 
 
-def _told_of_flow(row: dict[Any, Any]) -> tuple[str, ...]:
-    told = [f"{shown(row['flow_cc'])}, {number(row['share_percent'], 1)}% of all"]
-    told += [f"mean RTT {short(row['mean_srtt_ms'])} ms"] * known([row], "mean_srtt_ms")
-    told += [f"{counted(row['retransmits'])} retransmissions"] * known([row], "retransmits")
-    return tuple(told)
+def _facts_of_flow(row: dict[Any, Any]) -> tuple[str, ...]:
+    facts = [f"{shown(row['flow_cc'])}, {number(row['share_percent'], 1)}% of all"]
+    facts += [f"mean RTT {short(row['mean_srtt_ms'])} ms"] * known([row], "mean_srtt_ms")
+    facts += [f"{counted(row['retransmits'])} retransmissions"] * known([row], "retransmits")
+    return tuple(facts)
 
 
 def _completed(result: StudyResult) -> list[Card]:
     """Cards of flows whose transfers end by themselves; per size if sizes differ."""
     if result.completions.empty:
         return []
-    found = []
+    made = []
     for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
         low, high = row["bytes_from"], row["bytes_to"]
         size = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
-        told = [f"median completion time of {counted(row['transfers'])} transfers of {size} bytes"]
+        facts = [f"median completion time of {counted(row['transfers'])} transfers of {size} bytes"]
         tails = [
             f"{name}%: {short(row[column])} ms"
             for name, column in ((90, "fct_ms_p90"), (95, "fct_ms_p95"), (99, "fct_ms_p99"))
             if known([row], column)
         ]
-        told += [", ".join(tails)] * bool(tails)
-        told += [f"{short(row['slowdown_p50'])} times the completion time on an idle path"] * known(
+        facts += [", ".join(tails)] * bool(tails)
+        facts += [f"{short(row['slowdown_p50'])} times the completion time on an idle path"] * known(
             [row], "slowdown_p50"
         )
-        found.append(Card(str(row["flow"]), f"{short(row['fct_ms_p50'])} ms", tuple(told)))
-    return found[:_MOST]
+        made.append(Card(str(row["flow"]), f"{short(row['fct_ms_p50'])} ms", tuple(facts)))
+    return made[:_MOST]
 
 
 def _fits(result: StudyResult) -> list[Card]:
@@ -162,17 +164,17 @@ def _fits(result: StudyResult) -> list[Card]:
     names = [*([roles.series] if roles.series else []), *roles.panels]
     table = result.probed[result.probed["true_mbps"] > 0]
     groups = table.groupby(names, sort=False) if names else [((), table)]
-    found = []
+    made = []
     for values, rows in groups:
         if not len(rows):
             continue
         fit = estimates.Fit.of(rows)
-        told = (
+        facts = (
             f"median error of the estimates; the worst is {percent(fit.worst_error)}",
             f"a flow got {short(float(rows['true_mbps'].min()))} to {short(float(rows['true_mbps'].max()))} Mbit/s",
-            f"{fit.told} of {fit.windows} windows of probes have an estimate",
-            f"{fit.inside} of {fit.told} intervals contain the true value",
+            f"{fit.estimated} of {fit.windows} windows of probes have an estimate",
+            f"{fit.inside} of {fit.estimated} intervals contain the true value",
         )
-        name = ", ".join(said(result, name, value) for name, value in zip(names, values, strict=True))
-        found.append(Card(name or result.study.name, percent(fit.median_error), told))
-    return found
+        name = ", ".join(setting_text(result, name, value) for name, value in zip(names, values, strict=True))
+        made.append(Card(name or result.study.name, percent(fit.median_error), facts))
+    return made

@@ -28,13 +28,13 @@ def figures(result: StudyResult) -> list[TableFigure]:
     """The figures that the study asks for, in its order."""
     layout = _layout_of(result, result.pooled, result.study.roles())
     # With a single value of x there is nothing to plot against, and a single box is only five numbers.
-    asked = result.study.report.plots
+    plots = result.study.report.plots
     alone = ["time", "window", *probes.MAKERS, "latency", "latency-cdf", "completion", *application_figures.MAKERS]
     alone += ["distribution"] * (len(result.pooled) > 1)
-    names = [name for name in asked if len(layout.x_values) > 1 or name in alone]
+    names = [name for name in plots if len(layout.x_values) > 1 or name in alone]
     of_probes = probes.figures(result, layout, names)
-    made = [of_probes[name] if name in of_probes else _MAKERS[name](result, layout) for name in names]
-    return [figure for figure in made if not figure.table.empty]
+    drawn = [of_probes[name] if name in of_probes else _MAKERS[name](result, layout) for name in names]
+    return [figure for figure in drawn if not figure.table.empty]
 
 
 def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:

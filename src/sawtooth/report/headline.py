@@ -9,7 +9,7 @@ from typing import Any
 
 from sawtooth.figures.layout import value_text
 from sawtooth.report.number_text import number, short, signed
-from sawtooth.report.points import said
+from sawtooth.report.points import setting_text
 from sawtooth.stats import change_percent
 from sawtooth.study.directions import flows_of, mean_of
 from sawtooth.study.result import StudyResult
@@ -94,8 +94,8 @@ def places(result: StudyResult) -> tuple[str, str]:
 
 def _place(result: StudyResult, name: str, value: Any) -> str:
     """ "20 ms queue", but "fq_codel": a quantity says little without what it is of."""
-    told = said(result, name, value)
-    return f"{told} {result.study.title_of(name)}" if isinstance(value, str) and told[:1].isdigit() else told
+    text = setting_text(result, name, value)
+    return f"{text} {result.study.title_of(name)}" if isinstance(value, str) and text[:1].isdigit() else text
 
 
 def sentence(result: StudyResult, found: list[Compared]) -> str:
@@ -104,13 +104,13 @@ def sentence(result: StudyResult, found: list[Compared]) -> str:
         return ""
     name, unit = measure(result)
     at, to = places(result)
-    told = [
+    changes = [
         f"{one.who}: {amount(one.low, unit)} → {amount(one.high, unit)}"
         + ("" if math.isnan(one.change) or unit == "%" else f" ({signed(one.change)})")
         for one in found[:_SENTENCE]
     ]
     more = f"; {len(found) - _SENTENCE} more below" if len(found) > _SENTENCE else ""
-    return f"{name[0].upper()}{name[1:]}, from {at} to {to}: {'; '.join(told)}{more}."
+    return f"{name[0].upper()}{name[1:]}, from {at} to {to}: {'; '.join(changes)}{more}."
 
 
 def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) -> str:
@@ -120,11 +120,11 @@ def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) 
     if not ways:
         ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))
         return f"goodput {ends} Mbit/s"
-    told = []
+    changes = []
     for names in ways:
         ends = " → ".join(number(mean_of(result, row, names), 1) for row in (before, after))
-        told.append(f"{' + '.join(names)} {ends}")
-    return f"goodput {', '.join(told)} Mbit/s"
+        changes.append(f"{' + '.join(names)} {ends}")
+    return f"goodput {', '.join(changes)} Mbit/s"
 
 
 __all__ = [

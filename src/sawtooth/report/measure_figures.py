@@ -11,7 +11,7 @@ from sawtooth.figures.layout import ACROSS, Layout
 from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import MUTED, colour, shown
 from sawtooth.report.headline import THROUGHPUT
-from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
+from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, setting_text
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
 from sawtooth.study.measures import TITLES
@@ -271,7 +271,7 @@ def _one(result: StudyResult, layout: Layout, table: DataFrame, at: int, columns
     value = layout.x_values[at]
     part = table[table[layout.x] == value]
     x, y = (part[name].tolist() for name in columns)
-    return Line(0, said(result, layout.x, value), colour(value, at), x, y, look=at, joined=False)
+    return Line(0, setting_text(result, layout.x, value), colour(value, at), x, y, look=at, joined=False)
 
 
 def _is_steep(values: Any) -> bool:

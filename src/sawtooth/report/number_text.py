@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sawtooth.study.mean_counts import told
+from sawtooth.study.mean_counts import count_text
 
 UNKNOWN = "–"
 
@@ -25,7 +25,7 @@ def counted(value: float | None) -> str:
     """A count, or the mean of counts over runs: 17,654, 5,884.7, 0.33."""
     if value is None or math.isnan(value):
         return UNKNOWN
-    return f"{value:,.{0 if value == round(value) else 1}f}" if value >= 1 else told(value)
+    return f"{value:,.{0 if value == round(value) else 1}f}" if value >= 1 else count_text(value)
 
 
 def percent(share: float) -> str:

@@ -241,7 +241,7 @@ def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _applications(result: StudyResult) -> list[tuple[application.Told, list[dict[str, Any]]]]:
+def _applications(result: StudyResult) -> list[tuple[application.ApplicationKind, list[dict[str, Any]]]]:
     """One table per kind of application, with a gap between points. Empty if there are none."""
     keys = list(result.places[0].key)
     found = list(application.tables(result.applications))

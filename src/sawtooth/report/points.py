@@ -60,16 +60,16 @@ def named(result: StudyResult, layout: Layout, keys: Sequence[dict[str, Any]]) -
     varied = [name for name in (keys[0] if keys else {}) if len({key[name] for key in keys}) > 1]
     by = layout.series if layout.series in varied else next(iter(varied), None)
     tints: dict[Any, int] = {}
-    looks: dict[Any, int] = {}
+    styles: dict[Any, int] = {}
     for key in keys:
-        name = ", ".join(said(result, one, key[one]) for one in varied) or result.study.name
+        name = ", ".join(setting_text(result, one, key[one]) for one in varied) or result.study.name
         value = key[by] if by else None
         rest = tuple(key[one] for one in varied if one != by)
-        at, look = tints.setdefault(value, len(tints)), looks.setdefault(rest, len(looks))
+        at, look = tints.setdefault(value, len(tints)), styles.setdefault(rest, len(styles))
         yield name, colour(value, at), look
 
 
-def said(result: StudyResult, name: str, value: Any) -> str:
+def setting_text(result: StudyResult, name: str, value: Any) -> str:
     """A value of a key column in words."""
     return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
 

@@ -13,7 +13,7 @@ from sawtooth.figures.figure import TableFigure
 from sawtooth.figures.layout import Layout
 from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import colour
-from sawtooth.report.points import said
+from sawtooth.report.points import setting_text
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
@@ -42,11 +42,11 @@ def _one(_: float) -> float:
 
 def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, TableFigure]:
     """The figures of probes among ``names``."""
-    asked = [name for name in names if name in MAKERS]
-    if not asked:
+    plots = [name for name in names if name in MAKERS]
+    if not plots:
         return {}
     table = result.probed
-    return {name: MAKERS[name](result, layout, table) for name in asked}
+    return {name: MAKERS[name](result, layout, table) for name in plots}
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[_
         yield _Group(layout.x_title, colour(None, 3), 0, table)
         return
     tints = table[keys[0]].drop_duplicates().tolist()
-    looks = [tuple(row) for row in table[keys[1:]].drop_duplicates().itertuples(index=False, name=None)]
+    styles = [tuple(row) for row in table[keys[1:]].drop_duplicates().itertuples(index=False, name=None)]
     for values, rows in table.groupby(keys, sort=False):
         at = tints.index(values[0])
         name = ", ".join(_shown(result, key, value) for key, value in zip(keys, values, strict=True))
-        yield _Group(name, colour(values[0], at), looks.index(tuple(values[1:])), rows)
+        yield _Group(name, colour(values[0], at), styles.index(tuple(values[1:])), rows)
 
 
 def _shown(result: StudyResult, key: str, value: Any) -> str:
     if key in ("flow", "probe"):
         return f"flows {value}" if key == "flow" else str(value)
-    return said(result, key, value)
+    return setting_text(result, key, value)
 
 
 def _plain(table: DataFrame) -> DataFrame:
@@ -128,7 +128,7 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> TableFig
             lines.append(Line(1, group.name, group.tint, truth.tolist(), (found / truth).tolist(), **ends, **marks))
     refused = table.drop_duplicates(["seed", "probe", "probe_from_s", *result.places[0].key])
     silent = refused[refused["estimate_mbps"].isna()]
-    told = ", ".join(
+    reasons = ", ".join(
         f"{count} {reason}" for reason, count in (silent["probe_reason"] + silent["probe_state"]).value_counts().items()
     )
     caption = (
@@ -138,8 +138,8 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> TableFig
     )
     if (table["probe_bound"] != "").any():
         caption += f" A one-sided interval is drawn to {_OPEN:g} times or 1/{_OPEN:g} of the estimate."
-    if told:
-        caption += f" Without an estimate, out of {len(refused)} windows: {told}."
+    if reasons:
+        caption += f" Without an estimate, out of {len(refused)} windows: {reasons}."
     panels = (
         Axes("", _TRUE, "estimate, Mbit/s", log_x=True, log_y=True, same=_itself),
         Axes("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
@@ -160,20 +160,20 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> TableF
     rows: list[dict[str, Any]] = []
     lines = []
     for group in _groups(result, layout, table):
-        asked = group.rows[group.rows["probe_features"].notna() & (group.rows["true_mbps"] > 0)]
-        if asked.empty:
+        known = group.rows[group.rows["probe_features"].notna() & (group.rows["true_mbps"] > 0)]
+        if known.empty:
             continue
-        rate_bps, true_bps = (asked[name].to_numpy() * 1e6 for name in ("probe_rate_mbps", "true_mbps"))
+        rate_bps, true_bps = (known[name].to_numpy() * 1e6 for name in ("probe_rate_mbps", "true_mbps"))
         made: list[dict[str, Any]] = [
             {
                 "line": group.name,
                 "probe_assumed_rtt_ms": wrong.rtt_s * 1e3,
-                "count": len(asked),
+                "count": len(known),
                 "estimate_over_true": wrong.ratio,
                 "median_error_percent": wrong.median_error_percent,
                 "p90_error_percent": wrong.p90_error_percent,
             }
-            for wrong in assumed_rtts(model, asked["probe_features"].tolist(), rate_bps, true_bps)
+            for wrong in assumed_rtts(model, known["probe_features"].tolist(), rate_bps, true_bps)
         ]
         rows += made
         for panel, name in enumerate(("estimate_over_true", "median_error_percent")):

@@ -174,17 +174,17 @@ def _line(panel: int, name: str, tint: str, table: DataFrame, column: str, look:
 
 
 def _caption(result: StudyResult, layout: Layout, runs: list[_Run], several: bool) -> str:
-    told = [f"At the end of each sampling interval, seed {result.places[0].seed}."]
+    sentences = [f"At the end of each sampling interval, seed {result.places[0].seed}."]
     if several:
-        told.append("Window and RTT are those of a flow's first connection; the queue is the bottleneck's.")
+        sentences.append("Window and RTT are those of a flow's first connection; the queue is the bottleneck's.")
     count = len({tuple(place.key.values()) for place in result.places})
     if len(runs) < count:
         at = {run.place.key[layout.x] for run in runs}
         where = f": {layout.x_text(*at)}" if len(at) == 1 else ""
-        told.append(f"The figure has {len(runs)} of {count} points{where}.")
+        sentences.append(f"The figure has {len(runs)} of {count} points{where}.")
     most = max(run.count for run in runs)
     if most > LINES:
-        told.append(f"The figure has the first {LINES} of {most} flows.")
+        sentences.append(f"The figure has the first {LINES} of {most} flows.")
     if max((len(one.table) for run in runs for one in run.flows), default=0) >= MOST:
-        told.append("Only every n-th interval is drawn.")
-    return " ".join(told)
+        sentences.append("Only every n-th interval is drawn.")
+    return " ".join(sentences)

@@ -40,7 +40,7 @@ class Answers(Shown):
         """One row per answer; with several unknowns one per row of the frontier."""
         import pandas as pd
 
-        return pd.DataFrame([key | row for key, one in zip(self.keys, self.found, strict=True) for row in one.told()])
+        return pd.DataFrame([key | row for key, one in zip(self.keys, self.found, strict=True) for row in one.rows()])
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""

@@ -24,7 +24,7 @@ PARTS = 4
 _SEEDS = 10
 """Seeds per number, before it is subtracted: fewer cannot show its effect."""
 
-Luck = tuple[float, ...]
+ExcessLosses = tuple[float, ...]
 """The excess losses of one run, or of all runs of a margin."""
 
 
@@ -45,33 +45,33 @@ def steadied(
     everywhere, or with too few seeds. ``along``: coordinates of each point along which the effect changes."""
     import numpy as np
 
-    parts = {len(luck) for one in points for luck in one.lucks}
+    parts = {len(excess) for one in points for excess in one.excess_losses}
     seeds = sum(one.n for one in points)
-    if len(parts) != 1 or 0 in parts or any(len(one.lucks) != one.n for one in points):
+    if len(parts) != 1 or 0 in parts or any(len(one.excess_losses) != one.n for one in points):
         return points
     margins = [np.array(one.margins) for one in points]
-    lucks = [np.array(one.lucks) for one in points]
+    excesses = [np.array(one.excess_losses) for one in points]
     if along is not None:
-        lucks = [np.hstack([one, *(one * at for at in there)]) for one, there in zip(lucks, along, strict=True)]
-    terms = lucks[0].shape[1]
+        excesses = [np.hstack([one, *(one * at for at in there)]) for one, there in zip(excesses, along, strict=True)]
+    terms = excesses[0].shape[1]
     if seeds < _SEEDS * terms:
         return points
     within = np.concatenate([one - one.mean() for one in margins])
-    by = np.concatenate([one - one.mean(axis=0) for one in lucks])
+    by = np.concatenate([one - one.mean(axis=0) for one in excesses])
     effect = np.linalg.lstsq(by, within, rcond=None)[0]
     found = []
-    for one, margin, luck in zip(points, margins, lucks, strict=True):
-        left = margin - luck @ effect
+    for one, margin, excess in zip(points, margins, excesses, strict=True):
+        left = margin - excess @ effect
         variance = float(left.var(ddof=1)) if one.n > 1 else 0.0
         found.append(Steady(one.place, one.n, float(left.mean()), variance * seeds / (seeds - terms)))
     return found
 
 
-def luck(run: Run) -> Luck:
+def excess_losses(run: Run) -> ExcessLosses:
     """Losses above expectation in each part of the run; empty if no link has independent losses."""
     import numpy as np
 
-    found: list[float] = []
+    excess: list[float] = []
     lost, queues = run.tables.get("links"), run.tables.get("queues")
     if lost is None or queues is None:
         return ()
@@ -80,8 +80,8 @@ def luck(run: Run) -> Luck:
         came = queues["sent_packets"][queues["transmitter"] == transmitter].to_numpy()
         if len(gone) != len(came) or len(gone) < PARTS or not np.isfinite(came).all():
             return ()
-        found += [float(part.sum()) for part in np.array_split(gone - share * came, PARTS)]
-    return tuple(found)
+        excess += [float(part.sum()) for part in np.array_split(gone - share * came, PARTS)]
+    return tuple(excess)
 
 
 def _lossy(compiled: Compiled) -> list[tuple[int, int, float]]:

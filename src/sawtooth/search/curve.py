@@ -85,8 +85,8 @@ class Curve:
         def first(end: float) -> float:
             places = np.linspace(about, end, _STEPS)[1:]
             margins, errors = self.at(places)
-            told = np.abs(margins) > t * errors
-            return float(places[told.argmax()]) if told.any() else end
+            clear = np.abs(margins) > t * errors
+            return float(places[clear.argmax()]) if clear.any() else end
 
         return first(low), first(high)
 

@@ -92,16 +92,16 @@ class Frontier(Shown):
         over = " and ".join(f"{one.field} {one.text(one.low)} … {one.text(one.high)}" for one in self.unknowns.given)
         if self.verdict != "found":
             low, high = answered.text(answered.low), answered.text(answered.high)
-            said = {"always": "the condition holds everywhere", "never": "the condition holds nowhere"}
-            begun = said.get(self.verdict, "inconclusive: these runs do not show where the condition holds")
+            sentences = {"always": "the condition holds everywhere", "never": "the condition holds nowhere"}
+            begun = sentences.get(self.verdict, "inconclusive: these runs do not show where the condition holds")
             return f"{begun} from {low} to {high} of {answered.field}, over {over}"
         if self.minimum is not None:
             return self.least()
         found = self.frontier[self.frontier["verdict"] == "found"]
         ends = found.loc[[found["value"].idxmin(), found["value"].idxmax()]]
         side, more = ("up to", "") if self.holds == "below" else ("from", " on")
-        told = " … ".join(answered.text(rounded(value)) for value in ends["value"])
-        return f"{answered.field} {side} {told}{more}, over {over}"
+        ends_text = " … ".join(answered.text(rounded(value)) for value in ends["value"])
+        return f"{answered.field} {side} {ends_text}{more}, over {over}"
 
     def least(self) -> str:
         """The minimum in one sentence; empty if none was requested or there is none."""
@@ -118,7 +118,7 @@ class Frontier(Shown):
         """Sentences to read with the answer."""
         return remarks_of_several(self)
 
-    def told(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The answer as rows of a table."""
         more = {
             "unit": self.unknowns.answered.unit,

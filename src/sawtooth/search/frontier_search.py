@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.search.control_variate import Luck, steadied
+from sawtooth.search.control_variate import ExcessLosses, steadied
 from sawtooth.search.coordinates import Flat
 from sawtooth.search.first_columns import Columns, Row
 from sawtooth.search.noise import Noise
@@ -73,10 +73,10 @@ class Tracing(Probing[Values]):
         *,
         within: float,
         most: int,
-        luck: Callable[[Values, int], Luck] | None = None,
+        excess_losses: Callable[[Values, int], ExcessLosses] | None = None,
         size: Callable[[Probed[Values]], float] | None = None,
     ) -> None:
-        super().__init__(ask, within=within, most=most, luck=luck)
+        super().__init__(ask, within=within, most=most, excess_losses=excess_losses)
         self.space = space
         self.size = size
         self.centres: dict[Values, float] = {}
@@ -97,16 +97,16 @@ class Tracing(Probing[Values]):
 
     def row(self, given: Values, traced: Traced) -> Row:
         """The surface's answer between the reported rows."""
-        told = next((row for row in traced.rows if row.given == given), None)
-        if told is not None:
-            return told
+        known = next((row for row in traced.rows if row.given == given), None)
+        if known is not None:
+            return known
         if traced.surface is None or traced.flat is None:
             return replace(traced.rows[0], given=given)
         return self._row(given, traced.surface, traced.flat, Columns(self, self.space))
 
     def _next(self, columns: Columns) -> tuple[Traced, dict[Values, int]]:
         if not self.centres or not self._about(self._flat(), columns):
-            if self.centres and self.asked < self.most:
+            if self.centres and self.sampled < self.most:
                 # No surface is left to fit: the other rows were searched separately.
                 self._aside(next(iter(self.centres)))
                 return self._next(columns)
@@ -117,7 +117,7 @@ class Tracing(Probing[Values]):
         far = {row.given: self._far(row, flat) for row in rows}
         astray = [given for given, windows in far.items() if windows > _FAR]
         strange = [given for given in astray if given not in columns.narrowed]
-        if astray and self.asked < self.most:
+        if astray and self.sampled < self.most:
             for given in strange:
                 columns.also(given, self._centre(given, flat))
             if strange:
@@ -127,7 +127,7 @@ class Tracing(Probing[Values]):
             return self._next(columns)
         freedom = sum(one.n - 1 for one in about)
         carries = surface.misfit <= _limit(len(about))
-        if not carries and len(self.aside) < _ASIDE and self.asked < self.most:
+        if not carries and len(self.aside) < _ASIDE and self.sampled < self.most:
             self._aside(_worst(surface, about))
             return self._next(columns)
         known = {row.given: row for row in rows} | self.aside
@@ -148,19 +148,19 @@ class Tracing(Probing[Values]):
 
     def _aside(self, given: Values) -> None:
         """Searches a row separately."""
-        luck = self.luck
+        excess_losses = self.excess_losses
         search = Search(
             self.space.answered,
             lambda tasks: self.ask([((*given, value), seed) for value, seed in tasks]),
             within=self.within,
-            most=self.most - self.asked,
-            luck=None if luck is None else lambda value, seed: luck((*given, value), seed),
+            most=self.most - self.sampled,
+            excess_losses=None if excess_losses is None else lambda value, seed: excess_losses((*given, value), seed),
         )
         found = search.run()
-        self.asked += search.asked
+        self.sampled += search.sampled
         for one in search.points:
             value = (*given, one.value)
-            self.probed.setdefault(value, Probed(value, self.place(value), one.first, one.margins, one.lucks))
+            self.probed.setdefault(value, Probed(value, self.place(value), one.first, one.margins, one.excess_losses))
         ends = [self.space.answered.place(end) for end in (found.value, found.low, found.high)]
         self.aside[given] = Row(given, found.verdict, ends[0], ends[1], ends[2], found.holds_low, found.enough)
         self.centres.pop(given, None)
@@ -235,18 +235,18 @@ class Tracing(Probing[Values]):
         at = self.space.at(given)
         margins, errors = surface.at(flat.coordinates([(*at, float(one)) for one in places]))
         t = t_quantile(max(1, sum(one.n for one in self.points) - len(self.points)), EACH_LOOK)
-        told = np.abs(margins) > t * errors
+        clear = np.abs(margins) > t * errors
         changes = np.flatnonzero(np.sign(margins[:-1]) * np.sign(margins[1:]) <= 0)
         falls = columns.holds_low
         right_way = [one for one in changes if (margins[one] > margins[one + 1]) == falls]
         if not right_way:
-            return self._uncrossed(given, places, margins, told, ends, falls)
+            return self._uncrossed(given, places, margins, clear, ends, falls)
         first = min(right_way, key=lambda one: abs(places[one] - centre))
         step = float(margins[first] / (margins[first] - margins[first + 1])) if margins[first] else 0.0
         place = float(places[first] + step * (places[first + 1] - places[first]))
-        below, above = np.flatnonzero(told[: first + 1]), np.flatnonzero(told[first + 1 :])
-        clear = [(one.place[-1], other.place[-1]) for one, other in columns.changes(given)]
-        outer = next((pair for pair in clear if pair[0] <= place <= pair[1]), ends)
+        below, above = np.flatnonzero(clear[: first + 1]), np.flatnonzero(clear[first + 1 :])
+        outside = [(one.place[-1], other.place[-1]) for one, other in columns.changes(given)]
+        outer = next((pair for pair in outside if pair[0] <= place <= pair[1]), ends)
         low = float(places[below[-1]]) if len(below) else outer[0]
         high = float(places[first + 1 + above[0]]) if len(above) else outer[1]
         reach = answered.reach(place, self.within)
@@ -289,7 +289,7 @@ class Tracing(Probing[Values]):
         given: Values,
         places: NDArray[Any],
         margins: NDArray[Any],
-        told: NDArray[Any],
+        clear: NDArray[Any],
         ends: tuple[float, float],
         falls: bool,
     ) -> Row:
@@ -298,8 +298,8 @@ class Tracing(Probing[Values]):
         further = 1 if holds == falls else -1
         end = places[-1] if further > 0 else places[0]
         outside = abs(end - ends[further > 0]) < 1e-9
-        known = bool(told[-1] if further > 0 else told[0])
-        verdict: Verdict = "unclear" if not (outside and known) else "always" if holds else "never"
+        sure = bool(clear[-1] if further > 0 else clear[0])
+        verdict: Verdict = "unclear" if not (outside and sure) else "always" if holds else "never"
         return Row(given, verdict, float(end), math.nan, math.nan, falls, verdict != "unclear")
 
     def _moved(self, row: Row, flat: Flat) -> float:
@@ -333,7 +333,7 @@ class Tracing(Probing[Values]):
         allowed = np.repeat((np.maximum(changes, 0.2 * np.median(changes)) / t) ** 2, 2)
         # If the margin hardly changes, no number of seeds is enough.
         needed = noise.at(ends) * surface.widened / np.repeat((changes / t) ** 2 + 1e-300, 2)
-        hopeless = needed > self.most - self.asked
+        hopeless = needed > self.most - self.sampled
         if hopeless.all():
             return {}
         together = surface.covariance(np.concatenate([ends, spots]))

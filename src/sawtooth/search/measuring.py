@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.io.parallel import Workers, fan_out, told_to_stop
+from sawtooth.io.parallel import Workers, fan_out, stop_requested
 from sawtooth.run import Run
 from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.expressions import Amount, Comparison, Measure
-from sawtooth.search.control_variate import Luck, luck
+from sawtooth.search.control_variate import ExcessLosses, excess_losses
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
 from sawtooth.study.application import KINDS
@@ -40,7 +40,7 @@ _INCLUSIVE = 1e-12
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResolvedMeasure:
     """A measure of a goal, resolved: ``name`` in NAMES for ``flow`` or for all flows, or the scenario's field
     ``place``; in the scenario with ``changes``."""
 
@@ -50,7 +50,7 @@ class Asked:
     place: tuple[str, ...] = ()
 
 
-def asked(measure: Measure, scenario: Scenario) -> Asked:
+def resolve(measure: Measure, scenario: Scenario) -> ResolvedMeasure:
     """Resolves a measure. Raises SawtoothError: ``unknown-name``, ``bad-expression``."""
     changes, flow = [], None
     for name, value in measure.settings:
@@ -62,7 +62,7 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
     if "." in measure.name:
         if flow is not None:
             raise InputError("bad-expression", f"{where}a field does not take flow", fix="remove flow")
-        return Asked(measure.name, tuple(changes), place=tuple(measure.name.split(".")))
+        return ResolvedMeasure(measure.name, tuple(changes), place=tuple(measure.name.split(".")))
     name = ALIASES.get(measure.name, measure.name)
     columns_known = (*NAMES, *measured(scenario))
     if name not in columns_known:
@@ -76,7 +76,7 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
         if flow not in known:
             message = f"{where}no flow is named {plain(flow, 60)}"
             raise InputError("unknown-name", message, fix=suggestion(flow, known))
-    return Asked(name, tuple(changes), flow)
+    return ResolvedMeasure(name, tuple(changes), flow)
 
 
 def _field(name: str, scenario: Scenario) -> str:
@@ -150,14 +150,14 @@ class Measuring:
     sides: dict[tuple[Any, int], tuple[float, float]] = field(default_factory=dict)
     """By value and seed: the left and right side of the comparison."""
     _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
-    _luck: dict[tuple[str, int], Luck] = field(default_factory=dict)
+    _excess_losses: dict[tuple[str, int], ExcessLosses] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
         """Checks everything that is known before the first run: names, units, the scenarios at both ends, the
         engine."""
         for value in self.unknown.corners:
-            for one in self.asked.values():
+            for one in self.resolved.values():
                 scenario = self._scenario(value, one.changes)
                 self.engine.check(scenario)
                 if one.place:
@@ -165,33 +165,33 @@ class Measuring:
                 elif (wrong := _lacking(one.name, scenario)) is not None:
                     raise wrong
 
-        def resolve(measure: Measure) -> Amount:
+        def amount(measure: Measure) -> Amount:
             import numpy as np
 
-            one = self.asked[measure]
+            one = self.resolved[measure]
             if one.place:
                 return of_field(one.place, self._scenario(self.unknown.corners[0], one.changes))
             return Amount.of_column(one.name, np.ones(1))
 
-        self.want.sides(resolve)
-        if not any(not one.place for one in self.asked.values()):
+        self.want.sides(amount)
+        if not any(not one.place for one in self.resolved.values()):
             fix = 'write it like "goodput >= 90% of path.rate"'
             raise InputError("bad-expression", "it names no measure", fix=fix)
         self._refuse_unattainable()
 
     def _refuse_unattainable(self) -> None:
         """Raises SawtoothError if the goal wants a goodput above the ceiling that headers leave, at every corner."""
-        measured = [one for one, how in self.asked.items() if not how.place]
-        if len(measured) != 1 or self.asked[measured[0]].name != "mean_mbps":
+        measured = [one for one, how in self.resolved.items() if not how.place]
+        if len(measured) != 1 or self.resolved[measured[0]].name != "mean_mbps":
             return
         wrong = None
         for value in self.unknown.corners:
 
             def field(measure: Measure, value: Any = value) -> Amount:
-                one = self.asked[measure]
+                one = self.resolved[measure]
                 return of_field(one.place, self._scenario(value, one.changes))
 
-            scenario = self._scenario(value, self.asked[measured[0]].changes)
+            scenario = self._scenario(value, self.resolved[measured[0]].changes)
             wrong = unattainable(self.want, measured[0], scenario, field)
             if wrong is None:
                 return
@@ -199,8 +199,8 @@ class Measuring:
             raise wrong
 
     @functools.cached_property
-    def asked(self) -> dict[Measure, Asked]:
-        return {measure: asked(measure, self.scenario) for measure in self.want.measures}
+    def resolved(self) -> dict[Measure, ResolvedMeasure]:
+        return {measure: resolve(measure, self.scenario) for measure in self.want.measures}
 
     def margins(self, tasks: Sequence[tuple[Any, int]]) -> list[float]:
         """How clearly the goal holds, for values and seeds. Raises SawtoothError as the engine does, and ``too-short``
@@ -222,7 +222,7 @@ class Measuring:
         """Makes the runs for values and seeds. Raises SawtoothError as the engine does."""
         needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
         for value, seed in tasks:
-            for one in self.asked.values():
+            for one in self.resolved.values():
                 if not one.place:
                     scenario = self._scenario(value, one.changes)
                     key = scenario.digest(), seed
@@ -230,15 +230,15 @@ class Measuring:
                         needed.setdefault(key, (scenario, set()))[1].add((one.name, one.flow))
         self._run(needed)
 
-    def luck(self, value: Any, seed: int) -> Luck:
+    def excess_losses(self, value: Any, seed: int) -> ExcessLosses:
         """The excess losses of all runs of a margin."""
-        changes = {one.changes for one in self.asked.values() if not one.place}
+        changes = {one.changes for one in self.resolved.values() if not one.place}
         keys = dict.fromkeys((self._scenario(value, one).digest(), seed) for one in sorted(changes, key=str))
-        return tuple(part for key in keys for part in self._luck[key])
+        return tuple(part for key in keys for part in self._excess_losses[key])
 
     def amount(self, value: Any, seed: int, measure: Measure) -> Amount:
         """The measured value for a value and a seed that were run."""
-        one = self.asked[measure]
+        one = self.resolved[measure]
         scenario = self._scenario(value, one.changes)
         if one.place:
             return of_field(one.place, scenario)
@@ -256,13 +256,13 @@ class Measuring:
 
         def done(number: int, found: _Answer) -> None:
             self._known.setdefault(keys[number], {}).update(found.columns)
-            self._luck[keys[number]] = found.luck
+            self._excess_losses[keys[number]] = found.excess_losses
             self.seconds += found.took_s
             self.runs += 1
             self.ran(self.runs)
 
         fan_out(
-            _told if self.executor is not None else partial(_answered, self._stop.is_set),
+            _run_on_cluster if self.executor is not None else partial(_run_task, self._stop.is_set),
             tasks,
             done=done,
             stop=self._stop.set,
@@ -283,20 +283,20 @@ class _Task:
 @dataclass(frozen=True)
 class _Answer:
     columns: dict[tuple[str, str | None], float]
-    luck: Luck
+    excess_losses: ExcessLosses
     took_s: float
 
 
-def _told(task: _Task) -> _Answer:
+def _run_on_cluster(task: _Task) -> _Answer:
     """On a cluster, which forwards the request to stop."""
-    return _answered(told_to_stop, task)
+    return _run_task(stop_requested, task)
 
 
-def _answered(stop: Callable[[], bool], task: _Task) -> _Answer:
+def _run_task(stop: Callable[[], bool], task: _Task) -> _Answer:
     """The requested measures of one run."""
     begun = time.perf_counter()
     made = task.engine.run(task.scenario, stop=stop)
-    return _Answer(answers(made, task.names), luck(made), time.perf_counter() - begun)
+    return _Answer(answers(made, task.names), excess_losses(made), time.perf_counter() - begun)
 
 
 def _changed(scenario: Scenario, settings: Mapping[str, Any], changes: tuple[tuple[str, Any], ...]) -> Scenario:
@@ -309,7 +309,7 @@ def _changed(scenario: Scenario, settings: Mapping[str, Any], changes: tuple[tup
 
 def _lacking(name: str, scenario: Scenario) -> InputError | None:
     """The error for asking a scenario for ``name``, a column of a study's table; None if it may have it."""
-    kind = next((kind for kind, told in KINDS.items() if name in told.columns), None)
+    kind = next((kind for kind, application in KINDS.items() if name in application.columns), None)
     kinds = {flow.source.kind for flow in scenario.flows if flow.source is not None}
     if kind is not None and kind not in kinds:
         fix = f'give a flow source = {{ kind = "{kind}" }}, or ask for another measure'

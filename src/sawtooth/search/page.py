@@ -22,7 +22,7 @@ def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
     content = {
         "name": found.name,
         "want": each[0].want,
-        "told": unknowns(each[0]),
+        "unknowns": unknowns(each[0]),
         "engine": each[0].engine,
         "cost": cost(found),
         "several": several,

@@ -125,7 +125,7 @@ def at(field: str, what: Callable[[], Any]) -> Any:
         raise error.at(field=field) from None
 
 
-def looked(points: Sequence[Probed[Any]], measuring: Measuring, names: Sequence[str]) -> tuple[Any, Any]:
+def sample_tables(points: Sequence[Probed[Any]], measuring: Measuring, names: Sequence[str]) -> tuple[Any, Any]:
     """The points tried, one row each, and one row per seed; values under ``names``."""
     import pandas as pd
 

@@ -20,21 +20,21 @@ _ROUND = 100
 
 def remarks(found: Found) -> list[str]:
     """Remarks for one unknown."""
-    said = []
+    sentences = []
     unknown = found.unknown
     if not found.monotone:
         pairs = "; ".join(" and ".join(unknown.text(one) for one in pair) for pair in found.changes)
-        said.append(
+        sentences.append(
             f"not monotone: the condition starts or stops holding between {pairs}; the answer is the first of these"
         )
     if found.contradictions:
-        told = (
+        disagreements = (
             f"{'holds' if one.holds == 'yes' else 'does not hold'} at {unknown.text(rounded(one.value))}"
             for one in found.contradictions
         )
-        said.append(f"{found.checks[0].engine} disagrees: there the condition {' and '.join(told)}")
+        sentences.append(f"{found.checks[0].engine} disagrees: there the condition {' and '.join(disagreements)}")
     if found.verdict == "found" and abs(found.value) < unknown.least and not unknown.is_whole:
-        said.append(
+        sentences.append(
             f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly "
             "distinguishable from 0: "
             f"the interval is within {found.within * 100:g}% of {unknown.text(unknown.least)}, not of the answer"
@@ -43,8 +43,8 @@ def remarks(found: Found) -> list[str]:
             "That is hardly distinguishable from 0"
         )
     if not found.enough:
-        said.append(f"{_missed(found)}; {_advice(found)}")
-    return said
+        sentences.append(f"{_missed(found)}; {_advice(found)}")
+    return sentences
 
 
 def remarks_of_several(found: Frontier) -> list[str]:

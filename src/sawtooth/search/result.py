@@ -144,7 +144,7 @@ class Found(Shown):
             "scenario": self.scenario,
         }
 
-    def told(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The answer as a row of a table."""
         return [
             {

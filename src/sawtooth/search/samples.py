@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from sawtooth.search.control_variate import Luck
+from sawtooth.search.control_variate import ExcessLosses
 from sawtooth.stats.interval import t_quantile
 
 FIRST = 4
@@ -30,7 +30,7 @@ class Probed(Generic[V]):
     place: V
     first: int = 1
     margins: list[float] = field(default_factory=list)
-    lucks: list[Luck] = field(default_factory=list)
+    excess_losses: list[ExcessLosses] = field(default_factory=list)
     floor: float = 0.0
     """The smallest variance that is believed."""
 
@@ -61,12 +61,14 @@ class Probing(Generic[V]):
     """Base of the searches. ``within``: tolerance for the interval's ends, as a share of the answer; ``most``: margins
     in all; ``luck``: the excess losses of a value and seed that were run. Each point has its own seeds."""
 
-    def __init__(self, ask: Ask[V], *, within: float, most: int, luck: Callable[[V, int], Luck] | None = None) -> None:
+    def __init__(
+        self, ask: Ask[V], *, within: float, most: int, excess_losses: Callable[[V, int], ExcessLosses] | None = None
+    ) -> None:
         self.ask: Ask[V] = ask
         self.within = within
         self.most = most
-        self.luck: Callable[[V, int], Luck] | None = luck
-        self.asked = 0
+        self.excess_losses: Callable[[V, int], ExcessLosses] | None = excess_losses
+        self.sampled = 0
         self.spent = False
         """Whether the budget was too small for the last request."""
         self.probed: dict[V, Probed[V]] = {}
@@ -91,18 +93,18 @@ class Probing(Generic[V]):
             one = self.probed.get(value) or Probed(value, self.place(value), len(self.probed) * MOST + 1)
             self.probed[value] = one
             tasks += [(value, one.first + number) for number in range(one.n, min(count, MOST))]
-        self.spent = self.asked + len(tasks) > self.most
+        self.spent = self.sampled + len(tasks) > self.most
         if all(self.probed[value].n >= FIRST for value in wanted):
-            tasks = tasks[: self.most - self.asked]
-        if not tasks or self.asked + len(tasks) > self.most:
+            tasks = tasks[: self.most - self.sampled]
+        if not tasks or self.sampled + len(tasks) > self.most:
             self.probed = {value: one for value, one in self.probed.items() if one.n}
             return False
         for (value, seed), margin in zip(tasks, self.ask(tasks), strict=True):
             one = self.probed[value]
             one.margins.append(margin)
-            if self.luck is not None:
-                one.lucks.append(self.luck(value, seed))
-        self.asked += len(tasks)
+            if self.excess_losses is not None:
+                one.excess_losses.append(self.excess_losses(value, seed))
+        self.sampled += len(tasks)
         return True
 
 

@@ -9,7 +9,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.io.progress_bar import Bar
 from sawtooth.sanitize import plain
 from sawtooth.search.answering import Check
-from sawtooth.search.question import AGAIN, Question, at, looked
+from sawtooth.search.question import AGAIN, Question, at, sample_tables
 from sawtooth.search.result import Found
 from sawtooth.search.samples import FIRST
 from sawtooth.search.unknown import Unknown
@@ -26,12 +26,14 @@ def one(question: Question) -> Found:
     most = question.budget(MOST_RUNS, SCAN * FIRST)
     with Bar(question.name, _USUAL, quiet=question.quiet) as bar:
         measuring = question.measuring(unknown, bar, _USUAL)
-        search = Search(unknown, measuring.margins, within=question.within, most=most, luck=measuring.luck)
+        search = Search(
+            unknown, measuring.margins, within=question.within, most=most, excess_losses=measuring.excess_losses
+        )
         try:
             crossing = search.run()
         except KeyboardInterrupt:
             raise SawtoothError("interrupted", _so_far(search, unknown, measuring.runs), fix=AGAIN) from None
-    rows, samples = looked(search.points, measuring, ["value"])
+    rows, samples = sample_tables(search.points, measuring, ["value"])
     return Found(
         name=question.name,
         want=question.want.text,

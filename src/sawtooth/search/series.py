@@ -125,7 +125,7 @@ class LostPackets:
     def corners(self) -> list[tuple[float, ...]]:
         return [(self.of.low,), (self.of.high,)]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         return f"{self.field}, up to {self.count} of {self.of.text(self.of.low)} … {self.of.text(self.of.high)}"
 
 
@@ -175,5 +175,5 @@ class OverTime:
     def corners(self) -> list[tuple[tuple[int, float], ...]]:
         return [tuple((at, end) for at in range(self.count)) for end in self.of.corners]
 
-    def told(self) -> str:
-        return f"{self.field}, at {self.count} times: {self.of.told().partition(', ')[2]}"
+    def describe(self) -> str:
+        return f"{self.field}, at {self.count} times: {self.of.describe().partition(', ')[2]}"

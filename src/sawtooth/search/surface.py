@@ -92,10 +92,12 @@ class Surface:
         import numpy as np
 
         across = _covariances(places, self.places, self.sizes, self.lengths)
-        told = across @ self.inverses @ np.swapaxes(across, 1, 2)
+        explained = across @ self.inverses @ np.swapaxes(across, 1, 2)
         each = (across @ self.solved[..., None])[..., 0]
         apart = each - self.weights @ each
-        between = _covariances(places, places, self.sizes, self.lengths) - told + apart[:, :, None] * apart[:, None, :]
+        between = (
+            _covariances(places, places, self.sizes, self.lengths) - explained + apart[:, :, None] * apart[:, None, :]
+        )
         return np.asarray(self.unit**2 * self.widened * np.tensordot(self.weights, between, 1))
 
     def _prior(self, places: NDArray[Any]) -> NDArray[Any]:

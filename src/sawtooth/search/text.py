@@ -21,25 +21,26 @@ def words(found: Found | Frontier | Answers, width: int | None = None) -> str:
 
 
 def _found(found: Found | Frontier, width: int | None) -> str:
-    told = [f"{found.want}", f"{unknowns(found)}; engine {found.engine}", "", f"answer: {found.answer}"]
-    told += found.remarks
+    lines = [f"{found.want}", f"{unknowns(found)}; engine {found.engine}", "", f"answer: {found.answer}"]
+    lines += found.remarks
     if isinstance(found, Frontier):
         keys = len(found.unknowns.given)
-        told += ["", *aligned(frontier(found), [keys + 2], width, keys=keys)]
+        lines += ["", *aligned(frontier(found), [keys + 2], width, keys=keys)]
     else:
         keys = 1
-        told += ["", *aligned(cells(found), [4], width, keys=1)]
+        lines += ["", *aligned(cells(found), [4], width, keys=1)]
     if found.checks:
         keys = len(found.fields) if isinstance(found, Frontier) else 1
-        told += ["", *aligned(checked(found), [keys + 3], width, keys=keys)]
-    return "\n".join([*told, "", cost(found)])
+        lines += ["", *aligned(checked(found), [keys + 3], width, keys=keys)]
+    return "\n".join([*lines, "", cost(found)])
 
 
 def unknowns(found: Found | Frontier) -> str:
     """The fields that are searched, and over which ranges."""
     if isinstance(found, Found):
-        return f"unknown: {found.unknown.told()}"
-    return f"unknown: {found.unknowns.answered.told()}; over {'; '.join(one.told() for one in found.unknowns.given)}"
+        return f"unknown: {found.unknown.describe()}"
+    over = "; ".join(one.describe() for one in found.unknowns.given)
+    return f"unknown: {found.unknowns.answered.describe()}; over {over}"
 
 
 def frontier(found: Frontier) -> list[list[str]]:
@@ -95,9 +96,9 @@ def _answers(found: Answers, width: int | None) -> str:
     side = {"below": "up to", "above": "from"}[
         next((one.holds for one in found.found if one.verdict == "found"), "below")
     ]
-    told = [first.want, f"{unknowns(first)}; engine {first.engine}; the condition holds {side} the value", ""]
-    told += aligned(summed(found), [*range(keys), keys + 3], width, keys=keys)
-    return "\n".join([*told, "", cost(found)])
+    lines = [first.want, f"{unknowns(first)}; engine {first.engine}; the condition holds {side} the value", ""]
+    lines += aligned(summed(found), [*range(keys), keys + 3], width, keys=keys)
+    return "\n".join([*lines, "", cost(found)])
 
 
 def summed(found: Answers) -> list[list[str]]:
@@ -107,7 +108,7 @@ def summed(found: Answers) -> list[list[str]]:
     answered = first.unknowns.answered if isinstance(first, Frontier) else first.unknown
     lines = [[*found.keys[0], *(one.field for one in given), answered.field, "95% interval", "runs", ""]]
     for key, one in zip(found.keys, found.found, strict=True):
-        for row in one.told():
+        for row in one.rows():
             known = not math.isnan(row["value"])
             value = answered.text(rounded(row["value"])) if known else _SHORT[row["verdict"]]
             ends = " … ".join(answered.text(rounded(row[end])) for end in ("low", "high")) if known else ""
@@ -122,8 +123,8 @@ def summed(found: Answers) -> list[list[str]]:
 
 def cost(found: Found | Frontier | Answers) -> str:
     """The cost in runs and work; with several unknowns compared with a grid's."""
-    told = f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"
+    text = f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"
     each = found.found if isinstance(found, Answers) else (found,)
     grid = sum(one.grid_runs for one in each if isinstance(one, Frontier))
     within = f"{each[0].within * 100:g}%"
-    return f"{told}; a grid with the same rows, steps of {within} and 8 seeds would take {grid} runs" if grid else told
+    return f"{text}; a grid with the same rows, steps of {within} and 8 seeds would take {grid} runs" if grid else text

@@ -194,7 +194,7 @@ class Unknown:
         """The values of both ends."""
         return [self.low, self.high]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The range in words."""
         ends = f"{self.text(self.low)} … {self.text(self.high)}"
         how = "on a logarithmic scale" if self.scale == "log" else "on a linear scale"

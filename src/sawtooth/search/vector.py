@@ -14,7 +14,7 @@ from sawtooth.search.frontier import Frontier, Minimum
 from sawtooth.search.frontier_search import Tracing
 from sawtooth.search.measuring import Measuring
 from sawtooth.search.minimum import Cost
-from sawtooth.search.question import AGAIN, Question, at, looked
+from sawtooth.search.question import AGAIN, Question, at, sample_tables
 from sawtooth.search.samples import FIRST, Probed
 from sawtooth.search.space import Space, Values
 from sawtooth.search.zero_crossing import SCAN
@@ -45,7 +45,7 @@ def several(question: Question) -> Frontier:
             measuring.margins,
             within=question.within,
             most=most,
-            luck=measuring.luck,
+            excess_losses=measuring.excess_losses,
             size=partial(_size, measuring),
         )
         try:
@@ -54,7 +54,7 @@ def several(question: Question) -> Frontier:
             message = f"interrupted after {measuring.runs} runs"
             raise SawtoothError("interrupted", message, fix=AGAIN) from None
     least = None if cost is None else cost.least(tracing, traced)
-    rows, samples = looked(tracing.points, measuring, [one.field for one in space.unknowns])
+    rows, samples = sample_tables(tracing.points, measuring, [one.field for one in space.unknowns])
     return Frontier(
         name=question.name,
         want=question.want.text,

@@ -91,9 +91,9 @@ class Worst:
             "ranges": {one.field: one.limits for one in self.ranges.unknowns},
             "engine": self.engine,
             "unit": str(self.dimension),
-            "own": self._told(self.own),
-            "found": self._told(self.worst),
-            "simplest": self._told(self.simplest),
+            "own": self._describe_place(self.own),
+            "found": self._describe_place(self.worst),
+            "simplest": self._describe_place(self.simplest),
             "limit": known(self.limit),
             "scenario": self.scenario,
             "check": None if self.checked is None else {"engine": self.checking, **_bounds(self.checked)},
@@ -101,7 +101,7 @@ class Worst:
             "seconds": round(self.seconds, 3),
         }
 
-    def _told(self, one: At) -> dict[str, Any]:
+    def _describe_place(self, one: At) -> dict[str, Any]:
         return {"set": self.ranges.settings(tuple(one.values.items())), **_bounds(one.measured)}
 
 
@@ -151,7 +151,7 @@ def worst(
 
         measuring = on(chosen)
         there = None if check is None else on(engines.get(check) if isinstance(check, str) else check)
-        variants = max(1, len({one.changes for one in measuring.asked.values() if not one.place}))
+        variants = max(1, len({one.changes for one in measuring.resolved.values() if not one.place}))
         least = (2 * population + BEST * len(SEEDS)) * variants
         if budget < least:
             fix = f"write --runs {least} or more"
@@ -311,7 +311,7 @@ class _Search:
 
         rows = []
         for values, value in self.tried.items():
-            told = zip(self.ranges.unknowns, values, strict=True)
-            cells = {field: of if isinstance(one, Unknown) else one.text(of) for one, (field, of) in told}
+            fields = zip(self.ranges.unknowns, values, strict=True)
+            cells = {field: of if isinstance(one, Unknown) else one.text(of) for one, (field, of) in fields}
             rows.append({**cells, "value": value})
         return pd.DataFrame(rows)

@@ -17,19 +17,19 @@ FILE = "worst.toml"
 
 def worst_words(found: Worst, width: int | None = None) -> str:
     fields = found.ranges.unknowns
-    lines = [["", *(one.field for one in fields), found.measure]]
-    lines.append(["in the file", *("" for _ in fields), _number(found, found.own.measured)])
-    lines.append(["worst", *_values(found, found.worst), _number(found, found.worst.measured)])
+    cells = [["", *(one.field for one in fields), found.measure]]
+    cells.append(["in the file", *("" for _ in fields), _number(found, found.own.measured)])
+    cells.append(["worst", *_values(found, found.worst), _number(found, found.worst.measured)])
     if found.enough:
-        lines.append(["simplest", *_values(found, found.simplest), _number(found, found.simplest.measured)])
+        cells.append(["simplest", *_values(found, found.simplest), _number(found, found.simplest.measured)])
     if found.checked is not None:
-        lines.append([f"on {found.checking}", *_values(found, found.simplest), _number(found, found.checked)])
-    ranges = "; ".join(one.told() for one in fields)
-    told = [f"{found.measure}, smallest; engine {found.engine}", f"within: {ranges}", "", f"answer: {answer(found)}"]
-    told += ["", *aligned(lines, (0,), width)]
+        cells.append([f"on {found.checking}", *_values(found, found.simplest), _number(found, found.checked)])
+    ranges = "; ".join(one.describe() for one in fields)
+    text = [f"{found.measure}, smallest; engine {found.engine}", f"within: {ranges}", "", f"answer: {answer(found)}"]
+    text += ["", *aligned(cells, (0,), width)]
     if found.enough:
-        told += ["", scenario_text(found).rstrip()]
-    return "\n".join([*told, "", f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"])
+        text += ["", scenario_text(found).rstrip()]
+    return "\n".join([*text, "", f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"])
 
 
 def answer(found: Worst) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol
 
-from sawtooth.search.control_variate import Luck, steadied
+from sawtooth.search.control_variate import ExcessLosses, steadied
 from sawtooth.search.curve import Curve, through
 from sawtooth.search.samples import FIRST, MOST, Ask, Probed, Probing, crossed, grown
 
@@ -80,9 +80,9 @@ class Search(Probing[float]):
         *,
         within: float,
         most: int,
-        luck: Callable[[float, int], Luck] | None = None,
+        excess_losses: Callable[[float, int], ExcessLosses] | None = None,
     ) -> None:
-        super().__init__(ask, within=within, most=most, luck=luck)
+        super().__init__(ask, within=within, most=most, excess_losses=excess_losses)
         self.unknown = unknown
 
     def place(self, value: float) -> float:
@@ -113,22 +113,22 @@ class Search(Probing[float]):
         left, right = changes[0]
         guess, low, high, curve = self._crossing(points, left, right)
         reach = self.unknown.reach(guess, self.within)
-        told = [(one.value, other.value) for one, other in changes]
+        pairs = [(one.value, other.value) for one, other in changes]
         close = max(right.place - guess, guess - left.place) <= reach
         if close or (self.unknown.is_whole and right.value - left.value <= 1):
-            return self._found(guess, left.place, right.place, left, told, True), {}
+            return self._found(guess, left.place, right.place, left, pairs, True), {}
         half = max(guess - low, high - guess)
         about = [one for one in points if abs(one.place - guess) <= WINDOW * reach]
         wanted = self._places(points, about, left, right, guess, reach)
         middle = (left.place + right.place) / 2
         if not wanted and right.place - left.place <= 2 * self.unknown.reach(middle, self.within):
             # No further point near the crossing helps, for example because the margin jumps.
-            return self._found(middle, left.place, right.place, left, told, True), {}
+            return self._found(middle, left.place, right.place, left, pairs, True), {}
         if wanted or curve is None:
-            return self._found(guess, low, high, left, told, False), wanted or _evened(about)
+            return self._found(guess, low, high, left, pairs, False), wanted or _evened(about)
         if half <= reach and sum(one.n for one in about) >= LEAST:
-            return self._found(guess, low, high, left, told, True), {}
-        return self._found(guess, low, high, left, told, False), _seeds(about, curve, guess, reach, half)
+            return self._found(guess, low, high, left, pairs, True), {}
+        return self._found(guess, low, high, left, pairs, False), _seeds(about, curve, guess, reach, half)
 
     def _crossing(
         self, points: list[Probed[float]], left: Probed[float], right: Probed[float]

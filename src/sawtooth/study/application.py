@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Told:
+class ApplicationKind:
     """How one kind of application appears in tables: its description, its measures, and what these are of."""
 
     title: str
@@ -55,13 +55,15 @@ def _times(count: str, column: str, title: str) -> tuple[Measure, ...]:
 
 _DELAYS = {"p50_s": "median", "p95_s": "95th percentile", "p99_s": "99th percentile"}
 KINDS = {
-    "requests": Told(
+    "requests": ApplicationKind(
         "response times in ms",
         _times("responses", "response_ms", "response time"),
         "answers of the first flow of requests",
     ),
-    "pages": Told("page times in ms", _times("pages", "page_ms", "page time"), "pages of the first flow of pages"),
-    "video": Told(
+    "pages": ApplicationKind(
+        "page times in ms", _times("pages", "page_ms", "page time"), "pages of the first flow of pages"
+    ),
+    "video": ApplicationKind(
         "video: mean rate of its segments, time until it plays, number and share of time of stalls",
         (
             Measure("video_segments", counts=True, heading="segments"),
@@ -73,7 +75,7 @@ KINDS = {
         "the first flow of video: segments and their mean rate, time until it plays (mean over viewers), then the "
         "number of stalls and the share of time stalled",
     ),
-    "udp": Told(
+    "udp": ApplicationKind(
         "datagrams: one-way delays and jitter in ms; for a call the mean opinion score and its 10th percentile",
         (
             Measure("udp_delay_mean_ms", "one-way delay, mean, ms", heading="mean", digits=2),
@@ -96,7 +98,7 @@ KINDS = {
     ),
 }
 """The kinds of ``source`` that a study reports."""
-COLUMNS = tuple(name for told in KINDS.values() for name in told.columns)
+COLUMNS = tuple(name for kind in KINDS.values() for name in kind.columns)
 """Columns of a study's table; NaN without a flow of the kind, or with too few samples for a percentile."""
 NAMES = ("application",)
 """Columns of the table ``applications`` besides the flow's name and ``COLUMNS``."""
@@ -105,29 +107,29 @@ NAMES = ("application",)
 def of_kind(kind: str, seen: Sequence[Sequence[Application]]) -> dict[str, float]:
     """The values of a kind's measures, from runs that differ only in their seeds; empty without a flow of it."""
     firsts = [next((one for one in run if one.kind == kind), None) for run in seen]
-    return _told(kind, [one for one in firsts if one is not None])
+    return _values_of_kind(kind, [one for one in firsts if one is not None])
 
 
 def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Application]]) -> list[dict[str, Any]]:
     """One row per flow, from one run or from several that differ only in their seeds."""
     empty = dict.fromkeys(sorted(COLUMNS, key=lambda name: name.endswith("_p95")), math.nan)
-    found = []
+    table = []
     for each in zip(*seen, strict=True):
         about = {"flow": each[0].name, "application": each[0].kind}
-        found.append({**key, "seed": seed, **about, **empty, **_told(each[0].kind, each)})
-    return found
+        table.append({**key, "seed": seed, **about, **empty, **_values_of_kind(each[0].kind, each)})
+    return table
 
 
-def tables(found: DataFrame) -> Iterator[tuple[Told, list[dict[str, Any]]]]:
+def tables(found: DataFrame) -> Iterator[tuple[ApplicationKind, list[dict[str, Any]]]]:
     """For each kind in the table ``applications``: its description, and the rows of all seeds together."""
     together = found[found["seed"] == ALL] if len(found) else found
-    for kind, told in KINDS.items():
-        own = together[together["application"] == kind] if len(together) else together
+    for name, kind in KINDS.items():
+        own = together[together["application"] == name] if len(together) else together
         if len(own):
-            yield told, [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
+            yield kind, [{str(name): value for name, value in row.items()} for row in own.to_dict("records")]
 
 
-def _told(kind: str, each: Sequence[Application]) -> dict[str, float]:
+def _values_of_kind(kind: str, each: Sequence[Application]) -> dict[str, float]:
     """The columns of one kind, from the same flow in several runs; empty without a run."""
     import numpy as np
     import pandas as pd

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.io.parallel import told_to_stop
+from sawtooth.io.parallel import stop_requested
 from sawtooth.io.table_store import opened
 from sawtooth.io.untrusted import json_value
 from sawtooth.sanitize import plain
@@ -48,7 +48,7 @@ _NUMBERS = (*STATISTICS, "from_s", "to_s", "ci_low_mbps", "ci_high_mbps", *COUNT
 
 
 @dataclass(frozen=True)
-class Asked:
+class PointTask:
     """A point to measure."""
 
     place: Place
@@ -56,15 +56,15 @@ class Asked:
     engine: str | Engine
 
 
-def measure(asked: Asked) -> dict[str, Any] | SawtoothError | None:
+def measure(task: PointTask) -> dict[str, Any] | SawtoothError | None:
     """Runs a point and returns its row of the study's table; None if it was told to stop."""
     try:
-        engine = get(asked.engine) if isinstance(asked.engine, str) else asked.engine
-        scenario = Scenario.from_dict(asked.scenario, source=asked.place.id)
-        run = engine.run(scenario, stop=told_to_stop)
-        return row_of(engine.name, asked.place, run)
+        engine = get(task.engine) if isinstance(task.engine, str) else task.engine
+        scenario = Scenario.from_dict(task.scenario, source=task.place.id)
+        run = engine.run(scenario, stop=stop_requested)
+        return row_of(engine.name, task.place, run)
     except Exception as error:
-        return failed(asked.place.id, error).error
+        return failed(task.place.id, error).error
 
 
 class Dataset:
@@ -133,17 +133,17 @@ class Dataset:
         whole: DataFrame = pd.concat(frames, ignore_index=True)
         return whole.drop_duplicates("digest", ignore_index=True)
 
-    def asked(self) -> tuple[dict[str, Any], DataFrame]:
+    def contents(self) -> tuple[dict[str, Any], DataFrame]:
         """The question, and one row per point in its order, like a run's row in ``StudyResult.details``.
 
         Raises SawtoothError ``not-a-result`` if there is no dataset or rows are missing.
         """
         try:
             with self._writing():
-                told = self._store.cat_file(f"{self._path}/{_ABOUT}") if self._is_there() else b""
-            described = dict(json_value(told.decode()))
-            described |= {name: described[name] for name in ("study", "full", "seeds", "overrides")}
-            points = [(one["digest"], one["key"] | {"seed": one["seed"]}) for one in described["points"]]
+                content = self._store.cat_file(f"{self._path}/{_ABOUT}") if self._is_there() else b""
+            description = dict(json_value(content.decode()))
+            description |= {name: description[name] for name in ("study", "full", "seeds", "overrides")}
+            points = [(one["digest"], one["key"] | {"seed": one["seed"]}) for one in description["points"]]
             columns = list(points[0][1])
         except (ValueError, TypeError, LookupError) as error:
             if isinstance(error, SawtoothError):
@@ -157,7 +157,7 @@ class Dataset:
             message = f"the study is not finished: {there} of {len(points)} points are there"
             raise SawtoothError("not-a-result", message, file=self.url, fix=fix)
         keys = {name: [key[name] for _, key in points] for name in columns}
-        return described, rows.loc[[digest for digest, _ in points]].reset_index(drop=True).assign(**keys)
+        return description, rows.loc[[digest for digest, _ in points]].reset_index(drop=True).assign(**keys)
 
     def _is_there(self) -> bool:
         return bool(self._store.exists(f"{self._path}/{_ABOUT}"))

@@ -11,7 +11,7 @@ from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import Workers, fan_out
 from sawtooth.io.progress_bar import Bar
-from sawtooth.study.dataset import Asked, Dataset, measure
+from sawtooth.study.dataset import Dataset, PointTask, measure
 from sawtooth.study.result import Place
 from sawtooth.study.runner import checked, described, identity
 from sawtooth.study.study import Study
@@ -40,15 +40,15 @@ def run_into(
         study = Study.load(study)
     chosen = get(engine) if isinstance(engine, str) else engine
     points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
-    asked = described(study, chosen.name, points, full, seeds, overrides)
-    dataset = Dataset.under(url, study.directory, identity(asked))
-    dataset.begin(asked)
+    description = described(study, chosen.name, points, full, seeds, overrides)
+    dataset = Dataset.under(url, study.directory, identity(description))
+    dataset.begin(description)
     there = dataset.digests()
     left = [point for point in points if point.scenario.digest() not in there]
-    tasks = [Asked(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in left]
+    tasks = [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in left]
     done = len(points) - len(left)
 
-    def kept(error: SawtoothError) -> SawtoothError:
+    def resumable(error: SawtoothError) -> SawtoothError:
         message = f"{error.message}; {done} of {len(points)} points are finished and kept in {dataset.url}"
         return SawtoothError(error.code, message, file=error.file, field=error.field, fix=error.fix)
 
@@ -70,11 +70,11 @@ def run_into(
         try:
             fan_out(measure, tasks, done=add, poll=poll, jobs=jobs, executor=executor)
         except KeyboardInterrupt:
-            raise kept(SawtoothError("interrupted", "interrupted", fix=again)) from None
+            raise resumable(SawtoothError("interrupted", "interrupted", fix=again)) from None
         except BrokenExecutor as error:
-            raise kept(SawtoothError("worker-died", "a worker process died", fix=again)) from error
+            raise resumable(SawtoothError("worker-died", "a worker process died", fix=again)) from error
         except SawtoothError as error:
             if error.code not in ("cluster-lost", "no-workers", "worker-died"):
                 raise
-            raise kept(error) from error
+            raise resumable(error) from error
     return dataset

@@ -22,7 +22,7 @@ def per_run(row: Mapping[str, Any], runs: int) -> dict[str, Any]:
     return {name: value / runs if name in COUNTS and runs > 1 else value for name, value in row.items()}
 
 
-def told(mean: float) -> str:
+def count_text(mean: float) -> str:
     """A count, or a mean of counts, for people: "17654", "5884.7", "0.33"."""
     if mean == round(mean):
         return f"{mean:.0f}"

@@ -207,7 +207,7 @@ GROUPS = (
         "seconds from the start of the last flow until shares are fair; over seeds the mean, empty if a seed has none",
         of=lambda run, _: converges_s(run),
     ),
-    *(Group(told.measures, told.meaning, _of_kind(kind)) for kind, told in application.KINDS.items()),
+    *(Group(kind.measures, kind.meaning, _of_kind(name)) for name, kind in application.KINDS.items()),
     Group(
         (Measure(UTILIZATION, "utilization of the bottleneck, %", aliases=("utilization",), last=True),),
         "the bottleneck's bytes on the wire after the warm-up, as a share of what its rate allows in that time",

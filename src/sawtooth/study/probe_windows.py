@@ -59,7 +59,7 @@ def measured(study: Study, directory: Path, places: Sequence[Place]) -> DataFram
             rates["far - near"] = rates["far"]
         for name, whole in series.items():
             for part in list(whole.windows(PROBES)) or [whole]:
-                said = _said(part, model, rates[name])
+                said = _estimated(part, model, rates[name])
                 for flow in study.report.flows or [ALL_FLOWS]:
                     true_bps = _true_bps(run, compiled, flow, part)
                     rows.append({**place.key, "seed": place.seed, **_row(name, flow, part, said, true_bps)})
@@ -67,7 +67,7 @@ def measured(study: Study, directory: Path, places: Sequence[Place]) -> DataFram
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Estimated:
     """One estimate. ``estimate`` is None if the model was not trained on such links; ``values`` are the features;
     ``rate_bps`` is the link's rate as given to the model (None: it would have been refused)."""
 
@@ -76,7 +76,7 @@ class _Said:
     values: dict[str, float] | None
 
 
-def _said(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _Said:
+def _estimated(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _Estimated:
     from sawtooth.errors import SawtoothError
     from sawtooth.link_estimate.estimate import estimate
     from sawtooth.link_estimate.features import features
@@ -87,12 +87,12 @@ def _said(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _S
         values = None
     for known in (rate_bps, None):
         try:
-            return _Said(estimate(part, model, rate_bps=known)[0], known, values)
+            return _Estimated(estimate(part, model, rate_bps=known)[0], known, values)
         except SawtoothError as error:
             # The link is outside the training data; any other problem is part of the estimate.
             if error.code != "out-of-range":
                 raise
-    return _Said(None, None, values)
+    return _Estimated(None, None, values)
 
 
 def _rate_bps(compiled: Compiled, probe: Probe) -> float | None:
@@ -119,7 +119,7 @@ def _true_bps(run: Run, compiled: Compiled, flow: str, part: RttSeries) -> float
     return bits / lived_s if lived_s else math.nan
 
 
-def _row(name: str, flow: str, part: RttSeries, said: _Said, true_bps: float) -> dict[str, Any]:
+def _row(name: str, flow: str, part: RttSeries, said: _Estimated, true_bps: float) -> dict[str, Any]:
     import numpy as np
 
     values = said.values or {}

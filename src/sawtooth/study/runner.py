@@ -82,8 +82,8 @@ def run_study(
     def at(point: str, directory: Path) -> str | Engine:
         return chosen.capturing(directory / "captures" / point, capture_at) if capture else engine
 
-    asked = described(study, chosen.name, points, full, seeds, overrides)
-    with results_directory(Path(out), study.directory, identity(asked), asked) as directory:
+    description = described(study, chosen.name, points, full, seeds, overrides)
+    with results_directory(Path(out), study.directory, identity(description), description) as directory:
         elsewhere = executor is not None and not isinstance(executor, Executor)
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
@@ -198,7 +198,7 @@ def _run_tasks(
                 tasks,
                 done=count,
                 poll=lambda: bar.show(min(points, done + _fractions(directory))),
-                stop=lambda: _tell_to_stop(directory),
+                stop=lambda: _request_stop(directory),
                 jobs=jobs,
                 executor=executor,
             )
@@ -242,7 +242,7 @@ def _try_starts(
             tasks,
             done=count,
             poll=lambda: bar.show(float(len(outcomes))),
-            stop=lambda: _tell_to_stop(directory),
+            stop=lambda: _request_stop(directory),
             jobs=jobs,
             executor=executor,
         )
@@ -252,7 +252,7 @@ def _try_starts(
     start_times.write(directory, points, [outcomes[number] for number in sorted(outcomes)])
 
 
-def _tell_to_stop(directory: Path) -> None:
+def _request_stop(directory: Path) -> None:
     # A full or missing disk cannot carry the request to stop; the workers are then killed.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / STOP).touch()

@@ -116,5 +116,5 @@ def mean_of(row: Mapping[str, Any]) -> str:
     """A row's mean goodput in words, with its interval if it has one."""
     from sawtooth.study.interval_text import interval
 
-    told = interval(row)
-    return f"{row['mean_mbps']:.2f} Mbit/s" + ("" if told == "-" else f" (95% interval {told})")
+    interval_words = interval(row)
+    return f"{row['mean_mbps']:.2f} Mbit/s" + ("" if interval_words == "-" else f" (95% interval {interval_words})")

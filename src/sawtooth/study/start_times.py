@@ -18,7 +18,7 @@ from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import write_bytes
 from sawtooth.io.csv import csv_text
-from sawtooth.io.parallel import told_to_stop
+from sawtooth.io.parallel import stop_requested
 from sawtooth.run import saved_checksum
 from sawtooth.scenario import Scenario, Span
 from sawtooth.study.interval_text import Moved
@@ -117,7 +117,7 @@ def run_shifted(task: Task) -> Outcome:
     try:
         engine = get(task.engine) if isinstance(task.engine, str) else task.engine
         scenario = Scenario.from_dict(task.scenario, source=task.point)
-        run = engine.run(scenario, stop=lambda: task.stop.exists() or told_to_stop())
+        run = engine.run(scenario, stop=lambda: task.stop.exists() or stop_requested())
         return Outcome(task.point, means(Shares.of(run)))
     except Exception as error:
         return Outcome(task.point, {}, failed(task.point, error).error)

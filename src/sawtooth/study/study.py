@@ -253,16 +253,18 @@ class Study(Shown, _Table):
         base = self._base().set(fixed)
         width = len(str(count - 1))
         points: list[Point] = []
-        asked: dict[str, str] = {}
+        settings_by_digest: dict[str, str] = {}
         for key, settings in self._combinations(axes, wanted):
             shown = ", ".join(f"{field} = {text(value)}" for field, value in settings.items())
             try:
                 here = base.set(settings)
                 digest = here.digest()
-                if digest in asked and self.cases is None:
+                if digest in settings_by_digest and self.cases is None:
                     fix = "remove one of them: they are one value, written in two ways"
-                    raise InputError("duplicate-name", f"is the same point as {asked[digest]}", field="vary", fix=fix)
-                asked[digest] = shown
+                    raise InputError(
+                        "duplicate-name", f"is the same point as {settings_by_digest[digest]}", field="vary", fix=fix
+                    )
+                settings_by_digest[digest] = shown
                 for seed in chosen:
                     named = key if self.cases else settings
                     slug = "-".join([*(_slug(value) for value in named.values()), f"seed{seed}"])
@@ -331,8 +333,8 @@ class Study(Shown, _Table):
     @property
     def is_of_probes(self) -> bool:
         """Whether the question is what probes say about flows. The report then shows only figures of probes."""
-        asked = set(self.report.plots)
-        return bool(asked) and asked <= set(get_args(ProbePlot))
+        plots = set(self.report.plots)
+        return bool(plots) and plots <= set(get_args(ProbePlot))
 
     def to_dict(self) -> dict[str, Any]:
         """The study as plain JSON values; ``from_dict`` takes it back."""

@@ -75,13 +75,13 @@ def _of_programs(result: StudyResult, width: int | None) -> str:
     ended."""
     keys = list(result.places[0].key) if len(result.records) > 1 else []
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
-    told = [result.study.title or result.study.name, f"engine {result.engine}; {_seeds(result)}"]
-    told += _measured(result, keys, words, width) + _latency(result, keys, words, width)
+    lines = [result.study.title or result.study.name, f"engine {result.engine}; {_seeds(result)}"]
+    lines += _measured(result, keys, words, width) + _latency(result, keys, words, width)
     programs = finished(result.run(result.places[0]))
     if programs:
         first = f"programs of the run {result.places[0].id}" if len(result.places) > 1 else "programs"
-        told += ["", first, "", *(one.describe() for one in programs)]
-    return "\n".join(told)
+        lines += ["", first, "", *(one.describe() for one in programs)]
+    return "\n".join(lines)
 
 
 def _measured(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
@@ -144,14 +144,14 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         # The table of flows has no column for this interval.
         of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}" if of else THE_SAME
     notes = [line for line in (about, by_start(result.moved) or of, *limit) if line]
-    told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
-    told += [
+    parts = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
+    parts += [
         *_completions(result, width),
         *_measured(result, [], [], width),
         *_latency(result, [], [], width),
         *_applications(result, [], [], width),
     ]
-    return "\n".join([result.study.title or result.study.name, *told])
+    return "\n".join([result.study.title or result.study.name, *parts])
 
 
 def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str], list[str]]:
@@ -182,14 +182,14 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
     """The bottleneck's queue in one line."""
     if math.isnan(row["queue_delay_mean_ms"]):
         return []
-    told = [f"{cell(row['queue_delay_mean_ms'], '.4g')} ms on average"]
-    told += [f"{cell(row['queue_delay_p95_ms'], '.4g')} ms at the 95th percentile"] * (
+    parts = [f"{cell(row['queue_delay_mean_ms'], '.4g')} ms on average"]
+    parts += [f"{cell(row['queue_delay_p95_ms'], '.4g')} ms at the 95th percentile"] * (
         not math.isnan(row["queue_delay_p95_ms"])
     )
     early = f" ({_count(row['queue_early_drops'])} of them early)" if row["queue_early_drops"] > 0 else ""
-    told += [f"{_count(row['queue_drops'])} drops{early}"] * (not math.isnan(row["queue_drops"]))
-    told += [f"{_count(row['queue_marks'])} marks"] * (row["queue_marks"] > 0)
-    return ["", f"queue at the bottleneck: {', '.join(told)}"]
+    parts += [f"{_count(row['queue_drops'])} drops{early}"] * (not math.isnan(row["queue_drops"]))
+    parts += [f"{_count(row['queue_marks'])} marks"] * (row["queue_marks"] > 0)
+    return ["", f"queue at the bottleneck: {', '.join(parts)}"]
 
 
 def _completions(result: StudyResult, width: int | None) -> list[str]:
@@ -284,22 +284,22 @@ def _latency(result: StudyResult, keys: list[str], words: list[int], width: int 
 
 def _applications(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
     """Results of flows that are applications, one table per kind."""
-    found = []
-    for told, rows in application.tables(result.applications):
-        lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
+    blocks = []
+    for kind, rows in application.tables(result.applications):
+        lines = [[*keys, "flow", *(heading for heading, _ in kind.columns.values())]]
         for row in rows:
             cells = [
                 _count(row[column]) if column in mean_counts.COUNTS else cell(row[column], f".{digits}f")
-                for column, (_, digits) in told.columns.items()
+                for column, (_, digits) in kind.columns.items()
             ]
             lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
-        found += [
+        blocks += [
             "",
-            told.title + _counted(result),
+            kind.title + _counted(result),
             "",
             *aligned(lines, [*words, len(keys)], width, keys=len(keys) + 1),
         ]
-    return found
+    return blocks
 
 
 def plain(value: object) -> str:
@@ -308,4 +308,4 @@ def plain(value: object) -> str:
 
 
 def _count(value: float) -> str:
-    return "-" if math.isnan(value) else mean_counts.told(value)
+    return "-" if math.isnan(value) else mean_counts.count_text(value)

@@ -11,7 +11,7 @@ from typing import Any
 from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError, unforeseen
 from sawtooth.io.atomic_io import writing
-from sawtooth.io.parallel import told_to_stop
+from sawtooth.io.parallel import stop_requested
 from sawtooth.io.tempdirs import directory as temporary
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
@@ -57,7 +57,7 @@ def run_point(task: Task) -> Outcome:
         return Outcome(task.point, saved=True)
     progress = _Progress(task.directory / "progress" / task.point)
     try:
-        run = _run(task, progress.report, lambda: stop.exists() or told_to_stop())
+        run = _run(task, progress.report, lambda: stop.exists() or stop_requested())
         run.save(point_directory(task.directory, task.point))
         return Outcome(task.point, saved=True)
     except Exception as error:
@@ -77,7 +77,7 @@ def _run_apart(task: Task) -> Outcome:
             message = "captures are written to the results, which a worker does not see"
             raise SawtoothError("unsupported", message, field="capture", fix=fix)
         with temporary() as place:
-            _run(task, None, told_to_stop).save(place / "run")
+            _run(task, None, stop_requested).save(place / "run")
             return Outcome(
                 task.point,
                 saved=True,

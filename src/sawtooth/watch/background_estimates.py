@@ -32,7 +32,7 @@ def awaited(
             if why_not(one) is not None and cookie in now:
                 held[cookie] = now[cookie]
         expectations.ask(held.values())
-        waits = any(cookie in now and (told := why_not(one)) and told.pending for cookie, one in held.items())
+        waits = any(cookie in now and (reason := why_not(one)) and reason.pending for cookie, one in held.items())
         if not waits or time.monotonic() > until:
             break
     while _pending(held.values(), expectations) and time.monotonic() < until:

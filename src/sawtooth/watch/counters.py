@@ -95,7 +95,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Connections:
     """What is kept of a sample, sorted by cookie: counters and momentary values. ``added``: 0 where unknown."""
 
     at_s: float
@@ -104,7 +104,7 @@ class _Kept:
     moment: NDArray[np.float64]
     added: NDArray[np.float64]
 
-    def of(self, cookie: NDArray[np.uint64]) -> tuple[_Kept, NDArray[np.bool_]]:
+    def of(self, cookie: NDArray[np.uint64]) -> tuple[_Connections, NDArray[np.bool_]]:
         """The values of the sockets ``cookie`` (sorted), and which of them this sample has. The others are NaN."""
         at, there = self._places(cookie)
         if at is None:
@@ -114,7 +114,7 @@ class _Kept:
             counters, moment = (np.repeat(unknown, one.shape[1], axis=1) for one in (self.counters, self.moment))
         else:
             counters, moment = (np.where(there[:, None], one[at], unknown) for one in (self.counters, self.moment))
-        return _Kept(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
+        return _Connections(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
 
     def _places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp] | None, NDArray[np.bool_]]:
         """The position of each socket in this sample (None if all positions are equal), and whether the sample has
@@ -132,7 +132,7 @@ class Window:
     """The newest samples, covering at most ``samples`` intervals."""
 
     def __init__(self, samples: int = 10) -> None:
-        self._kept: deque[_Kept] = deque(maxlen=samples + 1)
+        self._kept: deque[_Connections] = deque(maxlen=samples + 1)
 
     def add(self, sample: Sample) -> Changes:
         """Add a sample. Returns the changes up to it, in the order of cookies."""
@@ -140,7 +140,7 @@ class Window:
             np.stack([sample.field(name) for name in COUNTERS], axis=1) if len(sample) else np.zeros((0, len(_AT)))
         )
         moment = _moment(sample)
-        now = _Kept(sample.at_s, sample.cookie, counters, moment, np.nan_to_num(moment))
+        now = _Connections(sample.at_s, sample.cookie, counters, moment, np.nan_to_num(moment))
         before = self._kept[-1] if self._kept else None
         self._kept.append(now)
         return _changes(sample, now, before, list(self._kept))
@@ -160,9 +160,9 @@ def _moment(sample: Sample) -> NDArray[np.float64]:
     delivery = sample.field("delivery_rate") * 8
     # Delays of only some acknowledgements, such as delayed acknowledgements with a small window, appear in the RTT
     # variation. So subtract it.
-    stands = rtt - sample.field("rttvar") / 1e6 > above(least, sample.field("snd_mss"), delivery) + _TINY_S
-    columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
-    return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
+    queued = rtt - sample.field("rttvar") / 1e6 > above(least, sample.field("snd_mss"), delivery) + _TINY_S
+    columns = [(waits & ~full).astype(float), (waits & full).astype(float), queued.astype(float)]
+    return np.stack([*columns, np.where(queued, delivery, 0.0), rtt, delivery], axis=1)
 
 
 def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -172,7 +172,7 @@ def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[n
     return np.where(wrapped < 0, np.nan, wrapped)
 
 
-def _changes(sample: Sample, now: _Kept, before: _Kept | None, kept: list[_Kept]) -> Changes:
+def _changes(sample: Sample, now: _Connections, before: _Connections | None, kept: list[_Connections]) -> Changes:
     count = len(sample)
     last = np.full((count, len(_AT)), np.nan)
     interval = np.full(count, np.nan)

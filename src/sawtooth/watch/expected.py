@@ -79,9 +79,9 @@ class Expected:
 
     def describe(self) -> dict[str, Any]:
         """The estimate as JSON values."""
-        told = asdict(self)
-        del told["at_s"], told["pending"]
-        return told
+        values = asdict(self)
+        del values["at_s"], values["pending"]
+        return values
 
 
 def _waiting(what: str) -> Expected:

@@ -181,11 +181,11 @@ def _address(end: str, text: str) -> Condition:
 
 def _sixteen(sample: Sample, end: str) -> NDArray[np.uint8]:
     """Addresses of one end as 16 bytes; IPv4 addresses are mapped into IPv6."""
-    told = sample.sockets[end].copy()
-    old = sample.sockets["family"] == socket.AF_INET
-    told[old, 12:] = told[old, :4]
-    told[old, :10], told[old, 10:12] = 0, 0xFF
-    return told
+    addresses = sample.sockets[end].copy()
+    ipv4 = sample.sockets["family"] == socket.AF_INET
+    addresses[ipv4, 12:] = addresses[ipv4, :4]
+    addresses[ipv4, :10], addresses[ipv4, 10:12] = 0, 0xFF
+    return addresses
 
 
 def _port(word: str, compare: Callable[[NDArray[np.int64], int], NDArray[np.bool_]], text: str) -> Condition:

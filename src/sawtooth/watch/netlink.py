@@ -64,7 +64,7 @@ class Connections:
             self._closing.close()
 
     @property
-    def tells_ends(self) -> bool:
+    def reports_ends(self) -> bool:
         """Whether connections that open and close between two samples are reported."""
         return self._closing is not None
 
@@ -94,10 +94,10 @@ class Connections:
     def _dump(self, family: int, ends: list[int]) -> None:
         """Append the answer's datagrams to the buffer, and the position of each one's end to ``ends``."""
         self._sequence += 1
-        asked = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, _EXTENSIONS, layout.ASKED) + bytes(48)
-        length = layout.HEADER + len(asked)
+        request = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, _EXTENSIONS, layout.ASKED) + bytes(48)
+        length = layout.HEADER + len(request)
         header = struct.pack("=IHHII", length, layout.BY_FAMILY, _REQUEST_DUMP, self._sequence, 0)
-        self._asking.send(header + asked)
+        self._asking.send(header + request)
         while True:
             begin = ends[-1] if ends else 0
             if len(self._buffer) < begin + _LARGEST:
@@ -106,7 +106,7 @@ class Connections:
                 with memoryview(self._buffer) as whole, whole[begin:] as room:
                     size = self._asking.recv_into(room, _LARGEST)
             except TimeoutError:
-                raise _untold("it did not answer") from None
+                raise _unsupported("it did not answer") from None
             if size < layout.HEADER:
                 continue
             _, kind, _, sequence, _ = struct.unpack_from("=IHHII", self._buffer, begin)
@@ -118,7 +118,7 @@ class Connections:
                 if code == errno.ENOENT and family == socket.AF_INET6:
                     # A kernel without IPv6.
                     return
-                raise _untold(os.strerror(code))
+                raise _unsupported(os.strerror(code))
             ends.append(begin + size)
             if kind == layout.DONE or self._is_end(ends[-1]):
                 return
@@ -129,7 +129,7 @@ class Connections:
         return bool(length == _END and kind == layout.DONE)
 
 
-def _untold(why: str) -> SawtoothError:
+def _unsupported(why: str) -> SawtoothError:
     fix = "use a Linux kernel with CONFIG_INET_TCP_DIAG (modprobe tcp_diag)"
     return SawtoothError("unsupported", f"the kernel does not report its connections: {why}", fix=fix)
 
@@ -138,7 +138,7 @@ def _open() -> socket.socket:
     try:
         opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG)
     except OSError as error:
-        raise _untold(error.strerror or str(error)) from error
+        raise _unsupported(error.strerror or str(error)) from error
     opened.settimeout(_PATIENCE_S)
     return opened
 

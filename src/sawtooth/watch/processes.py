@@ -24,14 +24,14 @@ class Processes:
 
     def of(self, inodes: Collection[int]) -> dict[int, tuple[int, str]]:
         """The known holders of these inodes."""
-        asked = set(inodes) - {0}
+        requested = set(inodes) - {0}
         now = time.monotonic()
-        if not asked <= self._tried and now - self._read_s >= AGAIN_S:
+        if not requested <= self._tried and now - self._read_s >= AGAIN_S:
             self._read_s = now
             self._read()
             # A socket without a visible holder, for example in another PID namespace, is not searched again.
-            self._tried = asked | set(self._known)
-        return {inode: self._known[inode] for inode in asked if inode in self._known}
+            self._tried = requested | set(self._known)
+        return {inode: self._known[inode] for inode in requested if inode in self._known}
 
     def _read(self) -> None:
         self._known, self.hidden = {}, 0

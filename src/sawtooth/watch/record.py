@@ -77,12 +77,12 @@ class Recorder:
 
     def add(self, seen: Seen) -> None:
         """Add the sample's connections that pass the filter; one row without a connection if there are none."""
-        told: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
+        columns: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
         count = max(1, seen.matching)
         sample = [seen.time, seen.at_s, seen.total, seen.short, seen.short_bytes, list(seen.unseen)]
         for name, value in zip(["time", "at_s", *OF_SAMPLE], sample, strict=True):
-            told[name] = [value] * count
-        self._held.append(pa.table(told, schema()))
+            columns[name] = [value] * count
+        self._held.append(pa.table(columns, schema()))
         self._rows += count
         self.samples += 1
         if self.samples == 1 or seen.at_s - self._since_s >= KEPT_S or self._rows >= ROWS:

@@ -224,20 +224,20 @@ class Recording:
         return sample if self._condition is None else sample.narrowed(self._condition)
 
     def _check(self, file: pq.ParquetFile) -> None:
-        found = file.schema_arrow
-        told = (found.metadata or {}).get(KEY)
-        self.older = told is None
+        columns = file.schema_arrow
+        version = (columns.metadata or {}).get(KEY)
+        self.older = version is None
         """Format 1, without a number."""
-        if told is not None and told != str(FORMAT).encode():
+        if version is not None and version != str(FORMAT).encode():
             fix = "replay it with the version of sawtooth that wrote it"
-            message = f"it has the format {plain(told.decode('ascii', 'replace'), 20)}; this version writes {FORMAT}"
+            message = f"it has the format {plain(version.decode('ascii', 'replace'), 20)}; this version writes {FORMAT}"
             raise InputError("not-a-recording", message, file=self._path, fix=fix)
         for field in schema():
             if self.older and field.name in (*OF_SAMPLE, *SINCE_2):
                 continue
-            at = found.get_field_index(field.name)
-            if at < 0 or found.field(at).type != field.type:
-                what = "it has none" if at < 0 else f"it is of {plain(found.field(at).type, 40)}, not {field.type}"
+            at = columns.get_field_index(field.name)
+            if at < 0 or columns.field(at).type != field.type:
+                what = "it has none" if at < 0 else f"it is of {plain(columns.field(at).type, 40)}, not {field.type}"
                 raise damaged(self._path, f'the column "{field.name}": {what}')
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)

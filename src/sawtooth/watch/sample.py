@@ -105,25 +105,25 @@ def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Sample
     if len(content) < (ends[-1] if ends else 0) + layout.TCP_INFO.itemsize:
         content = content + bytes(layout.TCP_INFO.itemsize)
     starts, lengths, partly, damaged = _messages(content, ends)
-    told = np.frombuffer(content, np.uint8)
+    content_bytes = np.frombuffer(content, np.uint8)
     begin = np.array(starts, np.int64)
     end = begin + np.array(lengths, np.int64)
     # The kernel may report a socket twice if its table changes during the dump.
-    _, order = np.unique(_every(told, "<u8")[begin + layout.HEADER + _COOKIE], return_index=True)
+    _, order = np.unique(_every(content_bytes, "<u8")[begin + layout.HEADER + _COOKIE], return_index=True)
     begin, end = begin[order], end[order]
-    known = np.isin(told[begin + layout.HEADER], (socket.AF_INET, socket.AF_INET6))
-    damaged += int((~known).sum())
-    begin, end = begin[known], end[known]
-    sockets = _rows(told, begin + layout.HEADER, np.full(len(begin), layout.MESSAGE), layout.SOCKET)
-    places, broken = _attributes(told, begin + layout.HEADER + layout.MESSAGE, end)
+    internet = np.isin(content_bytes[begin + layout.HEADER], (socket.AF_INET, socket.AF_INET6))
+    damaged += int((~internet).sum())
+    begin, end = begin[internet], end[internet]
+    sockets = _rows(content_bytes, begin + layout.HEADER, np.full(len(begin), layout.MESSAGE), layout.SOCKET)
+    places, broken = _attributes(content_bytes, begin + layout.HEADER + layout.MESSAGE, end)
     none = _nowhere(len(begin))
-    info, info_bytes = _structure(told, places.get(layout.INFO, none), layout.TCP_INFO)
-    bbr, bbr_bytes = _structure(told, places.get(layout.BBRINFO, none), layout.BBR_INFO)
-    memory, memory_bytes = _structure(told, places.get(layout.SKMEMINFO, none), layout.SOCKET_MEMORY)
-    cc = _names(told, *places.get(layout.CONG, none))
+    info, info_bytes = _structure(content_bytes, places.get(layout.INFO, none), layout.TCP_INFO)
+    bbr, bbr_bytes = _structure(content_bytes, places.get(layout.BBRINFO, none), layout.BBR_INFO)
+    memory, memory_bytes = _structure(content_bytes, places.get(layout.SKMEMINFO, none), layout.SOCKET_MEMORY)
+    cc = _names(content_bytes, *places.get(layout.CONG, none))
     ulp_at, ulp_bytes = places.get(layout.ULP, none)
     # The ULP's name is a nested attribute, so its header comes first.
-    ulp = _names(told, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
+    ulp = _names(content_bytes, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
     sample = Sample(
         at_s=at_s,
         sockets=sockets,
@@ -171,10 +171,10 @@ def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[
     return starts, lengths, partly, damaged
 
 
-def _every(told: NDArray[np.uint8], form: str | np.dtype[np.void]) -> NDArray[Any]:
+def _every(content: NDArray[np.uint8], form: str | np.dtype[np.void]) -> NDArray[Any]:
     """A view with one entry per byte offset, so that an offset is an index."""
     kind = np.dtype(form)
-    return np.ndarray((told.size - kind.itemsize + 1,), kind, told, 0, (1,))
+    return np.ndarray((content.size - kind.itemsize + 1,), kind, content, 0, (1,))
 
 
 Places = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
@@ -186,7 +186,7 @@ def _nowhere(count: int) -> Places:
 
 
 def _attributes(
-    told: NDArray[np.uint8], begin: NDArray[np.int64], end: NDArray[np.int64]
+    content: NDArray[np.uint8], begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[dict[int, Places], NDArray[np.bool_]]:
     """Find the attributes of all sockets, in parallel: first attribute of each, then the second, and so on. Also
     returns which sockets have truncated attributes."""
@@ -194,7 +194,7 @@ def _attributes(
     places: dict[int, Places] = {}
     broken = np.zeros(len(begin), bool)
     at, rows = begin.copy(), np.flatnonzero(end - begin >= 4)
-    headers = _every(told, "<u4")
+    headers = _every(content, "<u4")
     while rows.size:
         place = at[rows]
         header = headers[place].astype(np.int64)
@@ -214,32 +214,32 @@ def _attributes(
 
 
 def _structure(
-    told: NDArray[np.uint8], places: Places, form: np.dtype[np.void]
+    content: NDArray[np.uint8], places: Places, form: np.dtype[np.void]
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     where, size = places
-    return _rows(told, where, size, form), size
+    return _rows(content, where, size, form), size
 
 
 def _rows(
-    told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64], form: np.dtype[np.void]
+    content: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64], form: np.dtype[np.void]
 ) -> NDArray[np.void]:
     """Read structures at the given positions; shorter ones are filled with 0. ``told`` must have padding at the end."""
     if not where.size:
         return np.zeros(0, form)
     # Copies all structures in one operation.
-    rows = _every(told, f"V{form.itemsize}")[where]
+    rows = _every(content, f"V{form.itemsize}")[where]
     if size.min() < form.itemsize:
         rows.view(np.uint8).reshape(-1, form.itemsize)[np.arange(form.itemsize) >= size[:, None]] = 0
-    found: NDArray[np.void] = rows.view(form)
-    return found
+    structures: NDArray[np.void] = rows.view(form)
+    return structures
 
 
-def _names(told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bytes_]:
+def _names(content: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bytes_]:
     """Read zero-terminated names, ignoring the bytes after the zero."""
     if not size.any():
         return np.zeros(size.size, f"S{_LONGEST_NAME}")
-    whole = _rows(told, where, size, np.dtype([("letters", "u1", _LONGEST_NAME)]))
+    whole = _rows(content, where, size, np.dtype([("letters", "u1", _LONGEST_NAME)]))
     letters = np.ascontiguousarray(whole["letters"])
     letters[np.logical_or.accumulate(letters == 0, axis=1)] = 0
-    found: NDArray[np.bytes_] = letters.view(f"S{_LONGEST_NAME}").reshape(-1)
-    return found
+    names: NDArray[np.bytes_] = letters.view(f"S{_LONGEST_NAME}").reshape(-1)
+    return names

@@ -17,7 +17,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations
 from sawtooth.watch.player import Player
-from sawtooth.watch.text import COLUMNS, expected_lines, heading, lost_between, shortly, unseen
+from sawtooth.watch.text import COLUMNS, expected_lines, heading, in_short, lost_between, unseen
 from sawtooth.watch.watcher import SORTS, Moment
 from sawtooth.whatif.text import rate, span
 
@@ -114,7 +114,7 @@ class Screen(App[None]):
             self._seen = seen
             self._draw()
         elif self._player is not None and self._player.ended:
-            self._tell()
+            self._show_texts()
 
     def _draw(self) -> None:
         if self._seen is None:
@@ -129,7 +129,7 @@ class Screen(App[None]):
             wanted = [self._shown[self._detailed]] if self._detailed in self._shown else []
             self._expectations.ask([*wanted, *on_screen])
         self._fill(table, shown)
-        self._tell()
+        self._show_texts()
 
     def _remember(self, shown: list[Connection], at_s: float) -> None:
         # A sample that is shown again (sorted differently, or after a step back) must be in the past values only once.
@@ -159,11 +159,11 @@ class Screen(App[None]):
     def _without(self, one: Connection) -> str:
         if self._expectations is None:
             return "-"
-        told = self._expectations.of(one)
-        if told.lossless is not None:
-            return shortly(told.lossless)
+        expected = self._expectations.of(one)
+        if expected.lossless is not None:
+            return in_short(expected.lossless)
         # If the limit is not the network, it is shown in the next column. The details show all reasons.
-        return told.pending.value if told.pending else "-"
+        return expected.pending.value if expected.pending else "-"
 
     def _chosen(self) -> str | None:
         table = self.query_one(DataTable)
@@ -171,7 +171,7 @@ class Screen(App[None]):
             return None
         return table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
 
-    def _tell(self) -> None:
+    def _show_texts(self) -> None:
         if self._seen is not None:
             # For the current day only the time is shown, to keep the line short.
             time = self._seen.time[11 if self._player is None else 0 : 19]
@@ -217,7 +217,7 @@ class Screen(App[None]):
     def action_pause(self) -> None:
         """Pause or continue."""
         self._paused = not self._paused
-        self._tell()
+        self._show_texts()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Steps and speeds are available for recordings only."""
@@ -233,13 +233,13 @@ class Screen(App[None]):
         """Multiply the speed by ``times``."""
         if self._player is not None:
             self._player.change(times)
-            self._tell()
+            self._show_texts()
 
     def action_filter(self) -> None:
         """Ask for a filter."""
-        asked = self.query_one("#filter", Input)
-        asked.add_class("shown")
-        asked.focus()
+        field = self.query_one("#filter", Input)
+        field.add_class("shown")
+        field.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """An invalid filter shows an error, and the old one stays."""
@@ -254,14 +254,14 @@ class Screen(App[None]):
         """Enter was pressed on a row."""
         self._detailed = event.row_key.value
         self.query_one("#details").add_class("shown")
-        self._tell()
+        self._show_texts()
 
     def action_details(self) -> None:
         """Show the details of the connection under the cursor."""
         self._detailed = self._chosen()
         if self._detailed is not None:
             self.query_one("#details").add_class("shown")
-            self._tell()
+            self._show_texts()
 
     def action_leave(self) -> None:
         """Go back to the table."""

@@ -95,25 +95,25 @@ def unseen(seen: Moment) -> list[str]:
     return [f"unseen: {one}" for one in seen.unseen]
 
 
-def expected_lines(one: Connection, told: Expected) -> list[str]:
+def expected_lines(one: Connection, expected: Expected) -> list[str]:
     """The estimate for a connection, or the reason why there is none."""
-    if told.reason is not None:
-        return [f"{one.ends}: {one.why}; {told.reason}"]
-    found = [f"{one.ends} ({one.cc}, {_rate(one.mean_bps)}): {one.why}"]
-    if told.lossless is not None:
-        found.append(f"  without the loss: {between(told.lossless)}")
-    return [*found, *(f"  with {each.cc}: {between(each)}" for each in told.controls)]
+    if expected.reason is not None:
+        return [f"{one.ends}: {one.why}; {expected.reason}"]
+    found_lines = [f"{one.ends} ({one.cc}, {_rate(one.mean_bps)}): {one.why}"]
+    if expected.lossless is not None:
+        found_lines.append(f"  without the loss: {between(expected.lossless)}")
+    return [*found_lines, *(f"  with {each.cc}: {between(each)}" for each in expected.controls)]
 
 
-def between(told: Range) -> str:
+def between(goodput: Range) -> str:
     """Median and 90% interval, or the known end of the interval."""
-    if told.goodput_bps is None or told.high_bps is None:
-        return f"at least {rate(told.low_bps)}: the bottleneck was never full"
-    return "{} ({})".format(*with_interval(told.goodput_bps, told.low_bps, told.high_bps, rate))
+    if goodput.goodput_bps is None or goodput.high_bps is None:
+        return f"at least {rate(goodput.low_bps)}: the bottleneck was never full"
+    return "{} ({})".format(*with_interval(goodput.goodput_bps, goodput.low_bps, goodput.high_bps, rate))
 
 
-def shortly(told: Range) -> str:
+def in_short(goodput: Range) -> str:
     """The median, or the known end of the interval."""
-    if told.goodput_bps is None or told.high_bps is None:
-        return f"≥ {rate(told.low_bps)}"
-    return with_interval(told.goodput_bps, told.low_bps, told.high_bps, rate)[0]
+    if goodput.goodput_bps is None or goodput.high_bps is None:
+        return f"≥ {rate(goodput.low_bps)}"
+    return with_interval(goodput.goodput_bps, goodput.low_bps, goodput.high_bps, rate)[0]

@@ -32,7 +32,7 @@ class Seen:
     """One sample: ``changes`` of the connections that pass the filter; ``limit`` of each (an index into ``LIMITS``);
     ``time`` of day; ``total`` number of connections; ``short``, the number of connections that closed since the
     previous sample without being in it, and ``short_bytes`` that their peers acknowledged (None if the kernel does not
-    report it). ``untold`` says in sentences what the kernel did not report.
+    report it). ``unreported`` says in sentences what the kernel did not report.
     """
 
     time: str
@@ -41,7 +41,7 @@ class Seen:
     total: int
     short: int | None
     short_bytes: int | None
-    untold: tuple[str, ...]
+    unreported: tuple[str, ...]
     processes: Processes
 
     @property
@@ -49,9 +49,9 @@ class Seen:
         """Sentences about what could not be seen. Hidden processes are only known after a connection's process was
         requested."""
         if not self.processes.hidden:
-            return self.untold
+            return self.unreported
         hidden = f"which process holds a socket, of {self.processes.hidden} processes of other users: as root"
-        return (*self.untold, hidden)
+        return (*self.unreported, hidden)
 
     @property
     def at_s(self) -> float:
@@ -166,7 +166,7 @@ class Watcher:
             total=len(sample),
             short=short,
             short_bytes=short_bytes,
-            untold=self._untold(sample, missed),
+            unreported=self._unreported(sample, missed),
             processes=self._processes,
         )
 
@@ -178,7 +178,7 @@ class Watcher:
     def _short(self) -> tuple[int | None, int | None, bool]:
         """Connections that were in no sample, with their bytes, and whether some are unknown. Nothing for the first
         sample."""
-        if not self._source.tells_ends:
+        if not self._source.reports_ends:
             return None, None, False
         ended, missed = self._source.ended()
         if self._before is None:
@@ -188,14 +188,14 @@ class Watcher:
         new &= (ended.info["bytes_acked"] > 1) | (ended.info["bytes_received"] > 0)
         return int(new.sum()), int(ended.info["bytes_acked"][new].sum()), missed
 
-    def _untold(self, sample: Sample, missed: bool) -> tuple[str, ...]:
-        said = []
-        if not self._source.tells_ends:
-            said.append("connections shorter than one interval: this kernel does not report closed connections")
+    def _unreported(self, sample: Sample, missed: bool) -> tuple[str, ...]:
+        sentences = []
+        if not self._source.reports_ends:
+            sentences.append("connections shorter than one interval: this kernel does not report closed connections")
         elif missed:
-            said.append("some connections shorter than one interval: the kernel could not report them all")
+            sentences.append("some connections shorter than one interval: the kernel could not report them all")
         if sample.partly:
-            said.append("some connections may be missing or outdated: they changed during the dump")
+            sentences.append("some connections may be missing or outdated: they changed during the dump")
         if sample.damaged:
-            said.append(f"{sample.damaged} messages of the kernel that make no sense here")
-        return tuple(said)
+            sentences.append(f"{sample.damaged} messages of the kernel that make no sense here")
+        return tuple(sentences)

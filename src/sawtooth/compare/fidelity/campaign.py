@@ -22,7 +22,7 @@ from sawtooth.compare.fidelity.measurements import Ledger, Row
 from sawtooth.compare.fidelity.measures import measure
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
-from sawtooth.io.parallel import Workers, fan_out, told_to_stop
+from sawtooth.io.parallel import Workers, fan_out, stop_requested
 from sawtooth.io.progress_bar import Bar
 from sawtooth.stats.interval import Mean
 
@@ -182,7 +182,7 @@ def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | Sawto
         if here != digest:
             fix = "build the same kernel there (sawtooth kernel build), with the same sawtooth"
             raise SawtoothError("unsupported", f"a worker's {engine} is another build: {here}, not {digest}", fix=fix)
-        return list(_further(engine, point, digest, rows, told_to_stop))
+        return list(_further(engine, point, digest, rows, stop_requested))
     except SawtoothError as error:
         return error
 

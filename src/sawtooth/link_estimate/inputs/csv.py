@@ -161,11 +161,11 @@ def _series(
     """The rows as a series, and the source's probe numbers."""
     values = rows.values
     count = len(values["rtt_s"])
-    told_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
+    column_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
     clock = str(values["clock"][0]) if "clock" in values else ""
     if clock and clock not in get_args(Clock):
         raise bad(f'there is no clock "{plain(clock, 40)}"', rows.line, f"one of {', '.join(get_args(Clock))}")
-    pace_s = _pace_s(told_s, values.get("sent_s"), pace_s, rows.line)
+    pace_s = _pace_s(column_s, values.get("sent_s"), pace_s, rows.line)
     if "sent_s" in values:
         sent_s = np.array(values["sent_s"])
         clock = clock or ("unix" if np.abs(sent_s).max() >= _FIRST_UNIX_S else "start")
@@ -175,7 +175,7 @@ def _series(
     if label == "near" and _FROM_TARGET.intersection(values.get("reply", [])):
         text = "the target itself answered the near probes, and ends no link there"
         remarks = (*remarks, Remark("target-reached", text, doubt=True))
-    found = RttSeries(
+    series = RttSeries(
         sent_s,
         np.array(values["rtt_s"]),
         pace_s,
@@ -190,20 +190,20 @@ def _series(
         duplicates=np.nan_to_num(values["duplicates"]).astype(np.int64) if "duplicates" in values else None,
         remarks=remarks,
     )
-    return found, np.array(values["probe"]) if "probe" in values else None
+    return series, np.array(values["probe"]) if "probe" in values else None
 
 
 _FROM_TARGET = {"echo-reply", "port-unreachable"}
 """Answers that come from a target, never from a router on the path."""
 
 
-def _pace_s(told_s: float, sent_s: list[float] | None, given_s: float | None, line: int) -> float:
-    if told_s > 0:
-        return told_s
-    if told_s <= 0:
-        raise bad(f"the pace is {told_s} s", line)
-    if given_s is not None:
-        return given_s
+def _pace_s(column_s: float, sent_s: list[float] | None, option_s: float | None, line: int) -> float:
+    if column_s > 0:
+        return column_s
+    if column_s <= 0:
+        raise bad(f"the pace is {column_s} s", line)
+    if option_s is not None:
+        return option_s
     steps_s = np.diff(sent_s) if sent_s is not None else np.array([])
     forward = steps_s[steps_s > 0]
     if len(forward):

@@ -151,8 +151,8 @@ def _hours(link: Link) -> TableFigure:
         row |= {f"delay_p{q}_ms": value for q, value in zip(QUANTILES, delays, strict=True)}
         inside = [one for one, at in zip(link.windows, window_hour, strict=True) if at == number]
         row |= {f"{state} windows": sum(state_of(one) == state for one in inside) for state in STATES}
-        told = [one.throughput_bps / 1e6 for one in inside if one.throughput_bps is not None]
-        flows = np.percentile(told, [10, 50, 90]) if told else [float("nan")] * 3
+        throughputs_mbps = [one.throughput_bps / 1e6 for one in inside if one.throughput_bps is not None]
+        flows = np.percentile(throughputs_mbps, [10, 50, 90]) if throughputs_mbps else [float("nan")] * 3
         row |= dict(zip(("flow_p10_mbps", "flow_p50_mbps", "flow_p90_mbps"), flows, strict=True))
         rows.append(row)
     clock = (
@@ -209,10 +209,10 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> TableF
         near &= np.abs(np.log(learnt["rate_bps"] / assumed.rate_bps)) < np.log(ALIKE)
     learnt["group"] = np.where(near, "trained, as assumed", "trained, other links")
     own = pd.DataFrame([one.measured for one in link.windows if one.measured])[list(CALIBRATION)]
-    asked = [one for one in link.windows if one.measured]
-    own["group"] = [f"this link, {state_of(one)}" for one in asked]
+    measured = [one for one in link.windows if one.measured]
+    own["group"] = [f"this link, {state_of(one)}" for one in measured]
     for name in ("throughput_bps", "low_bps", "high_bps"):
-        own[name] = [getattr(one, name) for one in asked]
+        own[name] = [getattr(one, name) for one in measured]
     own["rtt_s"] = float("nan") if assumed.rtt_s is None else assumed.rtt_s
     own["rate_bps"] = float("nan") if assumed.rate_bps is None else assumed.rate_bps
     own["control"] = ""

@@ -47,7 +47,7 @@ def write_report(
     with new_directory(directory) as aside:
         plots = aside / "plots"
         plots.mkdir()
-        told, shown = [], []
+        links, drawn = [], []
         for number, one in enumerate(series, 1):
 
             def estimated(done: float, before: int = number - 1) -> None:
@@ -62,22 +62,22 @@ def write_report(
                 rows = _rows(figure, plots / f"{name}.csv")
                 # The picture of a single window's answer would show no more than the verdict.
                 if figure.name != "estimates" or len(figure.table) > 1:
-                    shown.append(replace(figure, name=name, group=figure.group and f"{prefix}{figure.group}"))
-                    draw(shown[-1], plots)
+                    drawn.append(replace(figure, name=name, group=figure.group and f"{prefix}{figure.group}"))
+                    draw(drawn[-1], plots)
                     written.append({"name": name, "title": figure.title, "caption": figure.caption} | rows)
-            told.append(_told(link, model, number, written))
+            links.append(_link_content(link, model, number, written))
             if progress is not None:
                 progress(number / len(series))
-        write_bytes(aside / "report.html", _page(told, shown, model, assumed).encode())
+        write_bytes(aside / "report.html", _page(links, drawn, model, assumed).encode())
     return directory / "report.html"
 
 
-def _page(told: list[dict[str, Any]], shown: list[TableFigure], model: CongestionModel, assumed: Assumed) -> str:
-    content = {"links": told, "assumption": assumption(assumed, model), "level": f"{model.level:.0%}"}
-    return render("sawtooth.link_estimate.report", "report.html.j2", content | {"most_rows": MOST_ROWS}, shown)
+def _page(links: list[dict[str, Any]], drawn: list[TableFigure], model: CongestionModel, assumed: Assumed) -> str:
+    content = {"links": links, "assumption": assumption(assumed, model), "level": f"{model.level:.0%}"}
+    return render("sawtooth.link_estimate.report", "report.html.j2", content | {"most_rows": MOST_ROWS}, drawn)
 
 
-def _told(link: Link, model: CongestionModel, number: int, written: list[dict[str, Any]]) -> dict[str, Any]:
+def _link_content(link: Link, model: CongestionModel, number: int, written: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "number": number,
         "name": link.name,

@@ -157,8 +157,8 @@ def estimates(link: Link, table: DataFrame) -> tuple[list[Panel], dict[str, Any]
         # Very many bars would become a solid block.
         many = int(table["throughput_bps"].notna().sum()) > _BARS
         words = "a flow, with its interval"
-        told = Series(words, INK, middle, flow, "line" if many else "points", low, high, band=many)
-        panels.append(Panel(time, Axis("a flow", "Mbit/s", "log"), [told], spans=spans))
+        throughput = Series(words, INK, middle, flow, "line" if many else "points", low, high, band=many)
+        panels.append(Panel(time, Axis("a flow", "Mbit/s", "log"), [throughput], spans=spans))
     row = {state: at for at, state in enumerate(reversed(STATES))}
     states = [
         Series(
@@ -188,7 +188,7 @@ def calibration(table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
     group = table["group"].astype(str)
     far, near = table[group == "trained, other links"], table[group == "trained, as assumed"]
     own = table[group.str.startswith("this link")]
-    told, untold = own[own["throughput_bps"].notna()], own[own["throughput_bps"].isna()]
+    estimated, inconclusive = own[own["throughput_bps"].notna()], own[own["throughput_bps"].isna()]
     throughput = Axis("goodput of a flow", "Mbit/s", "log")
     panels = []
     for name, (title, scale) in CALIBRATION.items():
@@ -198,11 +198,11 @@ def calibration(table: DataFrame) -> tuple[list[Panel], dict[str, Any]]:
             series.append(_points("other links", BEHIND, far, name))
         for number, (control, part) in enumerate(near.groupby("control", sort=True)):
             series.append(_points(shown(control) or "trained on", colour(control, number), part, name))
-        if len(told):
-            series.append(_points(f"this link ({len(told)})", INK, told, name, symbol="diamond"))
+        if len(estimated):
+            series.append(_points(f"this link ({len(estimated)})", INK, estimated, name, symbol="diamond"))
         marks = [
             Mark("y", float(part[name].median()) * scale, f"{str(state).removeprefix('this link, ')} ({len(part)})")
-            for state, part in untold.groupby("group", sort=True)
+            for state, part in inconclusive.groupby("group", sort=True)
             if part[name].notna().any()
         ]
         panels.append(Panel(throughput, Axis.of(title), series, marks=marks))

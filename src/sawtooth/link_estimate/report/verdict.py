@@ -14,7 +14,7 @@ from sawtooth.link_estimate.report.link import Assumed, Link
 from sawtooth.link_estimate.report.panels import STATES
 from sawtooth.link_estimate.series import span_text
 
-_LOOKED_AT = {
+_CHECKS = {
     "clock": (
         ("clock-step", "gap", "reordered-rows", "duplicate-rows"),
         "no step back, no gap, no probe out of order or duplicated",
@@ -29,7 +29,7 @@ _LOOKED_AT = {
     ),
 }
 """What is checked, the codes that belong to it, and the text if none of them occurred."""
-_MOST_TOLD = 5
+_MOST_REMARKS = 5
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def verdict(link: Link, level: float) -> str:
     """One sentence: the state, and a flow's throughput if there is one."""
     windows = link.windows
     if not windows:
-        return _untold(link.estimates[0])
+        return _inconclusive(link.estimates[0])
     if len(windows) == 1:
         return _one(windows[0], level)
     counts = Counter(map(state_of, windows))
@@ -61,14 +61,14 @@ def verdict(link: Link, level: float) -> str:
 
 def _one(window: Estimate, level: float) -> str:
     if window.state is None:
-        return _untold(window)
+        return _inconclusive(window)
     if window.throughput_bps is None:
         return f"{window.state.capitalize()}: {window.text}."
     interval = f"{level:.0%} interval " if window.bound is None else ""
     return f"Persistently congested: a TCP flow gets {window.gets} ({interval}{window.within})."
 
 
-def _untold(window: Estimate) -> str:
+def _inconclusive(window: Estimate) -> str:
     return f"Inconclusive ({window.reason}): {window.text}."
 
 
@@ -78,12 +78,12 @@ def _reasons(windows: tuple[Estimate, ...]) -> str:
 
 
 def _throughput(link: Link) -> str:
-    told = sorted(link.numbers, key=lambda one: one.throughput_bps or 0.0)
-    if not told:
+    windows = sorted(link.numbers, key=lambda one: one.throughput_bps or 0.0)
+    if not windows:
         return "No window is congested, so there is no goodput to estimate."
-    middle = told[len(told) // 2]
+    middle = windows[len(windows) // 2]
     interval = "its interval " if middle.bound is None else ""
-    ends = f"over all congested windows, {told[0].gets} to {told[-1].gets}"
+    ends = f"over all congested windows, {windows[0].gets} to {windows[-1].gets}"
     return f"In the median congested window a TCP flow gets {middle.gets} ({interval}{middle.within}); {ends}."
 
 
@@ -100,26 +100,26 @@ def assumption(assumed: Assumed, model: CongestionModel) -> str:
 
 def training(link: Link, model: CongestionModel) -> str:
     """What the model was trained on, and the link's distance from it."""
-    known = model.trained_on_
+    ranges = model.trained_on_
     text = (
-        f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} "
+        f"The model was trained on {ranges['series']} congested series: {_ends(ranges['throughput_bps'])} "
         "Mbit/s per flow, "
-        f"rates of {_ends(known['rate_bps'])} Mbit/s, base RTTs of {_ends(known['rtt_s'], 1e-3)} ms."
+        f"rates of {_ends(ranges['rate_bps'])} Mbit/s, base RTTs of {_ends(ranges['rtt_s'], 1e-3)} ms."
     )
-    asked = [one for one in link.windows if one.state in ("congested", None)]
-    distances = sorted(one.distance for one in asked if one.distance is not None)
+    compared = [one for one in link.windows if one.state in ("congested", None)]
+    distances = sorted(one.distance for one in compared if one.distance is not None)
     if not distances:
         return f"{text} No window is congested, so none is compared with them."
     middle, most = distances[len(distances) // 2], distances[-1]
-    told = f"{middle:.2g} times the usual distance from the nearest of them"
+    text_of_distance = f"{middle:.2g} times the usual distance from the nearest of them"
     if len(distances) > 1:
         usual = sum(distance <= 1 for distance in distances)
         refused = sum(distance > FARTHEST for distance in distances)
-        told += f" (median; at most {most:.2g}): {usual} of {len(distances)} within the usual distance"
-        told += f", {len(distances) - usual - refused} at up to {FARTHEST:g} times that"
-        told += f"; {refused} are further, and have no estimate" if refused else ""
-        return f"{text} Distance of this link's windows: {told}."
-    return f"{text} Distance of this link: {told}; beyond {FARTHEST:g} there is no answer."
+        text_of_distance += f" (median; at most {most:.2g}): {usual} of {len(distances)} within the usual distance"
+        text_of_distance += f", {len(distances) - usual - refused} at up to {FARTHEST:g} times that"
+        text_of_distance += f"; {refused} are further, and have no estimate" if refused else ""
+        return f"{text} Distance of this link's windows: {text_of_distance}."
+    return f"{text} Distance of this link: {text_of_distance}; beyond {FARTHEST:g} there is no answer."
 
 
 def _ends(values: list[float], unit: float = 1e6) -> str:
@@ -133,33 +133,35 @@ def checks(link: Link) -> list[Checked]:
     answered = int(series.answered.sum())
     loss = "" if math.isnan(series.loss) else f", {100 * series.loss:.3g}% lost"
     count = f"{len(series):,} sent over {span_text(series.duration_s)}, {answered:,} answered{loss}"
-    found = [Checked("probes", count, odd=link.estimates[0].reason == "too-few-probes")]
+    results = [Checked("probes", count, odd=link.estimates[0].reason == "too-few-probes")]
     left = list(series.remarks)
-    for what, (codes, fine) in _LOOKED_AT.items():
+    for what, (codes, fine) in _CHECKS.items():
         texts = [remark.text for remark in left if remark.code in codes]
         left = [remark for remark in left if remark.code not in codes]
         if link.problem and link.problem.code in codes:
-            found.append(Checked(what, f"{link.problem.message}: {link.problem.fix}", odd=True))
+            results.append(Checked(what, f"{link.problem.message}: {link.problem.fix}", odd=True))
         elif texts:
-            found.append(Checked(what, _told(texts), odd=True))
+            results.append(Checked(what, _joined(texts), odd=True))
         elif link.problem is None:
             # Everything except the pace and the route has the same text for every series.
             own = {"pace": f"a probe every {span_text(series.pace_s)}, regular", "route": _route(link)}
-            found.append(Checked(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace"))
-    found += [Checked("more", remark.text, odd=True) for remark in left]
+            results.append(
+                Checked(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace")
+            )
+    results += [Checked("more", remark.text, odd=True) for remark in left]
     if link.problem:
-        found.append(Checked("the rest", "not checked: the series allows no estimate", odd=True))
-    return found
+        results.append(Checked("the rest", "not checked: the series allows no estimate", odd=True))
+    return results
 
 
-def _told(texts: list[str]) -> str:
-    more = f"; and {len(texts) - _MOST_TOLD} more" if len(texts) > _MOST_TOLD else ""
-    return "; ".join(texts[:_MOST_TOLD]) + more
+def _joined(texts: list[str]) -> str:
+    more = f"; and {len(texts) - _MOST_REMARKS} more" if len(texts) > _MOST_REMARKS else ""
+    return "; ".join(texts[:_MOST_REMARKS]) + more
 
 
 def _route(link: Link) -> str:
-    told = link.series.address is not None and (link.series.address != "").any()
-    if not told:
+    has_addresses = link.series.address is not None and (link.series.address != "").any()
+    if not has_addresses:
         return "the source does not say which router answered; only a level shift would show a change"
     return "one router answered throughout"
 
