@@ -27,6 +27,7 @@ from sawtooth.capture.pictures import draw
 from sawtooth.capture.pixels import Raster
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
+from sawtooth.cli.program import status_of
 from sawtooth.study.shipped import shipped
 
 STUDY = shipped()["fiber-in-paris"]
@@ -443,11 +444,7 @@ def pcap(path: Path, *transfers: tuple[int, int]) -> Path:
 
 
 def command(*words: object) -> int:
-    from sawtooth.cli import main
-
-    with pytest.raises(SystemExit) as left:
-        main(["capture", *map(str, words)])
-    return int(left.value.code or 0)
+    return status_of(["capture", *map(str, words)])
 
 
 @pytest.mark.usefixtures("patience")

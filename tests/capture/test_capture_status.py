@@ -14,7 +14,7 @@ import pytest
 
 from expected_error import expected_error
 from sawtooth import read_capture
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.engines.sim import Sim
 from sawtooth.scenario import Scenario
 
@@ -37,9 +37,7 @@ def test_a_page_never_overwrites_the_capture_that_it_is_of(
     capture.write_bytes(whole.read_bytes())
     (tmp_path / "link.html").symlink_to(capture)
     for page in (capture, tmp_path / "link.html"):
-        with pytest.raises(SystemExit) as ended:
-            main(["capture", str(capture), "--html", str(page)])
-        assert ended.value.code == 2
+        assert status_of(["capture", str(capture), "--html", str(page)]) == 2
         assert "error[conflict]" in capsys.readouterr().err
     assert capture.read_bytes() == whole.read_bytes()
 
@@ -55,9 +53,7 @@ def damaged(whole: Path, tmp_path: Path) -> Path:
 
 
 def status(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return int(ended.value.code or 0)
+    return status_of([str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("option", [[], ["--json"], ["--connection", "0"], ["--identify"]])

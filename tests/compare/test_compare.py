@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 from expected_error import expected_error
 from fake_engine import Fake, quick, study
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.compare import compare, tolerance
 from sawtooth.compare.comparison import difference, seeds_to_decide, verdict
 from sawtooth.compare.text import words
@@ -57,9 +57,7 @@ def saved(where: Path, mean: float, *, engine: str = "sim", retransmits: int = 1
 
 
 def call(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main(["compare", *map(str, arguments)])
-    return caught.value.code
+    return status_of(["compare", *map(str, arguments)])
 
 
 def test_the_difference_of_means_is_measured_from_the_first(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sawtooth import _core
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.congestion_control import distance, having, response
 from sawtooth.congestion_control.response import LOSSES
 from sawtooth.engines import model
@@ -24,10 +24,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
-    with pytest.raises(SystemExit) as caught:
-        main(["cc", *words])
+    ended = status_of(["cc", *words])
     captured = capsys.readouterr()
-    assert caught.value.code == status, captured.err
+    assert ended == status, captured.err
     return captured.err if status else captured.out
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.io import tempdirs
 from sawtooth.io.atomic_io import write_bytes
 from sawtooth.testbed import cleaning, names
@@ -57,9 +57,7 @@ def test_clean_passes_over_what_is_not_its_users_and_continues(
     made = hostile(shared, victim)
     mine = shared / f"{GONE}zz"
     (mine / "deep").mkdir(parents=True)
-    with pytest.raises(SystemExit) as caught:
-        main(["clean"])
-    assert caught.value.code == 0
+    assert status_of(["clean"]) == 0
     assert capsys.readouterr().out == f"removed {mine}\n"
     assert not mine.exists()
     assert (victim / "kept").exists()
@@ -77,10 +75,8 @@ def test_clean_removes_directories_also_where_only_root_may_remove_namespaces(
         raise PermissionError(1, "no")
 
     monkeypatch.setattr(cleaning, "remove", refuse)
-    with pytest.raises(SystemExit) as caught:
-        main(["clean"])
+    assert status_of(["clean"]) == 1
     told = capsys.readouterr()
-    assert caught.value.code == 1
     assert f"removed {shared}/{GONE}x" in told.out
     assert "st-4194304-1-1-h1" in told.err
     assert "run as root" in told.err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from expected_error import expected_error
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.engines.kernel import Kernel as Engine
 from sawtooth.engines.kernel import _words as engine_words
 from sawtooth.errors import SawtoothError
@@ -68,10 +68,7 @@ def refused(**options: Any) -> SawtoothError:
 
 
 def command(*words: str) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main(["kernel", *words])
-    assert isinstance(caught.value.code, int)
-    return caught.value.code
+    return status_of(["kernel", *words])
 
 
 def test_a_patch_is_applied_to_the_copy_and_described_and_the_source_is_not_touched(
@@ -263,9 +260,7 @@ def test_a_kernels_name_is_one_that_a_scenario_can_say(tree: Path, name: str) ->
 def test_a_kernel_may_be_called_by_its_version(tree: Path, name: str) -> None:
     assert build(source_path=tree, name=name).name == name
     assert find(name=Scenario(host={"kernel": name}).host.kernel).name == name
-    with pytest.raises(SystemExit) as caught:
-        main(["kernel", "remove", name])
-    assert caught.value.code == 0
+    assert status_of(["kernel", "remove", name]) == 0
     assert everything() == []
 
 

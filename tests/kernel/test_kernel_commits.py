@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from expected_error import expected_error
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import build
 from sawtooth.kernel.history import History
@@ -207,9 +207,7 @@ def _comes(what: Callable[[], bool]) -> bool:
 
 
 def test_the_command_builds_a_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["kernel", "build", "--source", str(repository.path), "--commit", "HEAD~2", "--name", "old"])
-    assert caught.value.code == 0
+    assert status_of(["kernel", "build", "--source", str(repository.path), "--commit", "HEAD~2", "--name", "old"]) == 0
     assert 'kernel "old" 6.12.7' in capsys.readouterr().out
 
 

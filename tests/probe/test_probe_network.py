@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import sawtooth
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, Kernel
 from sawtooth.link_estimate import check, difference, read_series
@@ -335,9 +335,7 @@ def test_five_minutes_in_virtual_time_keep_the_pace_and_find_the_delay_of_each_l
 
 def refused(*words: str) -> object:
     """The exit status of a command that ends before it sends anything, run in this process."""
-    with pytest.raises(SystemExit) as caught:
-        main([*words])
-    return caught.value.code
+    return status_of([*words])
 
 
 def test_the_file_written_exists_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

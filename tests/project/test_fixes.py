@@ -22,7 +22,7 @@ import pytest
 import sawtooth
 from followed import retyped
 from sawtooth import Scenario, Study, run
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario.toml import parse_toml, toml_text
@@ -110,8 +110,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, office: Path) -> None:
 def _told(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
     """The command line's error: code, place, and fix; empty if there is none."""
     capsys.readouterr()
-    with pytest.raises(SystemExit):
-        main(shlex.split(line))
+    status_of(shlex.split(line))
     said = capsys.readouterr().err
     found = re.search(r"^error\[([a-z-]+)\]: (.*?)\nfix: (.*)\Z", said, re.MULTILINE | re.DOTALL)
     return (found[1], found[2], found[3].strip()) if found else ("", "", "")

@@ -15,7 +15,7 @@ import pytest
 
 from expected_error import expected_error
 from fake_engine import Fake, quick
-from sawtooth.cli import main
+from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import writing
 from sawtooth.study import StudyResult
@@ -75,9 +75,7 @@ def test_a_signal_while_the_report_is_drawn_costs_no_point(asked: list[str], tmp
         assert "run the same command again" in told
     computed = points(out)
     assert len(computed) == 2
-    with pytest.raises(SystemExit) as ended:
-        main(asked)
-    assert ended.value.code == 0
+    assert status_of(asked) == 0
     assert points(out) == computed
     assert finished(out)
 
@@ -91,14 +89,10 @@ def test_a_disk_that_is_full_when_the_report_is_written_costs_no_point(
 
     with monkeypatch.context() as patched:
         patched.setattr(importlib.import_module("sawtooth.report.page"), "write_bytes", full)
-        with pytest.raises(SystemExit) as ended:
-            main(asked)
-    assert ended.value.code == 1
+        assert status_of(asked) == 1
     assert "error[disk-full]" in capsys.readouterr().err
     computed = points(tmp_path / "out")
-    with pytest.raises(SystemExit) as ended:
-        main(asked)
-    assert ended.value.code == 0
+    assert status_of(asked) == 0
     assert points(tmp_path / "out") == computed
     assert finished(tmp_path / "out")
 
