@@ -27,11 +27,11 @@ def load(path: str | PathLike[str]) -> Scenario | Study:
 
     A file with a table ``scenario`` is a study. Raises SawtoothError, which names the file, the field and a fix.
     """
-    from sawtooth.study.files import read_tables
+    from sawtooth.scenario.toml import read_toml
     from sawtooth.study.shipped import found
 
     path = found(path)
-    tables = read_tables(path)
+    tables = read_toml(path)
     if "scenario" not in tables:
         return Scenario.from_file(tables, path)
     from sawtooth.study import Study

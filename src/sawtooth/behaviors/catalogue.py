@@ -13,14 +13,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sawtooth.behaviors.quantities import QUANTITIES
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.problems import first_problem
-from sawtooth.study.files import read_tables
+from sawtooth.study.files import Table, read
 from sawtooth.study.study import Line
 
 FORMAT = 1
@@ -29,11 +28,7 @@ FORMAT = 1
 _Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9_.%+-]+$")]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class _Group(_Table):
+class _Group(Table):
     """Situations of one kind, one for every combination of ``axes`` and ``cases``."""
 
     title: Line = ""
@@ -45,7 +40,7 @@ class _Group(_Table):
     measures: list[str] = Field(min_length=1)
 
 
-class _File(_Table):
+class _File(Table):
     title: Line = ""
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=2, max_length=1000)
     scenario: dict[str, Any] = Field(default_factory=dict)
@@ -74,10 +69,7 @@ class Catalogue:
     def load(cls, path: str | PathLike[str] | None = None) -> Catalogue:
         """Reads a file; None: the one that is shipped. Raises SawtoothError, which names file, field and fix."""
         file = Path(str(files("sawtooth") / "data" / "behaviors.toml")) if path is None else Path(path)
-        try:
-            about = _File(**read_tables(file))
-        except ValidationError as error:
-            raise first_problem(error, _File, str(file)) from None
+        about = read(_File, file)
         try:
             base = Scenario.from_dict(about.scenario)
             found = [one for name, group in about.situations.items() for one in _situations(name, group, base)]

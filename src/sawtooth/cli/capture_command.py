@@ -10,6 +10,7 @@ import click
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, tell, width
 from sawtooth.errors import InputError
+from sawtooth.io.closing import Closing
 from sawtooth.sanitize import where
 
 PARTLY = 5
@@ -129,7 +130,7 @@ def _identify_segments(files: tuple[str, ...], connection: int | None, as_json: 
             say(f"{where(file)}\n{found.text()}")
 
 
-class _Progress:
+class _Progress(Closing):
     """Shows how much of the file has been read, only on a terminal."""
 
     def __init__(self) -> None:
@@ -141,9 +142,6 @@ class _Progress:
             redraw(f"reading {done / 1e6:.0f} MB{share}")
             self._shown = True
 
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._shown:
             redraw("")

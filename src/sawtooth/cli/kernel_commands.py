@@ -12,6 +12,7 @@ import click
 from sawtooth.cli.common_options import Command, Group
 from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, say_folded, tell, width
 from sawtooth.errors import InputError, suggestion
+from sawtooth.io.closing import Closing
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
@@ -324,7 +325,7 @@ def doctor(as_json: bool) -> None:
         say_folded(words(found))
 
 
-class Lines:
+class Lines(Closing):
     """Progress on standard error: the current activity, the finished fraction, the time."""
 
     def __init__(self) -> None:
@@ -347,9 +348,6 @@ class Lines:
         else:
             tell(line)
 
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._terminal and not self._quiet:
             tell()

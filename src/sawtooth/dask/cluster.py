@@ -12,14 +12,14 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from sawtooth.dask.local import Local
 from sawtooth.dask.scheduler import Flight
 from sawtooth.dask.secure import Files
 from sawtooth.dask.workers import Crew
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.io.closing import Closing
 from sawtooth.io.parallel import cores
 from sawtooth.sanitize import plain
 
@@ -38,7 +38,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-class Cluster:
+class Cluster(Closing):
     """The workers of a Dask scheduler, for the argument ``executor``. Use it as a context manager.
 
     ``where`` selects the workers:
@@ -92,12 +92,6 @@ class Cluster:
         except BaseException:
             self._own.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Disconnects from the scheduler and ends local workers."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from sawtooth.io.closing import Closing
 from sawtooth.sanitize import plain
 
 SHOWN_AFTER_S = 2.0
@@ -14,7 +14,7 @@ _FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n:.1f}/{total} points, {elapsed} e
 _FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} elapsed, {remaining} left"
 
 
-class Bar:
+class Bar(Closing):
     """A bar that appears only if the work takes longer than two seconds; ``quiet`` disables it."""
 
     def __init__(self, what: str, points: int, *, done: int = 0, quiet: bool = False) -> None:
@@ -48,8 +48,5 @@ class Bar:
             # The clock continues while no point advances.
             self._bar.refresh()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         self._bar.close()

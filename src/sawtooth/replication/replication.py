@@ -13,14 +13,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.replication.cells import Cell, check_condition, filled, read, selects
 from sawtooth.sanitize import plain
-from sawtooth.scenario.problems import first_problem
-from sawtooth.study import Study
-from sawtooth.study.files import read_tables
+from sawtooth.study import Study, files
+from sawtooth.study.files import Table
 from sawtooth.study.published import load as load_published
 from sawtooth.study.shipped import found as found_study
 from sawtooth.study.study import Line, Paragraph
@@ -33,18 +32,14 @@ Condition = dict[str, str | int | float | list[str | int | float]]
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Where(_Table):
+class Where(Table):
     """Fields that only some cells set."""
 
     where: Condition = Field(description="column = value, or a list of values")
     set: dict[str, Any] = Field(description="dotted field = value; {column} is the cell's value")
 
 
-class Cells(_Table):
+class Cells(Table):
     """The published table, and how a row sets the scenario."""
 
     file: Name = Field("cells.csv", description="CSV file beside this one")
@@ -53,7 +48,7 @@ class Cells(_Table):
     also: list[Where] = Field(default_factory=list, description="fields that only some cells set, in this order")
 
 
-class Compare(_Table):
+class Compare(Table):
     """One published column, and the measure that it is compared with."""
 
     column: Name = Field(description="column of the published figures")
@@ -65,28 +60,28 @@ class Compare(_Table):
     title: Line = Field("", description="what tables and figures call it")
 
 
-class Differs(_Table):
+class Differs(Table):
     """Cells that are known to differ, and why."""
 
     where: Condition
     cause: Paragraph = Field(description='a sentence, or "not found"')
 
 
-class LeftOut(_Table):
+class LeftOut(Table):
     """Cells that are not run."""
 
     where: Condition
     why: Paragraph
 
 
-class Shown(_Table):
+class Shown(Table):
     """The figure: one panel per value of the other keys."""
 
     x: Name
     series: Name | None = None
 
 
-class _File(_Table):
+class _File(Table):
     title: Line
     source: Paragraph = Field(description="who published it, and where")
     data: Line = Field(description="address and commit of the figures")
@@ -121,10 +116,7 @@ class Replication:
     def load(cls, directory: str | PathLike[str]) -> Replication:
         """Reads a folder with ``replication.toml``. Raises SawtoothError: as ``Study.load``, and ``bad-published``."""
         path = Path(directory) / FILE
-        try:
-            about = _File(**read_tables(path))
-        except ValidationError as error:
-            raise first_problem(error, _File, str(path)) from None
+        about = files.read(_File, path)
         try:
             return cls._made(Path(directory).resolve().name, about, path)
         except SawtoothError as error:

@@ -14,17 +14,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario import CONTROLS, Rate, Scenario
 from sawtooth.scenario.compiled.flows import AGENTS
-from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored
 from sawtooth.stats import ceiling
 from sawtooth.study import Study
-from sawtooth.study.files import read_tables
+from sawtooth.study.files import Table, read
 from sawtooth.study.study import Line
 
 NOBODY = "nobody"
@@ -39,11 +38,7 @@ Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9_.
 Names = Annotated[list[Name], Field(min_length=1, max_length=100)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Part(_Table):
+class Part(Table):
     """A line or a condition."""
 
     title: Line = ""
@@ -51,14 +46,14 @@ class Part(_Table):
     possible: str | None = Field(None, description="the highest rate, where it is not that of the bottleneck")
 
 
-class Traffic(_Table):
+class Traffic(Table):
     """The flows of a network."""
 
     title: Line = ""
     flows: list[dict[str, Any]] = Field(min_length=1, description="as [[flows]] of a scenario, each with a name")
 
 
-class Group(_Table):
+class Group(Table):
     """All combinations of some parts."""
 
     lines: Names
@@ -66,7 +61,7 @@ class Group(_Table):
     traffic: Names
 
 
-class _File(_Table):
+class _File(Table):
     title: Line = ""
     seeds: list[int] = Field(default=[1, 2, 3], min_length=1, max_length=1000)
     controls: Names
@@ -179,10 +174,7 @@ class Networks:
     def load(cls, path: str | PathLike[str] | None = None) -> Networks:
         """Reads a file; None: the one that is shipped. Raises SawtoothError, which names file, field and fix."""
         file = Path(str(files("sawtooth") / "data" / "scoreboard.toml")) if path is None else Path(path)
-        try:
-            about = _File(**read_tables(file))
-        except ValidationError as error:
-            raise first_problem(error, _File, str(file)) from None
+        about = read(_File, file)
         try:
             return cls(file.stem, about, file, tuple(_networks(about, file.parent)))
         except SawtoothError as error:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.units import Loss, Rate, Size, Span
+from sawtooth.study.files import Table
 
 MAX_VALUES = 10_000
 LONGEST_NAME = 60
@@ -30,10 +31,8 @@ Label = Annotated[str, Field(max_length=100), AfterValidator(one_line)]
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
-class Column(BaseModel):
+class Column(Table):
     """How a varied field appears in tables: as a number in ``unit``, by its ``labels``, or as written."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     field: str = Field(description='the varied field, dotted: "chain.loss", "flows.0.cc"')
     title: Label = Field("", description='on axes and in legends: "packet loss, %"')

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sawtooth.errors import InputError
 from sawtooth.study.axis import MAX_VALUES, Axis, Column, ColumnName
+from sawtooth.study.files import Table
 
 
-class Case(BaseModel):
+class Case(Table):
     """One point: the values of its key columns, and the scenario's fields that it sets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     key: dict[ColumnName, str | bool | int | float] = Field(min_length=1, description="column = value in the tables")
     set: dict[str, Any] = Field(default_factory=dict, description="dotted field = value")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from sawtooth.study.files import Table
 
 
-class Find(BaseModel):
+class Find(Table):
     """The question that ``sawtooth find`` answers at each point of the study."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     vary: str | list[str] = Field(
         min_length=1,

@@ -8,7 +8,6 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.study.files import STDIN
 
 
 def shipped() -> dict[str, Path]:
@@ -26,7 +25,7 @@ def found(file: str | PathLike[str]) -> str | PathLike[str]:
     path = Path(file)
     named = shipped()
     bare = len(path.parts) == 1 and not path.suffix and os.sep not in fspath(file)
-    if fspath(file) == STDIN or (os.path.exists(file) and not (bare and path.name in named and path.is_dir())):
+    if fspath(file) == "-" or (os.path.exists(file) and not (bare and path.name in named and path.is_dir())):
         return file
     if bare:
         if path.name in named:

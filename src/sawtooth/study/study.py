@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.io.displayable import Shown
@@ -26,11 +26,12 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
+from sawtooth.scenario.toml import read_toml
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.cases import Case, axes_of
 from sawtooth.study.expectation import MOST, read
-from sawtooth.study.files import read_tables
+from sawtooth.study.files import Table
 from sawtooth.study.find_table import Find
 from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, measured, titles
 from sawtooth.study.shares import SHARE_COLUMNS
@@ -94,11 +95,7 @@ Line = Annotated[str, Field(max_length=300), AfterValidator(one_line)]
 Paragraph = Annotated[str, Field(max_length=10_000), AfterValidator(_paragraph)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Repeat(_Table):
+class Repeat(Table):
     """Repetitions of every point."""
 
     seeds: Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], Field(min_length=1, max_length=10_000)] = Field(
@@ -106,14 +103,14 @@ class Repeat(_Table):
     )
 
 
-class PublishedFigures(_Table):
+class PublishedFigures(Table):
     """Published figures to show beside the results."""
 
     file: str = Field(description='a name that is shipped, or a CSV file beside this one (it ends in ".csv")')
     source: Line = Field("", description="their source, for your own file")
 
 
-class Report(_Table):
+class Report(Table):
     """What the report shows. What is absent is chosen from the columns."""
 
     headline: str | None = Field(
@@ -139,7 +136,7 @@ class Report(_Table):
     )
 
 
-class Study(Shown, _Table):
+class Study(Shown, Table):
     """A validated study file. ``load`` and ``from_dict`` raise SawtoothError, which names file, field and fix."""
 
     name: Annotated[str, AfterValidator(_printable)] = Field(
@@ -171,7 +168,7 @@ class Study(Shown, _Table):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Study:
         """Reads a study file. Raises SawtoothError: file-not-found, file-unreadable, not-toml, or as ``from_dict``."""
-        return cls.from_dict(read_tables(path), source=str(path))
+        return cls.from_dict(read_toml(path), source=str(path))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, source: str | None = None) -> Study:
@@ -183,7 +180,7 @@ class Study(Shown, _Table):
         try:
             if isinstance(given.get("scenario"), str):
                 file = Path(source or "").parent / given["scenario"]
-                given["scenario"] = anchored(read_tables(file), file.parent)
+                given["scenario"] = anchored(read_toml(file), file.parent)
             elif source is not None and isinstance(given.get("scenario"), Mapping):
                 given["scenario"] = anchored(dict(given["scenario"]), Path(source).parent)
             given["vary"] = _flat(given.get("vary", {}), "vary")

@@ -17,10 +17,10 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from multiprocessing import get_context
-from types import TracebackType
 from typing import Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.io.closing import Closing
 from sawtooth.watch.connection import Connection
 from sawtooth.whatif import Answer, Observed, estimate, replay
 from sawtooth.whatif.observation import CONTROLS
@@ -173,7 +173,7 @@ def _begin() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-class Expectations:
+class Expectations(Closing):
     """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept."""
 
     def __init__(self) -> None:
@@ -181,12 +181,6 @@ class Expectations:
         self._fastest: OrderedDict[str, float] = OrderedDict()
         self._running: tuple[str, Future[Expected]] | None = None
         self._pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> Expectations:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the process, even during a simulation."""

@@ -3,12 +3,11 @@ cannot create new series."""
 
 from __future__ import annotations
 
-from types import TracebackType
-
 import numpy as np
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from sawtooth.errors import SawtoothError
+from sawtooth.io.closing import Closing
 from sawtooth.watch.limit import LIMITS
 from sawtooth.watch.watcher import Seen
 
@@ -17,7 +16,7 @@ MOST_CONTROLS = 16
 """Number of congestion controls with their own series. All others are counted as "other"."""
 
 
-class Metrics:
+class Metrics(Closing):
     """Serves the metrics until it is closed."""
 
     def __init__(self, port: int) -> None:
@@ -36,10 +35,7 @@ class Metrics:
             message = f"port {port} cannot be opened: {error.strerror}"
             raise SawtoothError("port-taken", message, field="--prometheus", fix="choose another port") from error
 
-    def __enter__(self) -> Metrics:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -14,9 +14,9 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.io.closing import Closing
 from sawtooth.sanitize import plain
 from sawtooth.watch import layout
 from sawtooth.watch.sample import Sample, parse, parse_buffer
@@ -35,7 +35,7 @@ _EXTENSIONS = sum(1 << kind - 1 for kind in (layout.INFO, layout.VEGASINFO, layo
 _NAMESPACES = Path("/run/netns")
 
 
-class Connections:
+class Connections(Closing):
     """The connections of one namespace, read by ``sample``. ``ended`` gives the connections closed since the last call,
     if the kernel reports them."""
 
@@ -50,12 +50,6 @@ class Connections:
         self._sequence = 0
         # The buffer is reused: allocating memory each time would take as long as reading.
         self._buffer = bytearray()
-
-    def __enter__(self) -> Connections:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the sockets."""

@@ -9,7 +9,6 @@ import shutil
 import typing
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import ASIDE, fresh, writing
+from sawtooth.io.closing import Closing
 from sawtooth.sanitize import where
 from sawtooth.watch.connection import MEANINGS, Connection
 from sawtooth.watch.watcher import Seen
@@ -48,7 +48,7 @@ def schema() -> pa.Schema:
     return pa.schema(fields, {KEY: str(FORMAT).encode()})
 
 
-class Recorder:
+class Recorder(Closing):
     """Writes samples to part files in ``parts``, a directory beside the file. ``close`` joins them to one file at
     ``path``. After a kill the parts remain, and ``Recording`` can read them."""
 
@@ -68,12 +68,6 @@ class Recorder:
                 fix = f"show it with --replay {where(self.parts)}; give another name, or remove it"
                 message = "a recording of that name is running, or was cut off"
                 raise SawtoothError("unwritable-output", message, file=self.parts, fix=fix) from None
-
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def add(self, seen: Seen) -> None:
         """Add the sample's connections that pass the filter; one row without a connection if there are none."""

@@ -10,7 +10,6 @@ import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sawtooth.errors import InputError
+from sawtooth.io.closing import Closing
 from sawtooth.io.untrusted import regular
 from sawtooth.sanitize import plain, where
 from sawtooth.watch import layout
@@ -135,7 +135,7 @@ def damaged(path: Path, why: str) -> InputError:
     return InputError("not-a-recording", f"it is not a recording of watch: {why}", file=path, fix=fix)
 
 
-class Recording:
+class Recording(Closing):
     """The samples of a file, in order, read when needed; one row group is in memory at a time. For an unfinished
     recording, ``path`` is the directory of its parts."""
 
@@ -147,12 +147,6 @@ class Recording:
             self._parts = written(path) if path.is_dir() else []
         self._file: pq.ParquetFile | None = None
         self._open((self._parts or [path])[0])
-
-    def __enter__(self) -> Recording:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._close()
 
     def narrow(self, filter: str) -> None:
         """Use another filter from the next sample on. Raises SawtoothError as ``condition``."""
@@ -189,18 +183,18 @@ class Recording:
 
     def _open(self, path: Path) -> pq.ParquetFile:
         """Open this file and check it."""
-        self._close()
+        self.close()
         regular(path)
         with self._reading():
             self._file = file = pq.ParquetFile(path)
         try:
             self._check(file)
         except BaseException:
-            self._close()
+            self.close()
             raise
         return file
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario import Scenario, Span
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.toml import read_toml
 from sawtooth.study.axis import expand
+from sawtooth.study.files import Table
 
 _UNNAMED = ("duration", "warmup", "interval")
 """Fields that are not part of a point's name."""
@@ -30,11 +31,7 @@ _UNNAMED = ("duration", "warmup", "interval")
 Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Budget(_Table):
+class Budget(Table):
     """What a point may cost an engine. After that, its noise is accepted."""
 
     runs: int = Field(12, ge=2, le=1000, description="seeds 1 … at most this")
@@ -42,7 +39,7 @@ class Budget(_Table):
     cpu: Span | None = Field(None, description="processor time of all runs of a point; absent: not limited")
 
 
-class Budgets(_Table):
+class Budgets(Table):
     """Budgets by engine. A time limit makes the number of runs depend on the machine, so ``sim`` has none by
     default."""
 
@@ -54,7 +51,7 @@ class Budgets(_Table):
         return {"kernel": self.kernel, "sim": self.sim}[engine]
 
 
-class Block(_Table):
+class Block(Table):
     """Points that differ in ``columns`` (each row has one value for each) and in all combinations of ``vary``."""
 
     name: Word = Field(description="begins the names of its points, and is one of their tags")
@@ -91,7 +88,7 @@ class Point:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-class Grid(_Table):
+class Grid(Table):
     """A validated grid file. ``load`` raises SawtoothError with file, field and fix."""
 
     record: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.csv$")] = Field(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.fidelity.differences import REFERENCE, TRIED
 from sawtooth.compare.fidelity.measures import MEASURES, SHARE
+from sawtooth.io.text_table import aligned
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -151,15 +152,7 @@ def _build(about: dict[str, Any]) -> str:
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    last = len(widths) - 1
-    return [
-        "  ".join(
-            cell.ljust(width) if at in (0, last) else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return aligned(rows, (0, len(rows[0]) - 1))
 
 
 def _markdown(rows: list[list[str]]) -> list[str]:

@@ -23,6 +23,7 @@ from sawtooth.engines.cc_module.printed_text import Words
 from sawtooth.engines.cc_module.process_watch import ProcessWatch
 from sawtooth.engines.cc_module.protocol import Answers, Garbled, readable
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.io.closing import Closing
 from sawtooth.sanitize import plain
 
 PATIENCE_S = 10
@@ -59,7 +60,7 @@ class Wanted:
         return Path(self.sources[0]).name
 
 
-class Apart:
+class Apart(Closing):
     """A ``sawtooth._core.Simulation`` in another process. ``modules``: the module of each flow, by the flow's number.
 
     Raises SawtoothError: as ``build``; ``module-refused`` or ``unknown-name`` for something that a module does not
@@ -164,12 +165,6 @@ class Apart:
             with contextlib.suppress(OSError):
                 if mark in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
                     os.kill(int(process), signal.SIGKILL)
-
-    def __enter__(self) -> Apart:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _ask(self, *question: Any) -> Any:
         return self._asked(*question)[0]
