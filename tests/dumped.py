@@ -1,7 +1,5 @@
 """Renders a page with headless Chromium, without a driver."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

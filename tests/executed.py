@@ -1,7 +1,5 @@
 """Runs a scenario with programs on the real kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """An error that a test expects."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

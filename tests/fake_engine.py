@@ -1,7 +1,5 @@
 """Fake engines for the tests of studies: fast, seeded, able to fail as real ones do; and a study for them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Follows the fix of an error as a reader would: types its words into the tables of the file."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import Any

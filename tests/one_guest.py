@@ -1,7 +1,5 @@
 """Runs of the engine ``kernel`` that share a guest: a boot takes two seconds of processor time, a short run 0.2."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

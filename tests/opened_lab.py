@@ -1,7 +1,5 @@
 """The laboratory's page open in a browser, and the violations that axe-core finds on it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

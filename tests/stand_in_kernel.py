@@ -2,8 +2,6 @@
 targets, and its kernel acts as a guest.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sawtooth.kernel import edits

@@ -2,8 +2,6 @@
 machines.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor

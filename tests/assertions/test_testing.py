@@ -1,7 +1,5 @@
 """Expectations as assertions, and the how-to for continuous integration as written."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Behaviors of kernels: the catalogue is read, kernels are measured by a stand-in, and differences are judged."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Bisecting: a small git repository whose kernels are stand-ins; guests are replaced by the simulator, except
 in ``test_an_expectation_is_judged_in_a_guest``."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

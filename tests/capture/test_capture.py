@@ -1,7 +1,5 @@
 """Captures: the package's and the command line's report of one; the analysis itself is tested in crates/capture."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

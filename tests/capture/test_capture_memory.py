@@ -1,7 +1,5 @@
 """Memory while reading a capture: it grows with the connections, not with the file."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The page's scripts, run by node if it is installed (Debian's package nodejs). Nothing else in sawtooth needs node."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``capture`` on files that are damaged, silent, or not files: the exit status says so, and nothing waits forever."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What limited a transfer, what was lost and the round-trip time are determined once, and every output agrees."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The verdict on a transfer: the facts' sentences (tested in crates/capture) and the control's."""
 
-from __future__ import annotations
-
 from sawtooth.capture.identify.classifier import Identification
 from sawtooth.capture.summary import Judgement
 from sawtooth.capture.verdict import verdict

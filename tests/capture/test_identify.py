@@ -2,8 +2,6 @@
 for none.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Replay: the control that sent the data is the nearest to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line: what it prints, its exit status, and one clear message for whatever goes wrong."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Terminal output: no control sequences, no line that imitates ours, no value so long that it hides the rest."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

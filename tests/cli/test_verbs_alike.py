@@ -1,7 +1,5 @@
 """Common to all verbs: the same options, summaries that fit, JSON, completion, and fixes that name the field."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

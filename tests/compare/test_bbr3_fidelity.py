@@ -1,7 +1,5 @@
 """BBR version 3 against the kernel's record: one flow with losses and queues, and shares beside other controls."""
 
-from __future__ import annotations
-
 import statistics
 from pathlib import Path
 

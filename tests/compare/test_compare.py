@@ -1,7 +1,5 @@
 """Runs of several engines or settings compared with the first: differences, intervals, a tolerance, a figure."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -2,8 +2,6 @@
 here, and goodput of Linux 6.12 in virtual time that another program measured.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from pathlib import Path

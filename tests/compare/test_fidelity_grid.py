@@ -1,7 +1,5 @@
 """The fidelity harness: its grid, its ledger, when it has enough runs, and how it describes differences."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import threading

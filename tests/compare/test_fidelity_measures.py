@@ -1,7 +1,5 @@
 """The measures that a comparison of engines reads from a run."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

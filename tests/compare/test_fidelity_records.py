@@ -2,8 +2,6 @@
 answers.
 """
 
-from __future__ import annotations
-
 import csv
 import statistics
 from pathlib import Path

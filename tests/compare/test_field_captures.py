@@ -1,7 +1,5 @@
 """The trial of captures in fidelity/field: what it compares, and what counts as proof."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

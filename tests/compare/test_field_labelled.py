@@ -1,7 +1,5 @@
 """The trial of labeled traces in fidelity/field: which answers count, and which are correct."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

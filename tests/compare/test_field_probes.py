@@ -1,7 +1,5 @@
 """The trial of probe series: estimates against known values, the thresholds, and the folder in the repository."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

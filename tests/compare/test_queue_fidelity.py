@@ -1,7 +1,5 @@
 """tc's kinds of queues against the kernel's record of them."""
 
-from __future__ import annotations
-
 import statistics
 from pathlib import Path
 

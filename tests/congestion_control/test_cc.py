@@ -1,7 +1,5 @@
 """Congestion controls as the command line lists and shows them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The core lists the simulator's congestion controls once; every other place that names them must agree."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters give the same results as a local pool, whatever happens to workers, the scheduler, or the client."""
 
-from __future__ import annotations
-
 import _thread
 import json
 import os

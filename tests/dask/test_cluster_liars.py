@@ -1,7 +1,5 @@
 """Liars: a worker's invalid answer counts as not done, and after three of them the worker gets no more work."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Strangers: whoever reaches a cluster's ports without its certificate is refused, and none of their code runs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

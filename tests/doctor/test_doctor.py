@@ -2,8 +2,6 @@
 changes nothing.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """Hostile modules: they hang, write where they should not, and print what a terminal would obey."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

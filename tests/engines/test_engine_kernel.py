@@ -1,7 +1,5 @@
 """Engine kernel: scenarios on the real Linux kernel in virtual time, against values measured with other scripts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Engine netns: real time on this host's kernel, its safety, and the same code in a guest with netem."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

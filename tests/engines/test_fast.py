@@ -1,7 +1,5 @@
 """``fast``: what is steady is repeated, adds up, and agrees with the whole run; all else is simulated whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Segments merged by the receiving host's card (GRO): in a file, in the simulator, and against the kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

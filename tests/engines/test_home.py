@@ -1,7 +1,5 @@
 """The topology home: every kind of queue on its access line, in both directions, on the simulator and the kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What hosts of older Linux do differently: ``host.adv_win_scale`` before 6.6, ``host.pacing`` before 4.13."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

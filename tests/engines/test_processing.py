@@ -1,7 +1,5 @@
 """``host.processing``: hosts take a random time for each packet, in order (docs/explanation/processing.md)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

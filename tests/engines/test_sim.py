@@ -1,7 +1,5 @@
 """Engine sim: the core accepts every compiled scenario, and follows the engines' contract."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

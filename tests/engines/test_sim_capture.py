@@ -1,7 +1,5 @@
 """Captures of the engine sim: read back, they agree with the run's tables, and no other program complains."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Engine sim at the limits of scenarios: every valid one runs to its end, in small steps."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The core as WebAssembly against the native one: the same tables, byte for byte, in node and in a browser."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gzip

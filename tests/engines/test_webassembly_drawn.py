@@ -1,7 +1,5 @@
 """Scenarios drawn at random: the core gives the same tables natively and as WebAssembly in node, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Explain: one answer from several kinds of input, the same as the verbs for each kind give."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures on pages: the JSON that Python writes, the script built to draw it, and both in a browser."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

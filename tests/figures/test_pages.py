@@ -1,7 +1,5 @@
 """Pages of studies, captures and links: they load nothing, name no host, and work under the policy that enforces it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

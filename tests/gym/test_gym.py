@@ -1,7 +1,5 @@
 """Environments, policies and Python functions as congestion controls."""
 
-from __future__ import annotations
-
 import io
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Growing tables: in memory while small, then in a file; the same rows and bytes either way."""
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Directories and locks of a run among names that other users of this machine can create."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

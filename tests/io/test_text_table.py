@@ -1,7 +1,5 @@
 """Tables and sentences on a terminal of some width."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Foreign text: numbers are finite and checked, files and nesting are bounded, errors come from the reader."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

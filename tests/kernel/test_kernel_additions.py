@@ -1,7 +1,5 @@
 """Kernels with a user's own patches, controls and names, built from the stand-in source."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@ source is a stand-in, whose kernel acts as a guest. The session's fixture builds
 boots it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Kernels of the commits of a git repository, which is only read, built from the stand-in source in one tree."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

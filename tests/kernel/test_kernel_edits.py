@@ -3,8 +3,6 @@ edits for wide processors are compiled and run against a simulated host, so that
 is needed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """A guest runs one program on the user-mode kernel, in virtual time, identically each time, and leaves nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

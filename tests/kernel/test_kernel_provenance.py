@@ -1,7 +1,5 @@
 """The source of a kernel is what its packager, or whoever named it, meant: it is checked and reported."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

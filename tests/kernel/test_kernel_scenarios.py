@@ -1,7 +1,5 @@
 """Engine kernel on all features of scenarios beyond one flow on one path, against arithmetic and the simulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -2,8 +2,6 @@
 succeeds it does no harm: it changes only this test's own files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

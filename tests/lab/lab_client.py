@@ -1,7 +1,5 @@
 """Requests to the laboratory's server, and what it answers."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import struct

@@ -1,7 +1,5 @@
 """The laboratory's server and its files; the page itself is in test_lab_page.py."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

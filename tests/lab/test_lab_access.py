@@ -1,7 +1,5 @@
 """The laboratory's page with a keyboard, with a screen reader, and on narrow screens; checked by axe-core."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

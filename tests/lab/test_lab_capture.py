@@ -1,7 +1,5 @@
 """A capture dropped on the laboratory's page: read there, described, drawn, and its path tried."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

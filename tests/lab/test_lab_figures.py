@@ -1,8 +1,6 @@
 """The laboratory's figures: smoothed goodput, the response to loss as a control, names of flows, one playhead; and what
 Why? says beside losses."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

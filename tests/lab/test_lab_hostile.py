@@ -1,7 +1,5 @@
 """Hostile inputs to the laboratory's page: each is answered or refused in words, and the next question is answered."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The page asks the core what a scenario means: it reads, compiles and refuses as the package does."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

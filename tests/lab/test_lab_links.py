@@ -1,7 +1,5 @@
 """Links to the laboratory's page, and its history: what they hold, and what damaged ones do."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The page without a network: a service worker keeps its files. And how its core comes: packed, compiled meanwhile."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The laboratory's page in a browser: fields, figures, files, heavy simulations."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

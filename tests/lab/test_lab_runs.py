@@ -1,7 +1,5 @@
 """Simulations on the native core, by the laboratory's server."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What `sawtooth lab` adds to its page, in a browser: results to list, open and compare, and the native core."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

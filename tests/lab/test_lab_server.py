@@ -1,7 +1,5 @@
 """The laboratory's server beyond the page's files: who is answered, and results by id."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Connections to the laboratory's server that send nothing, or too much: real requests are still answered."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """The page's sliders: each position has its own text, and the keyboard moves a slider from position to position."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

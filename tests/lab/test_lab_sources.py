@@ -1,7 +1,5 @@
 """What Understand cites: for each event of a sender, the section that specifies it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sawtooth import _core

@@ -1,7 +1,5 @@
 """The laboratory's first screen: what each control keeps of the same line, a guess, three steps, and sharing."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

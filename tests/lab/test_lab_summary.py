@@ -1,7 +1,5 @@
 """The table beside the figures of the laboratory's page: each flow by itself, over its own time."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

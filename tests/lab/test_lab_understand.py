@@ -1,7 +1,5 @@
 """Understand: how the laboratory explains a simulation step by step, and the path that it draws."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

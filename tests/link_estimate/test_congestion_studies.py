@@ -1,7 +1,5 @@
 """The controlled experiments are studies; figures of probes compare RTTs with what flows got."""
 
-from __future__ import annotations
-
 import tomllib
 
 import numpy as np

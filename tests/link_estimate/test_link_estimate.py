@@ -1,7 +1,5 @@
 """Estimates for a link: features of a series, estimates from the bundled model, the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Trees that vote on a state: what they learn, how certain they are, and what they refuse to read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

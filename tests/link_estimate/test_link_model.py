@@ -1,7 +1,5 @@
 """CongestionModel learns from synthetic series whose goodput is known by construction. Needs scikit-learn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

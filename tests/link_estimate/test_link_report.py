@@ -1,7 +1,5 @@
 """The report on probed links: the page, its figures, and the table beside each."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

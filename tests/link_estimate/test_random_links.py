@@ -1,7 +1,5 @@
 """Randomly drawn links, what is estimated for them, and series without a queue."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

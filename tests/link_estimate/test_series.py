@@ -1,7 +1,5 @@
 """RTT series: their contents, their files, when they are unusable, and the difference of two."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

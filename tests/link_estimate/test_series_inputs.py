@@ -1,7 +1,5 @@
 """Series from other programs' files: ping, scamper, RIPE Atlas, CSV, saved runs; and truncated or hostile files."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

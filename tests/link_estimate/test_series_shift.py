@@ -1,7 +1,5 @@
 """Level shifts are found if a route changed, and not if a queue appears, disappears, fills or drains."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sources that omit lost probes: gaps between the answers count as lost, if they can be recognized."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Changes within a window: found when the queue changes, and only then."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

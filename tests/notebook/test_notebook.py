@@ -1,7 +1,5 @@
 """How a shell and a notebook display results: few lines, one figure, tables without anything from other machines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``sawtooth packetdrill``: scripts on the simulator, and by packetdrill itself in a guest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The prober: a schedule without drift, answers matched in any order, a file that is complete or absent."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

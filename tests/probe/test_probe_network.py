@@ -1,7 +1,5 @@
 """The prober on real kernels: loopback, routers in this host's namespaces, and in a guest's virtual time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Examples use addresses that belong to nobody: those of RFC 5737 and RFC 3849 for documentation, and loopback."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator

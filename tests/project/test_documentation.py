@@ -1,7 +1,5 @@
 """The examples on the pages work: their Python runs, their files are valid, their commands and options exist."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

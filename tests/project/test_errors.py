@@ -1,7 +1,5 @@
 """Errors: codes are listed, documented and used; a message has its file, field and fix."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import pickle

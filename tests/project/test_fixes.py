@@ -5,8 +5,6 @@ into the file, and of a command line the table has the one that comes of it. The
 package in its sources: one whose fix can be typed is tried here, or ``ELSEWHERE`` says what trying it would take.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

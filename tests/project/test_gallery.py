@@ -1,7 +1,5 @@
 """docs/gallery.md: each study has its picture, its distance from the kernel, and numbers from its table."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Installed, not checked out: the built wheel in a separate environment does what the README promises."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

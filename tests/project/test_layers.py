@@ -1,7 +1,5 @@
 """Dependencies point down only: the imports of the package and of the crates, against the table in docs/design.md."""
 
-from __future__ import annotations
-
 import ast
 from graphlib import CycleError, TopologicalSorter
 

@@ -1,7 +1,5 @@
 """Symbolic links that another user has placed where a command writes: nothing is written through them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

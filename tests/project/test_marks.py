@@ -1,7 +1,5 @@
 """How tests are selected, and when one counts as failed: marks follow from fixtures, and CI omits nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Colours: distinguishable on light and dark pages, with any colour vision, and visible against their background."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation is plain English: its vocabulary, the length of its sentences and of its lines."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

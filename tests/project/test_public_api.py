@@ -1,7 +1,5 @@
 """The package has few verbs, and imports nothing heavy until one is used."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The RFC's average windows under deterministic loss: section 5.2, tables 1 and 2. tools/rfc9438.py runs longer."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

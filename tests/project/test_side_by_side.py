@@ -1,7 +1,5 @@
 """The comparison with ns-3: its questions and counts. It does not need ns-3: `make bench-ns3` runs that."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -2,8 +2,6 @@
 only read the capture run on this host, because Python starts ten times as fast there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

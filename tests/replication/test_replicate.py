@@ -1,7 +1,5 @@
 """Replications: a folder with cells is read, run and judged; each mistake in it is one clear error."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

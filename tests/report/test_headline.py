@@ -1,7 +1,5 @@
 """The headline of a study: what its report's first sentence and cards compare, and which figure comes first."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SQL over all results: which views exist, which columns they have, and that nothing is written."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os

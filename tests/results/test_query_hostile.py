@@ -1,7 +1,5 @@
 """Hostile SQL: whatever a query says, it writes nothing and reads nothing but results."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The contents of a directory of results: named, counted, and each with its state."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

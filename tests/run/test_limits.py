@@ -1,7 +1,5 @@
 """What limits a flow has one answer, in Python, on the command line and on the page."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random arrivals of transfers: their fields in a scenario, and how the engines run them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The compiled scenario: the contract with the core, defined once, in one place."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Datagrams: their fields in a scenario, how engines run them, and a call's quality."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`sawtooth show --as custom`: a ready topology written out has the same paths, and is a file that can be read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

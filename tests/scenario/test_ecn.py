@@ -1,7 +1,5 @@
 """ECN: in scenario files, in the testbed's plan, in captures, and against the real kernel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

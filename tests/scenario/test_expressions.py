@@ -1,7 +1,5 @@
 """Expressions: what can be written, what it means, and the errors for what cannot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

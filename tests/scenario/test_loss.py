@@ -1,7 +1,5 @@
 """Losses in a pattern: every n-th packet, single packets, and bursts; in scenario files and on the engines."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

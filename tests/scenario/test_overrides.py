@@ -1,7 +1,5 @@
 """Fields set by dotted path, from the command line and by the axes of studies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

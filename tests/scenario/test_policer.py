@@ -1,7 +1,5 @@
 """Policers: in scenario files, on the simulator, in the testbed's plan, and against the kernel."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

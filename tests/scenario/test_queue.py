@@ -1,7 +1,5 @@
 """Queues of tc's kinds: in scenario files, on the simulator, and in the testbed's plan."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

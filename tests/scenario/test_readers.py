@@ -1,7 +1,5 @@
 """Sources that request their data: `requests`, `pages` and `video`, from the file to the tables of `sim`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scenario files: defaults, what they compile to, dictionaries and digests."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import subprocess

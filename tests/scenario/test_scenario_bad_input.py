@@ -1,7 +1,5 @@
 """Each mistake in a scenario file is one error with code, file, field and fix; nothing else is raised."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The cost of reading a TOML file: in proportion to its size, whatever it holds."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from pathlib import Path

@@ -2,8 +2,6 @@
 routes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

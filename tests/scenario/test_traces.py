@@ -1,7 +1,5 @@
 """Traces of links: read strictly, repeated as by Mahimahi, the same on every engine."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links that change at given times, with jitter, reordering, duplicates: in a file, and on the engines."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

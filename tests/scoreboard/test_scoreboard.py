@@ -1,7 +1,5 @@
 """Scoreboards: a file of networks is read and run, controls are compared, and each mistake is one clear error."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

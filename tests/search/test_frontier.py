@@ -1,7 +1,5 @@
 """Find with several unknowns: the frontier of synthetic noisy surfaces, valid questions, and answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Find: the search with a synthetic noisy margin, valid questions, answers, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

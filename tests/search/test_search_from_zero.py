@@ -1,7 +1,5 @@
 """Find: ranges from 0 are answered as well as others, and an interval that is too wide is reported."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

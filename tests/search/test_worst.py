@@ -1,7 +1,5 @@
 """Worst: the network on which a measure is smallest is found, and simplified to the fields that matter."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

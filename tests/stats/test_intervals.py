@@ -1,7 +1,5 @@
 """Intervals over seeds: skewness, possible values, outliers, and seeds that change nothing."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

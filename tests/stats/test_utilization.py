@@ -1,7 +1,5 @@
 """Utilization and the ceiling: the share of a rate that headers take, and the share in use on the wire."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

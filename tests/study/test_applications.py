@@ -1,7 +1,5 @@
 """A study's measures of applications: answers, pages, videos, datagrams and calls."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

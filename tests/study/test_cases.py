@@ -1,7 +1,5 @@
 """Cases: a study's points listed one by one."""
 
-from __future__ import annotations
-
 import pytest
 
 from expected_error import expected_error

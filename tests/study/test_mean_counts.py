@@ -1,7 +1,5 @@
 """A row of several seeds has the scale of one run: counts are means per run, in every column of every table."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

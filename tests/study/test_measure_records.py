@@ -1,7 +1,5 @@
 """Records of measures: what figures, goals, expectations and the documentation use of a column."""
 
-from __future__ import annotations
-
 import re
 
 from sawtooth.study import measures

@@ -1,7 +1,5 @@
 """When every seed gives the same: how much the result depends on when flows start."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A study stopped after its last point: the same command writes the report, and computes nothing again."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

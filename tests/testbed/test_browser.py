@@ -1,7 +1,5 @@
 """A page load in headless Chromium: what it measures, and what it reports when it cannot."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

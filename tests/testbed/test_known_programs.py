@@ -2,8 +2,6 @@
 counts how often each gives the same, because that takes longer.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs on a scenario's hosts: what they see, when they run, what is kept from them; on the real kernel."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """``find`` over what programs measure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

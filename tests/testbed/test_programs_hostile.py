@@ -2,8 +2,6 @@
 attempt succeeds it does no harm: it targets only this test's own files, port and process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

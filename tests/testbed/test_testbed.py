@@ -1,7 +1,5 @@
 """The testbed's plan: what a scenario becomes on Linux, determined without privileges."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Watch: sock_diag's bytes, changes between samples, what limits a connection, filters; and this host's own sockets."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

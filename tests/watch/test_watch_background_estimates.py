@@ -1,7 +1,5 @@
 """``watch --once --expect``: connections are reported as sampled, whatever happens to them meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 

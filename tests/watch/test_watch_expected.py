@@ -1,7 +1,5 @@
 """What a watched connection should get: when there is a number, when a reason instead, and the order of answers."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

@@ -2,8 +2,6 @@
 moment.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Output of `watch` for other programs: a Parquet file of all samples, and sums for Prometheus with bounded labels."""
 
-from __future__ import annotations
-
 import errno
 import re
 import signal

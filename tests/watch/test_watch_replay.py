@@ -1,7 +1,5 @@
 """Replaying a recording: the same samples in the same views, at any speed; anything but a recording is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The live view: rows, sorting, filtering, pausing, details, on wide and narrow terminals. No socket is read."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """What if: from one measurement to the path behind it and the goodput of other congestion controls."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """What if, end to end: from a capture of the real kernel's CUBIC to the path, and to what CUBIC and BBR get there."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fitting: paths whose replays resemble the observation, and the interval for the next transfer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

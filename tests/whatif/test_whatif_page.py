@@ -1,7 +1,5 @@
 """The page and the command line share one estimator: the same path from a capture, equal to the simulated one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

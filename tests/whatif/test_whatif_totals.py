@@ -1,7 +1,5 @@
 """What if, from totals: what ss and iperf3 show of a path, and how sure that is."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json
