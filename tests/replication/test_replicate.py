@@ -129,8 +129,24 @@ def test_every_figure_is_judged_by_its_own_spread(folder: Path, result: StudyRes
     ],
 )
 def test_inside_is_two_deviations_or_five_percent(published, spread, ours, inside) -> None:
-    row = Row({}, Compare(column="x"), published, spread, ours, math.nan, "not found")
+    row = Row({}, Compare(column="x"), published, spread, () if math.isnan(ours) else (ours,), "not found")
     assert row.inside is inside
+
+
+@pytest.mark.parametrize(
+    ("spread", "each", "runs", "attainable"),
+    [
+        # Theirs is known: 10 allowed, an error of 5 * sqrt(2).
+        (5, (100.0,), 1, math.erf(1)),
+        # Ours otherwise, 10 over two seeds: 5 allowed, an error of 10 * sqrt(1.5).
+        (math.nan, (100 - 50**0.5, 100 + 50**0.5), 1, math.erf(0.5 / 3**0.5)),
+        (math.nan, (90.0, 90.0), 1, 1.0),
+        (math.nan, (), 1, 1.0),
+    ],
+)
+def test_what_a_perfect_simulator_would_have_inside(spread, each, runs, attainable) -> None:
+    row = Row({}, Compare(column="x"), 100, spread, each, "not found", runs)
+    assert row.attainable == pytest.approx(attainable)
 
 
 @pytest.mark.usefixtures("patience")

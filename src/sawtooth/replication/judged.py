@@ -30,19 +30,26 @@ CHANCE = "chance: seeds here differ as much"
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure of one cell: the mean of ``runs`` runs, and ours of ``seeds``. ``ours_sd`` is over seeds,
-    NaN with one."""
+    """One published figure of one cell: the mean of ``runs`` runs, and ours of each seed."""
 
     cell: Cell
     compared: Compare
     published: float
     spread: float
-    ours: float
-    ours_sd: float
+    each: tuple[float, ...]
     known: str
     """What is known of the cell; "not found" if nothing is."""
     runs: int = 1
-    seeds: int = 1
+
+    @property
+    def ours(self) -> float:
+        """The mean over the seeds; NaN if nothing was measured."""
+        return statistics.fmean(self.each) if self.each else math.nan
+
+    @property
+    def ours_sd(self) -> float:
+        """The standard deviation over the seeds; NaN with one."""
+        return statistics.stdev(self.each) if len(self.each) > 1 else math.nan
 
     @property
     def cause(self) -> str:
@@ -55,8 +62,19 @@ class Row:
     def is_chance(self) -> bool:
         """Whether means of so many runs with the spread of ours differ as much: by up to 2 standard errors. Says
         nothing where all seeds gave the same."""
-        error = self.ours_sd * math.sqrt(1 / self.runs + 1 / self.seeds)
+        if len(self.each) < 2:
+            return False
+        error = self.ours_sd * math.sqrt(1 / self.runs + 1 / len(self.each))
         return abs(self.ours - self.published) <= SPREADS * error
+
+    @property
+    def attainable(self) -> float:
+        """The probability that a perfect simulator is inside: if all runs, the authors' and ours, are draws from one
+        normal distribution. Its spread is the authors', or ours where they published none; 1 where nothing is
+        random."""
+        spread = self.ours_sd if math.isnan(self.spread) else self.spread
+        error = spread * math.sqrt(1 / self.runs + 1 / max(1, len(self.each)))
+        return math.erf(self.allowed / error / math.sqrt(2)) if error > 0 else 1.0
 
     @property
     def allowed(self) -> float:
@@ -105,6 +123,11 @@ class Judged:
         return sum(row.cause == CHANCE for row in self.worst)
 
     @property
+    def attainable(self) -> float:
+        """Figures that a perfect simulator would have inside, on average."""
+        return math.fsum(row.attainable for row in self.rows)
+
+    @property
     def unexplained(self) -> int:
         return sum(row.cause == NOT_FOUND for row in self.worst)
 
@@ -112,7 +135,8 @@ class Judged:
         return compared.title or compared.column.replace("_", " ")
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row per compared column: cells, inside, and the median and 90th percentile of the relative difference."""
+        """One row per compared column: cells, inside, chance, how many a perfect simulator would have inside, and the
+        median and 90th percentile of the relative difference."""
         found = []
         for compared in self.replication.about.compare:
             own = [row for row in self.rows if row.compared is compared]
@@ -123,6 +147,7 @@ class Judged:
                     "cells": len(own),
                     "inside": sum(row.inside for row in own),
                     "chance": sum(row.cause == CHANCE for row in own),
+                    "attainable": math.fsum(row.attainable for row in own),
                     "median_percent": 100 * _quantile(apart, 0.5),
                     "p90_percent": 100 * _quantile(apart, 0.9),
                 }
@@ -165,6 +190,7 @@ class Judged:
             "figures": len(self.rows),
             "inside": self.inside,
             "chance": self.chance,
+            "attainable": self.attainable,
             "unexplained": self.unexplained,
             "summary": json.loads(json.dumps(_known(self.summary()))),
             "rows": json.loads(self.table().to_json(orient="records")),
@@ -192,12 +218,10 @@ def judged(replication: Replication, result: StudyResult) -> Judged:
                 continue
             spread = math.nan if compared.spread is None else number(cell, compared.spread) * compared.times
             ours = measured.get(tuple(cell[name] for name in names), [])
-            known = [value for value in ours if not math.isnan(value)]
-            mean = statistics.fmean(known) if known else math.nan
-            deviation = statistics.stdev(known) if len(known) > 1 else math.nan
+            each = tuple(value for value in ours if not math.isnan(value))
             runs = 1 if compared.runs is None else max(1, int(number(cell, compared.runs)))
             known_cause = replication.cause(cell)
-            rows.append(Row(cell, compared, published, spread, mean, deviation, known_cause, runs, len(known)))
+            rows.append(Row(cell, compared, published, spread, each, known_cause, runs))
     return Judged(replication, result, tuple(rows))
 
 

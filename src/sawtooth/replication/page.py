@@ -140,6 +140,7 @@ def _content(judged: Judged, made: list[TableFigure]) -> dict[str, Any]:
                 row["cells"],
                 row["inside"],
                 row["chance"],
+                f"{row['attainable']:.0f}",
                 percent(row["median_percent"]),
                 percent(row["p90_percent"]),
             ]

@@ -14,7 +14,7 @@ MOST = 10
 
 RULE = (
     f"inside: within {SPREADS} standard deviations of the authors' runs, or {LEAST:.0%} where that is more; "
-    "chance: outside, by no more than seeds differ here"
+    "chance: outside, by no more than seeds differ here; perfect: how many a perfect simulator would have inside"
 )
 
 
@@ -41,7 +41,7 @@ def words(judged: Judged, width: int | None = None) -> str:
 
 def summary(found: Sequence[Judged], width: int | None = None) -> str:
     """One line per compared column of every replication."""
-    head = ["replication", "compared", "figures", "inside", "chance", "share", "median", "90%"]
+    head = ["replication", "compared", "figures", "inside", "chance", "share", "perfect", "median", "90%"]
     lines = []
     for judged in found:
         for row in judged.summary():
@@ -49,11 +49,13 @@ def summary(found: Sequence[Judged], width: int | None = None) -> str:
             share = f"{inside / cells:.1%}" if cells else "–"
             apart = [percent(row[name]) for name in ("median_percent", "p90_percent")]
             counts = [str(cells), str(inside), str(row["chance"])]
-            lines.append([judged.replication.name, row["compared"], *counts, share, *apart])
+            perfect = f"{row['attainable']:.0f}"
+            lines.append([judged.replication.name, row["compared"], *counts, share, perfect, *apart])
     total, within = sum(len(one.rows) for one in found), sum(one.inside for one in found)
     if len(lines) > 1 and total:
         chance = str(sum(one.chance for one in found))
-        lines.append(["all", "", str(total), str(within), chance, f"{within / total:.1%}", "", ""])
+        perfect = f"{sum(one.attainable for one in found):.0f}"
+        lines.append(["all", "", str(total), str(within), chance, f"{within / total:.1%}", perfect, "", ""])
     return "\n".join([*aligned([head, *lines], (0, 1), width, keys=2), RULE])
 
 
