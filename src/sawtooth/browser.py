@@ -59,8 +59,8 @@ new Promise(done => {
     };
     // Paints are reported some frames after the load, later where the processor is busy. Not every page has one.
     const painted = () => largest !== null && performance.getEntriesByName('first-contentful-paint').length > 0;
-    let looks = 0;
-    const settle = () => setTimeout(() => painted() || ++looks === 20 ? tell() : settle(), 500);
+    let tries = 0;
+    const settle = () => setTimeout(() => painted() || ++tries === 20 ? tell() : settle(), 500);
     document.readyState === 'complete' ? settle() : addEventListener('load', settle);
 })
 """
@@ -83,11 +83,11 @@ class Browser:
         self._rest = b""
         self.failed = 0
         """Requests that failed."""
-        self.asked = False
+        self.navigated = False
         """Whether it was asked for a page."""
         theirs, self._asks = os.pipe()
-        self._told, output = os.pipe()
-        os.set_blocking(self._told, False)
+        self._output, output = os.pipe()
+        os.set_blocking(self._output, False)
         # Chromium reads descriptor 3 and writes descriptor 4. By name, because dash knows no numbers of two digits.
         ends = f"3</proc/self/fd/{theirs} 4>/proc/self/fd/{output}"
         command = ["/bin/sh", "-c", f'exec "$@" {ends}', "sh", program, *options]
@@ -103,7 +103,7 @@ class Browser:
         os.close(theirs)
         os.close(output)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._told, selectors.EVENT_READ)
+        self._selector.register(self._output, selectors.EVENT_READ)
 
     def load(self, url: str) -> dict[str, Any]:
         """Opens the page and waits until it has loaded. Raises BrowserError."""
@@ -112,12 +112,12 @@ class Browser:
         session = self._ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         self._ask("Network.enable", session)
         self._ask("Page.enable", session)
-        self.asked = True
+        self.navigated = True
         went = self._ask("Page.navigate", session, url=url)
         if error := went.get("errorText"):
             raise BrowserError(f"{url}: {error}")
-        asked = {"expression": _MEASURES, "awaitPromise": True, "returnByValue": True}
-        found = self._ask("Runtime.evaluate", session, **asked)
+        parameters = {"expression": _MEASURES, "awaitPromise": True, "returnByValue": True}
+        found = self._ask("Runtime.evaluate", session, **parameters)
         if "exceptionDetails" in found:
             raise BrowserError(f"{url}: {found['exceptionDetails']['text']}")
         measured: dict[str, Any] = json.loads(found["result"]["value"])
@@ -131,21 +131,21 @@ class Browser:
 
     def _ask(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
         number = next(self._numbers)
-        asked = {"id": number, "method": method, "params": parameters}
+        request = {"id": number, "method": method, "params": parameters}
         if session is not None:
-            asked["sessionId"] = session
+            request["sessionId"] = session
         # If it has ended, its closed output shows that below.
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._asks, json.dumps(asked).encode() + b"\0")
+            os.write(self._asks, json.dumps(request).encode() + b"\0")
         end_s = time.monotonic() + self._limit_s
         while True:
-            told = self._read(method, end_s)
-            if told.get("method") == "Network.loadingFailed":
+            message = self._read(method, end_s)
+            if message.get("method") == "Network.loadingFailed":
                 self.failed += 1
-            if told.get("id") == number:
-                if "error" in told:
-                    raise BrowserError(f"{method}: {told['error'].get('message')}")
-                result: dict[str, Any] = told["result"]
+            if message.get("id") == number:
+                if "error" in message:
+                    raise BrowserError(f"{method}: {message['error'].get('message')}")
+                result: dict[str, Any] = message["result"]
                 return result
 
     def _read(self, method: str, end_s: float) -> dict[str, Any]:
@@ -153,13 +153,13 @@ class Browser:
             left_s = end_s - time.monotonic()
             if left_s <= 0 or not self._selector.select(left_s):
                 raise BrowserError(f"{method}: no answer within {self._limit_s:g} s")
-            piece = os.read(self._told, 1 << 16)
+            piece = os.read(self._output, 1 << 16)
             if not piece:
                 raise EndedError(f"{method}: the browser ended")
             self._rest += piece
         message, _, self._rest = self._rest.partition(b"\0")
-        told: dict[str, Any] = json.loads(message)
-        return told
+        answer: dict[str, Any] = json.loads(message)
+        return answer
 
 
 def load(url: str, *, http3: bool = False, browser: str | None = None, limit_s: float = 60.0) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def load(url: str, *, http3: bool = False, browser: str | None = None, limit_s: 
             try:
                 return started.load(url)
             except EndedError:
-                if not left or started.asked:
+                if not left or started.navigated:
                     raise
             finally:
                 started.close()

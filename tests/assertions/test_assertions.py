@@ -16,7 +16,7 @@ from fake_engine import Fake, quick, study
 from sawtooth.assertions import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict, judge
 from sawtooth.assertions.combined_estimate import Sample, estimate
 from sawtooth.assertions.machine_formats import annotated, junit
-from sawtooth.assertions.text import said, words
+from sawtooth.assertions.text import expectation_text, words
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario.expressions import RATE
@@ -165,7 +165,7 @@ def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_
     assert counted.verdict == UNKNOWN
     assert counted.reason == "one seed gives no confidence interval: run the study with several"
     # Run from a terminal, and from pytest.
-    assert "run the study with several, --seeds 5" in said(counted)
+    assert "run the study with several, --seeds 5" in expectation_text(counted)
     with pytest.raises(
         AssertionError, match="run the study with several, seeds=5 in the marker, or --sawtooth-seeds 5"
     ):

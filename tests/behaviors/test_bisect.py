@@ -418,7 +418,7 @@ def test_an_expectation_is_judged_in_a_guest(kernel: Kernel, tmp_path: Path, mon
         judge = ByExpectation(study, [wanted], tmp_path / verdict, overrides={"host.hz": 250}, seeds=[1, 2], jobs=1)
         found, told = judge.verdict(find(250, "bisect-1"))
         assert found == verdict, told
-        assert judge.knows(find(250, "bisect-1"))
+        assert judge.has_verdict(find(250, "bisect-1"))
 
 
 def test_the_repository_is_only_read(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from sawtooth.compare.fidelity.campaign import Campaign
 from sawtooth.dask import Cluster, cluster
 from sawtooth.dask import scheduler as flight
 from sawtooth.dask import workers as crew
-from sawtooth.dask.task import Answer, Call, tell
+from sawtooth.dask.task import Answer, Call, request_stop
 from sawtooth.dask.workers import Crew
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import fan_out, results
@@ -199,7 +199,7 @@ class Others:
 
 def test_others_do_not_keep_the_right_ones_from_work(caplog: pytest.LogCaptureFixture) -> None:
     there = Crew(Others())
-    assert there.look()
+    assert there.refresh()
     assert there.alive == {"tcp://a": 2}
     assert there.only == ["tcp://a"]
     assert there.refused.keys() == {"tcp://b", "tcp://c"}
@@ -218,7 +218,7 @@ class Stuck(Others):
         self.over = threading.Event()
 
     def run(self, function: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        if function is not tell:
+        if function is not request_stop:
             return super().run(function, **options)
         self.seen.append("asked")
         self.futures[1].status = "finished"

@@ -66,12 +66,12 @@ def test_only_a_process_that_waits_is_idle_and_only_while_the_watch_is_awake(mon
             pass
         watch = ProcessWatch(still.pid, 1000.0)
         # A thousand seconds between two checks, as after a suspend, count as one.
-        assert [watch.look(), watch.look()] == [None, None]
-        assert "waited for 3 s" in str(watch.look())
+        assert [watch.problem(), watch.problem()] == [None, None]
+        assert "waited for 3 s" in str(watch.problem())
         watch.begin()
-        assert watch.look() is None
+        assert watch.problem() is None
         watch = ProcessWatch(busy.pid, 1000.0)
-        assert [watch.look() for _ in range(5)] == [None] * 5
+        assert [watch.problem() for _ in range(5)] == [None] * 5
     finally:
         for process in (busy, still):
             process.kill()

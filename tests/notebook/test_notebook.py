@@ -8,7 +8,7 @@ import pytest
 
 import sawtooth
 from sawtooth.compare import compare
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.link_estimate.estimate import Estimate
 
 PCAP = Path(__file__).parents[2] / "fuzz" / "corpus" / "capture" / "pcap"
@@ -51,7 +51,7 @@ def test_a_value_says_what_it_holds_in_a_few_lines(found: dict[str, Any], kind: 
     told = repr(found[kind])
     assert 1 <= len(told.splitlines()) <= 16
     assert max(map(len, told.splitlines())) < 250
-    assert isinstance(found[kind], Shown)
+    assert isinstance(found[kind], Displayable)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -194,7 +194,7 @@ ELSEWHERE = {
         behaviors/bisect:_check
         behaviors/bisect:_searched
         cli/kernel_bisect:bisect
-        cli/kernel_commands:_called
+        cli/kernel_commands:_named
         cli/kernel_commands:compare
         cli/kernel_commands:remove
         engines/kernel:_called
@@ -221,7 +221,7 @@ ELSEWHERE = {
     "a cluster": """
         dask/cluster:__init__
         dask/cluster:_connected
-        dask/workers:look
+        dask/workers:refresh
         dask/local:_mourn
         dask/secure:security
         cli/workers:workers

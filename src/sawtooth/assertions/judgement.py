@@ -48,8 +48,8 @@ class Verdict:
     @property
     def title(self) -> str:
         """Its name, with its case."""
-        told = ", ".join(f"{name} {text(value)}" for name, value in self.case.items())
-        return f"{self.name} ({told})" if told else self.name
+        case = ", ".join(f"{name} {text(value)}" for name, value in self.case.items())
+        return f"{self.name} ({case})" if case else self.name
 
     def describe(self) -> dict[str, Any]:
         """As JSON values; unknown values are null. In bit/s, seconds and bits; a share of 1 is everything."""
@@ -113,8 +113,8 @@ def _verdicts(expected: Expectation, seen: Seen) -> Iterable[Verdict]:
             raise error.at(field=f"expect.{expected.name}") from None
         nothing = Interval(math.nan, math.nan, math.nan, 0)
         sides = nothing, nothing, nothing
-        told = expected.name, expected.wanted.text
-        yield Verdict(*told, {}, ABSENT, *sides, NUMBER, len(seen.seeds), None, error.message)
+        names = expected.name, expected.wanted.text
+        yield Verdict(*names, {}, ABSENT, *sides, NUMBER, len(seen.seeds), None, error.message)
         return
     for case in cases:
         try:

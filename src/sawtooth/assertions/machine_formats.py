@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from sawtooth.assertions.judgement import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict
-from sawtooth.assertions.text import said
+from sawtooth.assertions.text import expectation_text
 from sawtooth.errors import SawtoothError
 from sawtooth.io.untrusted import read_bytes
 from sawtooth.sanitize import plain
@@ -32,10 +32,10 @@ def junit(found: Judgement) -> bytes:
         case = ElementTree.SubElement(suite, "testcase", classname=_in_xml(found.study), name=_in_xml(one.title))
         case.attrib |= {"file": _in_xml(found.source)} if found.source else {}
         if one.verdict == HOLDS:
-            ElementTree.SubElement(case, "system-out").text = _in_xml(said(one))
+            ElementTree.SubElement(case, "system-out").text = _in_xml(expectation_text(one))
         else:
             kind = _KINDS[one.verdict]
-            child = ElementTree.SubElement(case, kind, type=one.verdict, message=_in_xml(said(one)))
+            child = ElementTree.SubElement(case, kind, type=one.verdict, message=_in_xml(expectation_text(one)))
             child.text = _in_xml(one.text)
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -57,7 +57,7 @@ def _annotation(one: Verdict, source: str | None, lines: list[str]) -> str:
         line = next((at for at, text in enumerate(lines, 1) if one.text in text or one.name in text), None)
         about |= {"line": str(line)} if line is not None else {}
     properties = ",".join(f"{name}={_property(value)}" for name, value in about.items())
-    return f"::{'error' if one.verdict == FAILS else 'warning'} {properties}::{_message(said(one))}"
+    return f"::{'error' if one.verdict == FAILS else 'warning'} {properties}::{_message(expectation_text(one))}"
 
 
 def _lines(source: str | None) -> list[str]:

@@ -127,7 +127,7 @@ class Seen:
 
         place = self._place(key)
         if place is None:
-            raise InputError("unknown-name", f"no point has {_told(key)}", fix="run the study without --set")
+            raise InputError("unknown-name", f"no point has {_key_text(key)}", fix="run the study without --set")
         amount = field_of(self.scenario(place), measure.name)
         return Sample(np.full(len(self.seeds), float(amount.value))), amount.dimension
 
@@ -172,5 +172,5 @@ def _has(key: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(key.get(name) == value for name, value in wanted.items() if name != ALONE)
 
 
-def _told(key: Mapping[str, Any]) -> str:
+def _key_text(key: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {text(value)}" for name, value in key.items())

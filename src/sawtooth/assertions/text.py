@@ -15,11 +15,11 @@ def words(found: Judgement) -> str:
     lines = []
     for one in found.verdicts:
         lines.append(f"{one.verdict:10}  {plain(one.title)}")
-        lines.append(f"            {said(one) if one.name != one.text else sides(one)}")
+        lines.append(f"            {expectation_text(one) if one.name != one.text else sides(one)}")
     return "\n".join([*lines, counted(found)])
 
 
-def said(one: Verdict) -> str:
+def expectation_text(one: Verdict) -> str:
     """The expectation, followed by ``sides``."""
     return f"{plain(one.text)}: {sides(one)}"
 
@@ -28,12 +28,12 @@ def sides(one: Verdict, several: str = "--seeds 5") -> str:
     """Both sides; if inconclusive, why, and what would decide. ``several`` is how to request more seeds here."""
     if math.isnan(one.margin.mean):
         return sentence(one.reason or "no value to judge by")
-    told = f"{amount(one.left, one.dimension)} against {amount(one.right, one.dimension)}"
+    both = f"{amount(one.left, one.dimension)} against {amount(one.right, one.dimension)}"
     if one.verdict == UNKNOWN:
         why = one.reason or f"the confidence interval of the margin is {bounds(one.margin, one.dimension)}"
         why += f", {several}" if one.reason == ONE_SEED else ""
-        return f"{told}; {sentence(why)}{needed(one)}"
-    return told
+        return f"{both}; {sentence(why)}{needed(one)}"
+    return both
 
 
 def needed(one: Verdict) -> str:

@@ -45,7 +45,7 @@ class Judge(Protocol):
     def compare(self, good: Kernel, bad: Kernel) -> None:
         """Takes the ends of the search. Raises InputError ``conflict`` if they do not differ."""
 
-    def knows(self, kernel: Kernel) -> bool:
+    def has_verdict(self, kernel: Kernel) -> bool:
         """Whether ``verdict`` has nothing to run."""
 
     def verdict(self, kernel: Kernel) -> tuple[str, str]:
@@ -57,16 +57,16 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """A commit that was tried. ``told``: its values, or why it was skipped."""
+    """A commit that was tried. ``detail``: its values, or why it was skipped."""
 
     commit: Commit
     verdict: str
-    told: str
+    detail: str
     kernel: Kernel | None = None
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
-        return {**self.commit.describe(), "verdict": self.verdict, "told": self.told}
+        return {**self.commit.describe(), "verdict": self.verdict, "told": self.detail}
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,10 @@ class Bisection:
             message = f"no commit that changes {', '.join(self.paths)} is the first bad one"
             raise InputError("conflict", message, field="--path", fix="remove --path, or name more paths")
         nearest = [steps[one] for one in self.history.parents(right) if one in left and one in steps]
-        told = dict.fromkeys((right, *suspects, *hidden))
+        first_bad = dict.fromkeys((right, *suspects, *hidden))
         return Found(
             tuple(steps.values()),
-            tuple(self.history.commit(one) for one in told),
+            tuple(self.history.commit(one) for one in first_bad),
             (nearest or [steps[good]])[0],
             steps[right],
         )
@@ -174,7 +174,7 @@ class Bisection:
 
     def _tried(self, hash_: str) -> Step:
         known = self._journal().get(hash_)
-        if known is not None and self.judge.knows(known):
+        if known is not None and self.judge.has_verdict(known):
             return self._judged(hash_, known)
         try:
             kernel = self._built(hash_)
@@ -183,7 +183,7 @@ class Bisection:
                 raise
             return Step(self.history.commit(hash_), SKIPPED, f"does not build: {error.message}")
         step = self._judged(hash_, kernel)
-        if self.judge.knows(kernel):
+        if self.judge.has_verdict(kernel):
             kernels = {one: each.describe() for one, each in (self._journal() | {hash_: kernel}).items()}
             write_json(self._file, {"recipe": recipe(), "hz": self.hz, "kernels": kernels})
         if self.remove:
@@ -237,9 +237,9 @@ def _end(name: str) -> Iterator[None]:
     except SawtoothError as error:
         if error.code not in (*_UNBUILDABLE, *_UNRUNNABLE):
             raise
-        told = error.at(field=name)
-        told.fix = "name another commit" + (f", or: {error.fix}" if error.fix else "")
-        raise told from error
+        named = error.at(field=name)
+        named.fix = "name another commit" + (f", or: {error.fix}" if error.fix else "")
+        raise named from error
 
 
 def _remove(kernel: Kernel) -> None:
@@ -291,22 +291,22 @@ class ByBehavior:
         ]
         self._judged = replace(self._catalogue, situations=tuple(one for one in some if one.measures))
 
-    def knows(self, kernel: Kernel) -> bool:
+    def has_verdict(self, kernel: Kernel) -> bool:
         return is_measured(kernel, self._catalogue, self._directory, self._seeds)
 
     def verdict(self, kernel: Kernel) -> tuple[str, str]:
         own = self._measured(kernel)
         from_good, from_bad = (self._compared(end, own) for end in self._ends)
-        told = ", ".join(f"{one.name} {number(one.after)}" for one in from_good.changes[:3])
+        values = ", ".join(f"{one.name} {number(one.after)}" for one in from_good.changes[:3])
         if from_good.changed:
-            return BAD, told
+            return BAD, values
         if not from_good.count(INCONCLUSIVE):
-            return GOOD, told
+            return GOOD, values
         if own.failures:
             return SKIPPED, f"a run failed: {own.failures[0]['why']}"
         if not from_bad.changed and not from_bad.count(INCONCLUSIVE):
-            return BAD, told
-        return SKIPPED, f"inconclusive ({told}): {_MORE}"
+            return BAD, values
+        return SKIPPED, f"inconclusive ({values}): {_MORE}"
 
     def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
         found = self._compared(self._measured(before), self._measured(after))
@@ -355,23 +355,23 @@ class ByExpectation:
     def compare(self, good: Kernel, bad: Kernel) -> None:
         for kernel, wanted, name in ((good, GOOD, "--good"), (bad, BAD, "--bad")):
             with _end(name):
-                found, told = self.verdict(kernel)
+                verdict, values = self.verdict(kernel)
             if wanted == GOOD:
-                self._limit_s = max(_PATIENCE_S, _LONGEST * self._kept(kernel)["wall_s"])
-            if found != wanted:
-                fix = "name another commit or expectation" if found != SKIPPED else _MORE
-                raise InputError("conflict", f"this commit is {found}: {told}", field=name, fix=fix)
+                self._limit_s = max(_PATIENCE_S, _LONGEST * self._stored(kernel)["wall_s"])
+            if verdict != wanted:
+                fix = "name another commit or expectation" if verdict != SKIPPED else _MORE
+                raise InputError("conflict", f"this commit is {verdict}: {values}", field=name, fix=fix)
 
-    def knows(self, kernel: Kernel) -> bool:
+    def has_verdict(self, kernel: Kernel) -> bool:
         return self._file(kernel).is_file()
 
     def verdict(self, kernel: Kernel) -> tuple[str, str]:
         from sawtooth.assertions import FAILS, HOLDS
 
-        found = self._verdicts(kernel)
-        told = "; ".join(f"{one['verdict']}: {one['told']}" for one in found)
-        verdicts = {one["verdict"] for one in found}
-        return BAD if FAILS in verdicts else GOOD if verdicts == {HOLDS} else SKIPPED, told
+        judged = self._verdicts(kernel)
+        values = "; ".join(f"{one['verdict']}: {one['told']}" for one in judged)
+        verdicts = {one["verdict"] for one in judged}
+        return BAD if FAILS in verdicts else GOOD if verdicts == {HOLDS} else SKIPPED, values
 
     def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
         both = list(zip(*(self._verdicts(one) for one in (before, after)), strict=True))
@@ -384,7 +384,7 @@ class ByExpectation:
         from sawtooth.engines import kernel as engine
         from sawtooth.study import run_study
 
-        if not self.knows(kernel):
+        if not self.has_verdict(kernel):
             begun = time.monotonic()
             result = run_study(
                 self._study,
@@ -395,22 +395,22 @@ class ByExpectation:
                 jobs=self._jobs,
                 quiet=True,
             )
-            told = [
+            judged = [
                 {"title": one.title, "told": sides(one), **one.describe()}
                 for one in judge(result, self._wanted).verdicts
             ]
             with writing(self._directory):
                 self._file(kernel).parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._file(kernel), {"wall_s": time.monotonic() - begun, "verdicts": told})
-        verdicts: list[dict[str, Any]] = self._kept(kernel)["verdicts"]
+            write_json(self._file(kernel), {"wall_s": time.monotonic() - begun, "verdicts": judged})
+        verdicts: list[dict[str, Any]] = self._stored(kernel)["verdicts"]
         return verdicts
 
-    def _kept(self, kernel: Kernel) -> dict[str, Any]:
+    def _stored(self, kernel: Kernel) -> dict[str, Any]:
         found: dict[str, Any] = read_json(self._file(kernel))
         return found
 
     def _file(self, kernel: Kernel) -> Path:
         about = [self._wanted, dict(self._overrides), list(self._seeds or ())]
-        asked = [_FORMAT, self._study.model_dump(mode="json"), *about]
-        digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
+        question = [_FORMAT, self._study.model_dump(mode="json"), *about]
+        digest = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:12]
         return self._directory / "judged" / f"{kernel.digest}-{digest}.json"

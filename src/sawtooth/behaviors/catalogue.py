@@ -119,8 +119,8 @@ class Catalogue:
 
     def digest(self) -> str:
         """Of everything that is run and measured, seeds excepted."""
-        told = [FORMAT, *((one.name, one.scenario.to_dict(), one.measures) for one in self.situations)]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+        parts = [FORMAT, *((one.name, one.scenario.to_dict(), one.measures) for one in self.situations)]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _has(situation: Situation, part: str) -> bool:

@@ -25,16 +25,16 @@ def words(comparisons: Sequence[Comparison], width: int | None = None) -> str:
         [one.other.label, one.other.kernel.version, *(str(one.count(verdict)) for verdict in VERDICTS)]
         for one in comparisons
     ]
-    told = (
+    heading = (
         f"{len(comparisons[0].changes)} behaviors, compared with {first.label} (Linux {first.kernel.version}), "
         f"tolerance {comparisons[0].tolerance}:"
     )
-    parts = [f"{told}\n" + "\n".join(aligned([head, *rows], (0, 1), width))]
+    parts = [f"{heading}\n" + "\n".join(aligned([head, *rows], (0, 1), width))]
     for one in comparisons:
         if found := one.changed:
-            told = f"changed in {one.other.label} ({min(MOST, len(found))} of {len(found)}):"
+            heading = f"changed in {one.other.label} ({min(MOST, len(found))} of {len(found)}):"
             lines = [["situation", "measure", "before", "after", "change"], *map(line, found[:MOST])]
-            parts.append(f"{told}\n" + "\n".join(aligned(lines, (0, 1), width)))
+            parts.append(f"{heading}\n" + "\n".join(aligned(lines, (0, 1), width)))
     failed = {side.label: len(side.failures) for side in (first, *(one.other for one in comparisons)) if side.failures}
     if failed:
         counts = ", ".join(f"{label} {count}" for label, count in failed.items())
@@ -59,5 +59,5 @@ def effect(one: Change) -> str:
     if one.before == 0:
         return f"{difference:+.4g}"
     low, high = (100 * bound / one.before for bound in (one.low, one.high))
-    told = f"{100 * difference / abs(one.before):+.1f}%"
-    return told if math.isnan(low) or low == high else f"{told} ({min(low, high):+.1f} to {max(low, high):+.1f})"
+    percent = f"{100 * difference / abs(one.before):+.1f}%"
+    return percent if math.isnan(low) or low == high else f"{percent} ({min(low, high):+.1f} to {max(low, high):+.1f})"

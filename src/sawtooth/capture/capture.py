@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import new_directory, write_json, writing
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.io.untrusted import regular
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FIX = "give a pcap or pcapng file, plain or packed with gzip or Zstandard, or - 
 
 
 @dataclass(frozen=True, repr=False)
-class Capture(Shown):
+class Capture(Displayable):
     """The analysis of a capture: ``facts`` (JSON values only) and tables; docs/reference/capture.md defines them all.
 
     ``segments`` and ``sacks`` are empty unless the capture was read with the index of a ``connection``.

@@ -57,11 +57,11 @@ def curves(shown: Sequence[View]) -> Figure:
         words = name or "RTT: median, smallest to largest"
         panels[2].append(Series(words, tint, t, middle / long, low=least / long, high=high / long, band=True))
     names = (("goodput", bit_unit), ("in flight", size_unit), ("round-trip time", long_unit))
-    told = ", ".join(f"{view.name} {view.ends}" for view in shown)
+    connections = ", ".join(f"{view.name} {view.ends}" for view in shown)
     return Figure(
         NAME,
         "Over time",
-        f"Goodput, bytes in flight and round-trip time over {end_s:.4g} s of {told}.",
+        f"Goodput, bytes in flight and round-trip time over {end_s:.4g} s of {connections}.",
         [Panel(time, Axis(*name, zero=True), each, spans=spans) for name, each in zip(names, panels, strict=True)],
         across=1,
         group=GROUP,

@@ -53,13 +53,13 @@ def write_page(
         "zoom": [zoom.start_s, zoom.end_s if np.isfinite(zoom.end_s) else None],
         "views": [_packed(view) for view in shown],
     }
-    told = {
-        "views": [_told(view, which) for view, which in zip(shown, identified, strict=True)],
+    context = {
+        "views": [_describe(view, which) for view, which in zip(shown, identified, strict=True)],
         "caption": _caption(shown),
         "script": Markup(script("capture")),
         "content": Markup(embedded(content)),
     }
-    write_bytes(path, render("sawtooth.capture", "capture.html.j2", told, [curves(shown)]).encode())
+    write_bytes(path, render("sawtooth.capture", "capture.html.j2", context, [curves(shown)]).encode())
     return path
 
 
@@ -67,8 +67,8 @@ def _caption(shown: Sequence[View]) -> str:
     begins = "The shading shows what limits the transfer"
     if len(shown) > 1:
         begins = "All captures on the same axes; time starts at each first segment"
-    told = "mean goodput, most bytes in flight, and minimum to maximum RTT"
-    return f"{begins}. Each interval shows {told}; a few extreme values are cut off."
+    summary = "mean goodput, most bytes in flight, and minimum to maximum RTT"
+    return f"{begins}. Each interval shows {summary}; a few extreme values are cut off."
 
 
 _FIELDS = {
@@ -121,7 +121,7 @@ def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _told(view: View, identified: Identification) -> dict[str, Any]:
+def _describe(view: View, identified: Identification) -> dict[str, Any]:
     """The page's words and numbers, also for readers who cannot see the pictures."""
     counts = view.data["kind"].value_counts()
     return {

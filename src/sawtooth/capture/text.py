@@ -90,11 +90,11 @@ def _listed(transfers: list[tuple[dict[str, Any], dict[str, Any]]], width: int |
     lines = aligned(whole, (1, 2, 8))
     if width is None or max(map(len, lines)) <= width:
         return lines
-    told = aligned([["", *row] for row in cells], (6,))
+    numbers = aligned([["", *row] for row in cells], (6,))
     within = max(map(len, names))
     return [
         line
-        for name, (source, target), row in zip(names, ends, told, strict=True)
+        for name, (source, target), row in zip(names, ends, numbers, strict=True)
         for line in (*_between(f"{name:>{within}}  ", source, target, width), f"{'':{within}}{row}")
     ]
 
@@ -116,8 +116,8 @@ def _empty(one: dict[str, Any]) -> str:
     shaken = one["handshake"]
     sent = [*one["directions"], *(shaken[end] for end in ("client", "server") if shaken[end])]
     again = sum(end["retransmits"] for end in sent)
-    told = f", {again} packet{'' if again == 1 else 's'} sent again" if again else ""
-    return f"connection {one['index']}: {one['client']} → {one['server']}, no data{told}, {one['closed']}"
+    resent = f", {again} packet{'' if again == 1 else 's'} sent again" if again else ""
+    return f"connection {one['index']}: {one['client']} → {one['server']}, no data{resent}, {one['closed']}"
 
 
 def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:

@@ -109,7 +109,7 @@ def _panel(axes: Axes, view: View, zoom: Zoom) -> None:
     axes.set_ylim(bottom / factor, top / factor)
     axes.set_xlabel("time since the first segment, s")
     axes.set_ylabel(f"sequence number, {unit}")
-    axes.set_title(f"{view.name}\n{view.ends}: {_told(at, ack, left, right)}")
+    axes.set_title(f"{view.name}\n{view.ends}: {_acknowledged(at, ack, left, right)}")
     axes.grid(True, axis="x")
     handles, labels = axes.get_legend_handles_labels()
     # Data first, then retransmissions, then the lines.
@@ -139,7 +139,7 @@ def _range(
     return max(low - margin, 0.0), top + 2 * margin
 
 
-def _told(at: Floats, ack: Floats, left: float, right: float) -> str:
+def _acknowledged(at: Floats, ack: Floats, left: float, right: float) -> str:
     """Bytes acknowledged in the visible part."""
     answered = _inside(at, left, right)
     if not answered.any():

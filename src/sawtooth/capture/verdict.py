@@ -9,8 +9,8 @@ from sawtooth.figures.palette import shown
 
 def verdict(judged: Judgement, identified: Identification) -> list[tuple[str, str]]:
     """Pairs of question and answer, in the order in which a reader asks."""
-    asked = [(question, answer) for question, answer in judged.facts["verdict"]]
-    return [*asked, ("Which congestion control?", _control(identified))]
+    answers = [(question, answer) for question, answer in judged.facts["verdict"]]
+    return [*answers, ("Which congestion control?", _control(identified))]
 
 
 def _control(identified: Identification) -> str:

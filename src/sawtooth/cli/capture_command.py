@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sawtooth.cli.common_options import Command
-from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, tell, width
+from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, say_on_stderr, width
 from sawtooth.errors import InputError
 from sawtooth.io.closing import Closing
 from sawtooth.sanitize import where
@@ -103,13 +103,13 @@ def capture(
         ]
         say(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
     else:
-        told = [
+        texts = [
             "\n\n".join([describe(one.facts, connection, width()), *([] if found is None else [found.text()])])
             for one, found in zip(captures, identified, strict=True)
         ]
-        say_folded("\n\n".join(told))
+        say_folded("\n\n".join(texts))
     for path in wrote:
-        (tell if as_json else say)(f"wrote {where(path)}")
+        (say_on_stderr if as_json else say)(f"wrote {where(path)}")
     if any(one.problems for one in captures):
         context.exit(PARTLY)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli.common_options import Command
-from sawtooth.cli.terminal import say, say_folded, tell
+from sawtooth.cli.terminal import say, say_folded, say_on_stderr
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def check(
         from sawtooth.assertions.text import words
 
         say_folded(words(found))
-    status = told(found, junit, github)
+    status = report_checks(found, junit, github)
     if not status and found.count(ABSENT) == len(found.verdicts):
         # Nothing was checked, so this does not count as passed.
         status = CANNOT_TELL
@@ -80,7 +80,7 @@ def check(
         context.exit(status)
 
 
-def told(found: Judgement, junit: str | None, github: bool) -> int:
+def report_checks(found: Judgement, junit: str | None, github: bool) -> int:
     """Write the machine-readable output and return the exit status. Raises SawtoothError as ``write_bytes`` does."""
     from sawtooth.assertions import FAILS, UNKNOWN
 
@@ -93,5 +93,5 @@ def told(found: Judgement, junit: str | None, github: bool) -> int:
         from sawtooth.assertions.machine_formats import annotated
 
         for line in annotated(found):
-            tell(line)
+            say_on_stderr(line)
     return FAILED if found.count(FAILS) else CANNOT_TELL if found.count(UNKNOWN) else 0

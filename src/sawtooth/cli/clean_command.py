@@ -27,8 +27,8 @@ def clean(as_json: bool) -> None:
 
     removed, ended, refused = clean()
     if as_json:
-        told = {"removed": [str(name) for name in removed], "ended": sorted(ended), "refused": list(refused)}
-        say(json.dumps(told, indent=2))
+        values = {"removed": [str(name) for name in removed], "ended": sorted(ended), "refused": list(refused)}
+        say(json.dumps(values, indent=2))
     for name in [] if as_json else removed:
         say(f"removed {where(name)}")
     if ended and not as_json:

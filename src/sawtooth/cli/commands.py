@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.check_command import github_option, junit_option, told
+from sawtooth.cli.check_command import github_option, junit_option, report_checks
 from sawtooth.cli.common_options import Program, engine_option, settings_option
 from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
@@ -151,7 +151,7 @@ def run(
         found = judge(result) if study.expect else None
         try:
             if found is not None:
-                statuses.append(told(found, junit, github))
+                statuses.append(report_checks(found, junit, github))
             if as_json:
                 expected = {} if found is None else {"expectations": found.describe()["expectations"]}
                 about = result.describe() | expected | {"report": str(page)}
@@ -183,7 +183,7 @@ def run(
         with workers(cluster, jobs) as executor:
             found = run_into(study, out, executor=executor, **options)
         judged = judge(found, source=study.origin) if study.expect else None
-        status = 0 if judged is None else told(judged, junit, github)
+        status = 0 if judged is None else report_checks(judged, junit, github)
         _written(study, found, judged, as_json)
         if status:
             context.exit(status)
@@ -304,12 +304,12 @@ def studies(as_json: bool) -> None:
 
     found = {name: (Study.load(path), path) for name, path in shipped().items()}
     if as_json:
-        told = [
+        descriptions = [
             {"name": name, "title": study.title, "question": study.question.strip(), "file": str(path)}
             | {"varies": list(study.vary), "points": len(study.points())}
             for name, (study, path) in found.items()
         ]
-        say(json.dumps(told, indent=2, ensure_ascii=False))
+        say(json.dumps(descriptions, indent=2, ensure_ascii=False))
         return
     longest = max(map(len, found))
     for name, (study, _) in found.items():

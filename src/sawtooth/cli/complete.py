@@ -78,16 +78,16 @@ def _fields() -> list[str]:
 
     schema = _core.Scenario.schema()
     found: list[str] = []
-    for table, told in schema["properties"].items():
-        below = _table_in(told)
+    for table, definition in schema["properties"].items():
+        below = _table_in(definition)
         inner = {} if below is None else schema["$defs"][below]["properties"]
         found += [f"{table}.{field}" for field in inner] or [table]
     return sorted(found)
 
 
-def _table_in(told: Mapping[str, Any]) -> str | None:
+def _table_in(definition: Mapping[str, Any]) -> str | None:
     """The name of the table inside a table, a list or tables by name; None if there is none."""
-    inside = [told, *told.get("anyOf", ())]
-    inside += [told[key] for key in ("items", "additionalProperties") if isinstance(told.get(key), dict)]
+    inside = [definition, *definition.get("anyOf", ())]
+    inside += [definition[key] for key in ("items", "additionalProperties") if isinstance(definition.get(key), dict)]
     names = [one["$ref"].rpartition("/")[2] for one in inside if "$ref" in one]
     return next((name for name in names if name not in ("Rate", "Span", "Size", "Loss", "Burst", "Queue")), None)

@@ -61,7 +61,7 @@ def _inputs(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Inputs:
     """The links, with the values of the options of ``_inputs``."""
 
     links: list[RttSeries]
@@ -78,7 +78,7 @@ class _Asked:
         assumed_rtt: str | None,
         rate: str | None,
         pace: str | None,
-    ) -> _Asked:
+    ) -> _Inputs:
         from sawtooth.link_estimate.inputs import read_series
         from sawtooth.link_estimate.model import CongestionModel
 
@@ -128,19 +128,19 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
     answers: list[Estimate] = []
     with Bar("estimating", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
-            asked = _Asked.read(assumed_rtt=assumed_rtt, rate=rate, **given)
-        for number, link in enumerate(asked.links):
+            inputs = _Inputs.read(assumed_rtt=assumed_rtt, rate=rate, **given)
+        for number, link in enumerate(inputs.links):
 
             def show(done: float, before: int = number) -> None:
-                bar.show((before + done) / len(asked.links))
+                bar.show((before + done) / len(inputs.links))
 
-            answers += estimated(link, asked.model, rtt_s=asked.rtt_s, rate_bps=asked.rate_bps, progress=show)
+            answers += estimated(link, inputs.model, rtt_s=inputs.rtt_s, rate_bps=inputs.rate_bps, progress=show)
     if as_json:
-        assumed = {"rtt_s": asked.rtt_s, "rate_bps": asked.rate_bps, "level": asked.model.level}
-        told = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
-        say(json.dumps(told, indent=2, ensure_ascii=False))
+        assumed = {"rtt_s": inputs.rtt_s, "rate_bps": inputs.rate_bps, "level": inputs.model.level}
+        values = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
+        say(json.dumps(values, indent=2, ensure_ascii=False))
     else:
-        say_folded(_text(answers, asked.model, assumed_rtt, rate))
+        say_folded(_text(answers, inputs.model, assumed_rtt, rate))
 
 
 @congestion.command(short_help="Write a page about a link from RTT series.")
@@ -161,8 +161,8 @@ def report(out: str, **given: Any) -> None:
 
     with Bar("reporting", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
-            asked = _Asked.read(**given)
-        page = write_report(asked.links, Path(out), asked.model, Assumed(asked.rtt_s, asked.rate_bps), bar.show)
+            inputs = _Inputs.read(**given)
+        page = write_report(inputs.links, Path(out), inputs.model, Assumed(inputs.rtt_s, inputs.rate_bps), bar.show)
     say(f"report: {where(page)}")
 
 

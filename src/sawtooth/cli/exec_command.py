@@ -19,7 +19,7 @@ import click
 from sawtooth import engines
 from sawtooth.cli import complete
 from sawtooth.cli.common_options import Command, Once, settings_option
-from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, tell, width
+from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, say_on_stderr, width
 from sawtooth.errors import InputError
 from sawtooth.io.progress_bar import Bar
 from sawtooth.io.text_table import aligned
@@ -174,11 +174,11 @@ def exec_(
         say(json.dumps(_described(run, programs), indent=2, ensure_ascii=False))
     else:
         for name, value in run.meta["measured"].items():
-            tell(f"{name}: {_cell(value)}")
+            say_on_stderr(f"{name}: {_cell(value)}")
         if not is_quiet():
-            tell("\n".join(_summary(run, programs)))
+            say_on_stderr("\n".join(_summary(run, programs)))
         if out is not None:
-            tell(f"results: {where(out)}")
+            say_on_stderr(f"results: {where(out)}")
     _bring(run, programs[-1].host)
     context.exit(programs[-1].exit_status)
 
@@ -247,7 +247,7 @@ def _scenario(
     if not isinstance(loaded, Study):
         return loaded.set(changes)
     first = loaded.points()[0]
-    tell(f"{file} is a study: this is its point {first.id}")
+    say_on_stderr(f"{file} is a study: this is its point {first.id}")
     return first.scenario.set(changes)
 
 
@@ -392,22 +392,22 @@ def _table(
 
     from sawtooth.io.parallel import fan_out
 
-    asked = [
+    scenarios = [
         scenario.set({"seed": seed, **({"host.cc": cc} if cc else {})}) for cc in controls or (None,) for seed in seeds
     ]
     rows: dict[int, dict[str, Any]] = {}
     stop = threading.Event()
-    with Bar("exec", len(asked), quiet=is_quiet()) as bar:
+    with Bar("exec", len(scenarios), quiet=is_quiet()) as bar:
         fan_out(
             partial(_row, engine, stop.is_set),
-            asked,
+            scenarios,
             done=rows.__setitem__,
             poll=lambda: bar.show(len(rows)),
             stop=stop.set,
             jobs=1 if engine.name == "netns" else jobs,
             threads=True,
         )
-    found = [rows[number] for number in range(len(asked))]
+    found = [rows[number] for number in range(len(scenarios))]
     if as_json:
         say(json.dumps(found, indent=2))
     else:

@@ -12,7 +12,7 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.capture_command import PARTLY
 from sawtooth.cli.common_options import Command
-from sawtooth.cli.terminal import is_quiet, say, say_folded, tell
+from sawtooth.cli.terminal import is_quiet, say, say_folded, say_on_stderr
 from sawtooth.errors import InputError
 from sawtooth.sanitize import where
 
@@ -88,17 +88,17 @@ def explain(
     sampled = _sampled(connection, seconds, netns) if from_host else None
     index = None if from_host else connection
     with Bar("explain", 1, quiet=is_quiet()) as bar:
-        told = of_files(
+        explanation = of_files(
             files, connection=index, cc=cc, draws=draws or DRAWS, seed=seed, progress=bar.show, live=sampled
         )
     if as_json:
-        say(json.dumps(told.describe(), indent=2, ensure_ascii=False))
+        say(json.dumps(explanation.describe(), indent=2, ensure_ascii=False))
     else:
-        say_folded(words(told))
+        say_folded(words(explanation))
     if html is not None:
-        write_bytes(Path(html), page(told).encode())
-        (tell if as_json else say)(f"wrote {where(html)}")
-    if told.problems:
+        write_bytes(Path(html), page(explanation).encode())
+        (say_on_stderr if as_json else say)(f"wrote {where(html)}")
+    if explanation.problems:
         context.exit(PARTLY)
 
 

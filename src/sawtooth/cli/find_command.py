@@ -116,7 +116,7 @@ def find(
       sawtooth find office.toml --vary path.queue=0.1bdp..4bdp --vary path.loss=0.0001%..1% --want "goodput > 8 Mbit/s"
       sawtooth find mine.toml --worst "goodput / goodput(cc='reno')" --vary path.loss=0%..5% --vary path.rtt=1ms..200ms
     """
-    from sawtooth.api import find as asked
+    from sawtooth.api import find as search
     from sawtooth.api import worst
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.search import save, save_worst, words, worst_words
@@ -142,7 +142,7 @@ def find(
             say_folded(worst_words(case, width()))
         return
     with workers(cluster, jobs) as executor:
-        found = asked(
+        found = search(
             file, vary=vary or None, want=want, within=within, minimize=minimize, executor=executor, **options
         )
     if out is not None:

@@ -12,7 +12,7 @@ import click
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.compare_command import CANNOT_TELL
 from sawtooth.cli.kernel_commands import Lines
-from sawtooth.cli.terminal import say, tell, width
+from sawtooth.cli.terminal import say, say_on_stderr, width
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
@@ -93,14 +93,14 @@ def bisect(
 
     def show(step: Step) -> None:
         if not as_json:
-            say(f"{step.verdict:8}{step.commit.short}  {plain(step.commit.subject, 70)}\n        {plain(step.told)}")
+            say(f"{step.verdict:8}{step.commit.short}  {plain(step.commit.subject, 70)}\n        {plain(step.detail)}")
 
     with Lines() as lines:
         judge: Judge
         if file is None:
-            asked = Catalogue.load(catalogue).of(behaviors)
+            chosen = Catalogue.load(catalogue).of(behaviors)
             judge = ByBehavior(
-                asked,
+                chosen,
                 directory / "measured",
                 seeds=numbers,
                 within=limit,
@@ -123,7 +123,7 @@ def bisect(
             found = search.find(*ends)
         except (KeyboardInterrupt, SawtoothError):
             for one in search.kept:
-                tell(f"kept for the same command: {one.name}, or: sawtooth kernel remove {one.name}")
+                say_on_stderr(f"kept for the same command: {one.name}, or: sawtooth kernel remove {one.name}")
             raise
     assert found.before.kernel is not None
     assert found.after.kernel is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli.common_options import Command, Group
-from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, say_folded, tell, width
+from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, say_folded, say_on_stderr, width
 from sawtooth.errors import InputError, suggestion
 from sawtooth.io.closing import Closing
 from sawtooth.io.text_table import aligned
@@ -115,7 +115,7 @@ def info(name: str | None, as_json: bool) -> None:
     """
     from sawtooth.kernel.kernel import find, installed
 
-    kernels = installed() if name is None else _called(name)
+    kernels = installed() if name is None else _named(name)
     if as_json:
         say(json.dumps([kernel.describe() for kernel in kernels], indent=2))
         return
@@ -188,7 +188,7 @@ def remove(name: str | None, trees: bool) -> None:
             "this command needs a kernel or --trees",
             fix="name a kernel that sawtooth kernel list shows, or add --trees",
         )
-    for kernel in _called(name) if name is not None else []:
+    for kernel in _named(name) if name is not None else []:
         kernel.remove()
         say(f"removed {where(kernel.path.parent)}")
     if trees:
@@ -245,9 +245,11 @@ def compare(
 
     catalogue = Catalogue.load(file).chosen(only)
     if listed:
-        told = [{"situation": one.name, "title": one.title, "measures": one.measures} for one in catalogue.situations]
+        descriptions = [
+            {"situation": one.name, "title": one.title, "measures": one.measures} for one in catalogue.situations
+        ]
         rows = [["situation", "measures"], *([one.name, " ".join(one.measures)] for one in catalogue.situations)]
-        say(json.dumps(told, indent=2, ensure_ascii=False) if as_json else "\n".join(aligned(rows, (0, 1))))
+        say(json.dumps(descriptions, indent=2, ensure_ascii=False) if as_json else "\n".join(aligned(rows, (0, 1))))
         return
     limit = tolerance(within)
     if len(kernels) < 2:
@@ -280,7 +282,7 @@ def compare(
             context.exit(status)
 
 
-def _called(name: str) -> list[Kernel]:
+def _named(name: str) -> list[Kernel]:
     """The kernels of this name, with any HZ, from any version of sawtooth. Raises SawtoothError ``unknown-name``."""
     from sawtooth.kernel.kernel import DEFAULT, everything
 
@@ -346,8 +348,8 @@ class Lines(Closing):
         if self._terminal:
             redraw(line)
         else:
-            tell(line)
+            say_on_stderr(line)
 
     def close(self) -> None:
         if self._terminal and not self._quiet:
-            tell()
+            say_on_stderr()

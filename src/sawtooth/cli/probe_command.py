@@ -137,11 +137,11 @@ def _measure(
             raise SawtoothError(
                 "interrupted", "interrupted before a probe was answered", fix="give the same command again"
             )
-    told = [_told(one) for one in read_series(path)]
+    checked = [_check_series(one) for one in read_series(path)]
     if as_json:
-        say(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
+        say(json.dumps(_described(path, found, transport.kind, measured, checked), indent=2, ensure_ascii=False))
     else:
-        say_folded(_text(found, transport.kind, measured, told))
+        say_folded(_text(found, transport.kind, measured, checked))
         say(f"series: {where(path)}")
     if measured.silent:
         message = (
@@ -152,7 +152,7 @@ def _measure(
     if not measured.whole:
         fix = f"the probes so far are in {path}; the same command starts a new series"
         raise SawtoothError("interrupted", "interrupted", fix=fix)
-    if not any(series.answered.any() for series, _, _ in told):
+    if not any(series.answered.any() for series, _, _ in checked):
         fix = "add --protocol udp, since some routers answer one only, or choose another TARGET or --hops"
         raise SawtoothError("all-lost", "no probe was answered", file=path, fix=fix)
 
@@ -185,16 +185,16 @@ class _Stop:
     """Whether Ctrl-C or SIGTERM was received. The first one ends the measurement cleanly, the second one at once."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._requested = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __call__(self) -> bool:
-        return self._asked
+        return self._requested
 
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        if self._asked:
+        if self._requested:
             raise KeyboardInterrupt
-        self._asked = True
+        self._requested = True
 
     def __enter__(self) -> _Stop:
         if threading.current_thread() is threading.main_thread():
@@ -208,7 +208,7 @@ class _Stop:
             signal.signal(number, handler)
 
 
-def _told(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | None]:
+def _check_series(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | None]:
     """A series, remarks on unusual properties, and the reason if nothing can be estimated from it."""
     from sawtooth.link_estimate import check
 
@@ -218,10 +218,10 @@ def _told(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | N
         return series, [], error
 
 
-_Told = list[tuple["RttSeries", list["Remark"], SawtoothError | None]]
+_Checked = list[tuple["RttSeries", list["Remark"], SawtoothError | None]]
 
 
-def _described(path: Path, target: Target, kind: str, measured: Measured, told: _Told) -> dict[str, Any]:
+def _described(path: Path, target: Target, kind: str, measured: Measured, checked: _Checked) -> dict[str, Any]:
     return {
         "file": str(path),
         "target": target.address,
@@ -246,14 +246,14 @@ def _described(path: Path, target: Target, kind: str, measured: Measured, told: 
                 "remarks": [{"code": one.code, "text": one.text} for one in remarks],
                 "error": None if error is None else {"code": error.code, "text": error.message},
             }
-            for series, remarks, error in told
+            for series, remarks, error in checked
         ],
     }
 
 
-def _text(target: Target, kind: str, measured: Measured, told: _Told) -> str:
+def _text(target: Target, kind: str, measured: Measured, checked: _Checked) -> str:
     lines = []
-    for series, remarks, error in told:
+    for series, remarks, error in checked:
         answered = int(series.answered.sum())
         lines.append(
             f"{series.label}: hop {series.hop} on the way to {target.address}, {kind} socket: {len(series)} probes, "

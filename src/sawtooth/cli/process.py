@@ -108,16 +108,16 @@ class _Output(_Messages):
         try:
             self._put(text)
         except OSError as error:
-            raise self._told(error) from error
+            raise self._failure(error) from error
         return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError as error:
-            raise self._told(error) from error
+            raise self._failure(error) from error
 
-    def _told(self, error: OSError) -> Exception:
+    def _failure(self, error: OSError) -> Exception:
         self._drop()
         if isinstance(error, BrokenPipeError):
             return error

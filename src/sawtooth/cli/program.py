@@ -34,7 +34,7 @@ from sawtooth.cli.query_command import query
 from sawtooth.cli.replicate_command import replicate
 from sawtooth.cli.results_commands import results
 from sawtooth.cli.scoreboard_command import scoreboard
-from sawtooth.cli.terminal import say, tell
+from sawtooth.cli.terminal import say, say_on_stderr
 from sawtooth.cli.watch_command import watch
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError, unforeseen
@@ -113,5 +113,5 @@ def _called(arguments: list[str] | None) -> int:
 
 def _say(error: SawtoothError) -> int:
     with prepared_messages():
-        tell(str(error))
+        say_on_stderr(str(error))
     return error.exit_status

@@ -76,8 +76,8 @@ def _list(found: dict[str, list[str]], form: str | None) -> None:
     else:
         longest = max(map(len, found))
         for view, columns in found.items():
-            told = columns if len(columns) <= 40 else [*columns[:40], f"… ({len(columns)} columns: DESCRIBE {view})"]
-            say_folded(f"{view:{longest}}  {plain(', '.join(told), 4000)}")
+            names = columns if len(columns) <= 40 else [*columns[:40], f"… ({len(columns)} columns: DESCRIBE {view})"]
+            say_folded(f"{view:{longest}}  {plain(', '.join(names), 4000)}")
 
 
 def _bytes(found: Table, form: str) -> bytes:
@@ -121,10 +121,10 @@ def _table(found: Table) -> str:
         # Columns that do not fit follow below; the row number shows which row they belong to.
         lines = [["row", *lines[0]], *([str(number), *line] for number, line in enumerate(lines[1:], 1))]
         words = [False, *words]
-    told = aligned(lines, [at for at, one in enumerate(words) if one], room) if found.num_columns else []
+    rows = aligned(lines, [at for at, one in enumerate(words) if one], room) if found.num_columns else []
     more = found.num_rows - shown.num_rows
     remarks += [f"… {more} more rows: --csv, --json and --out have them"] * bool(more)
-    return "\n".join([*told, *(folded(one, room) for one in remarks)])
+    return "\n".join([*rows, *(folded(one, room) for one in remarks)])
 
 
 def _is_wider(lines: list[list[str]], room: int | None) -> bool:

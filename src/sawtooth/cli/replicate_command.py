@@ -117,13 +117,13 @@ def _run(replication: Replication, only: dict[str, list[str]], **options: Any) -
 
 def _listed(known: dict[str, Replication], as_json: bool) -> None:
     if as_json:
-        told = [
+        descriptions = [
             {"name": name, "title": one.about.title, "source": one.about.source.strip(), "data": one.about.data}
             | {"licence": one.about.licence, "cells": len(one.cells), "left_out": len(one.left_out)}
             | {"folder": str(one.origin.parent)}
             for name, one in known.items()
         ]
-        say(json.dumps(told, indent=2, ensure_ascii=False))
+        say(json.dumps(descriptions, indent=2, ensure_ascii=False))
         return
     lines = [["name", "cells", "title"]]
     lines += [[name, str(len(one.cells)), plain(one.about.title)] for name, one in known.items()]

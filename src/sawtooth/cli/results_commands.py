@@ -75,9 +75,9 @@ def words(found: Sequence[Entry], width: int | None = None) -> str:
     """One line per result; below it, the problem of a result that is not complete."""
     header = ["", "result", "engine", "points", "size", "begun", "state"]
     lines = [header, *(_cells(one) for one in found)]
-    told = aligned(lines, (0, 1, 2, 5, 6), width, keys=2)
+    table = aligned(lines, (0, 1, 2, 5, 6), width, keys=2)
     wrong = [f"{plain(one.name)}: {sentence(one.problem)}" for one in found if one.problem]
-    return "\n".join([*told, *([""] if wrong else []), *wrong])
+    return "\n".join([*table, *([""] if wrong else []), *wrong])
 
 
 def _cells(one: Entry) -> list[str]:

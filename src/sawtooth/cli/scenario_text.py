@@ -93,11 +93,11 @@ def _time(flow: Flow) -> str:
 
 
 def _paced(application: Paced | Datagrams) -> str:
-    told = f"{Size(application.bytes)} at a time at {Rate(application.rate_bps)}"
+    text = f"{Size(application.bytes)} at a time at {Rate(application.rate_bps)}"
     if application.on_off_ns is not None:
         on, off = application.on_off_ns
-        told += f", {Span(on)} on, {Span(off)} off"
-    return told
+        text += f", {Span(on)} on, {Span(off)} off"
+    return text
 
 
 def _asks(asks: Asks) -> str:
@@ -118,13 +118,13 @@ class _Ways:
 
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
-        self._told: dict[tuple[int, ...], list[str]] = {}
+        self._texts: dict[tuple[int, ...], list[str]] = {}
 
     def of(self, item: Flow | Probe) -> list[str]:
         key = (*item.forward, -1, *item.backward)
-        if key not in self._told:
-            self._told[key] = _ways(item, self._compiled)
-        return self._told[key]
+        if key not in self._texts:
+            self._texts[key] = _ways(item, self._compiled)
+        return self._texts[key]
 
 
 def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
@@ -197,23 +197,23 @@ def _queue(transmitter: Transmitter) -> str:
 
 def _discipline(discipline: Discipline) -> str:
     """A queueing discipline's name and parameters. Parameters that are absent or off are omitted, as in tc."""
-    told = []
+    words = []
     for field, value in discipline.parameters:
         name, _, unit = field.rpartition("_")
         if value is None or value is False:
             continue
         if value is True:
-            told.append(field)
+            words.append(field)
         elif unit == "ns":
-            told.append(f"{name} {Span(value)}")
+            words.append(f"{name} {Span(value)}")
         elif unit == "bytes":
-            told.append(f"{name} {Size(value)}")
+            words.append(f"{name} {Size(value)}")
         elif unit == "bps":
-            told.append(f"{name} {Rate(value)}")
+            words.append(f"{name} {Rate(value)}")
         elif unit == "256":
-            told.append(f"{name} {value / 256:.3g}")
+            words.append(f"{name} {value / 256:.3g}")
         elif unit == "ppb":
-            told.append(f"{name} {Loss(value)}")
+            words.append(f"{name} {Loss(value)}")
         else:
-            told.append(f"{field} {value}")
-    return " ".join([discipline.kind, *told])
+            words.append(f"{field} {value}")
+    return " ".join([discipline.kind, *words])

@@ -69,9 +69,9 @@ def scoreboard(
     networks = Networks.load(file)
     chosen = networks.chosen(only)
     if listed:
-        told = [{"network": one.name, "title": one.title, "marks": one.marks} for one in chosen]
+        descriptions = [{"network": one.name, "title": one.title, "marks": one.marks} for one in chosen]
         lines = [["network", "what it is"], *([one.name, plain(one.title, 200)] for one in chosen)]
-        say(json.dumps(told, indent=2, ensure_ascii=False) if as_json else "\n".join(aligned(lines, (0, 1))))
+        say(json.dumps(descriptions, indent=2, ensure_ascii=False) if as_json else "\n".join(aligned(lines, (0, 1))))
         return
     compared = networks.controls(controls)
     done: list[tuple[Board, Path]] = []

@@ -40,7 +40,7 @@ def be_verbose(wanted: bool) -> None:
 
 class _Telling(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        tell(f"{record.relativeCreated / 1000:8.3f} s  {record.getMessage()}")
+        say_on_stderr(f"{record.relativeCreated / 1000:8.3f} s  {record.getMessage()}")
 
 
 def say(text: str, end: str = "\n") -> None:
@@ -84,7 +84,7 @@ def width() -> int | None:
     return max(40, shutil.get_terminal_size().columns)
 
 
-def tell(text: str = "") -> None:
+def say_on_stderr(text: str = "") -> None:
     """Print additional information on standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli.common_options import Command
-from sawtooth.cli.terminal import is_quiet, say, say_folded, tell, width
+from sawtooth.cli.terminal import is_quiet, say, say_folded, say_on_stderr, width
 from sawtooth.errors import INTERRUPTED, InputError, SawtoothError
 from sawtooth.sanitize import plain, where
 
@@ -110,15 +110,15 @@ def watch(
             recording = open_.enter_context(_recording(replayed, " ".join(words)))
             played = recording.samples()
             if (first := next(played, None)) is None:
-                tell(f"{where(replayed)}: nothing was sampled while it was recorded")
+                say_on_stderr(f"{where(replayed)}: nothing was sampled while it was recorded")
                 return
             played = itertools.chain([first], played)
             if sys.stdout.isatty() and not (as_json or lines or count is not None):
                 _replay(recording, played, sort, speed or 1.0)
                 return
-            told = open_.enter_context(Expectations()) if expected else None
+            expectations = open_.enter_context(Expectations()) if expected else None
             for moment in itertools.islice(_paced(played, speed), count):
-                view.show(moment, told)
+                view.show(moment, expectations)
         return
     if speed is not None:
         raise InputError("bad-usage", "requires --replay", field="--speed", fix="remove --speed, or add --replay FILE")
@@ -130,7 +130,7 @@ def watch(
         if port is not None:
             metrics = open_.enter_context(_metrics(port))
             if not is_quiet():
-                tell(f"served on http://127.0.0.1:{metrics.port}/metrics")
+                say_on_stderr(f"served on http://127.0.0.1:{metrics.port}/metrics")
             takers.append(metrics.add)
         if recorded is not None:
             takers.append(open_.enter_context(_recorder(Path(recorded))).add)
@@ -143,7 +143,7 @@ def watch(
             samples = _taken(samples_of(watcher, between_s, None), takers)
             count_all = top or (None if as_json else _MOST_SHOWN)
             seen, shown = awaited(samples, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
-            view.tell(seen, shown, expectations)
+            view.show_connections(seen, shown, expectations)
             return
         for seen in _taken(samples_of(watcher, between_s, 1 if once else count), takers):
             view.show(seen, expectations)
@@ -172,7 +172,7 @@ def _recorder(path: Path) -> Iterator[Recorder]:
     finally:
         if not is_quiet():
             kept = path if recorder.whole else recorder.parts
-            tell(f"{where(kept)}: {recorder.samples} sample{'s' * (recorder.samples != 1)}")
+            say_on_stderr(f"{where(kept)}: {recorder.samples} sample{'s' * (recorder.samples != 1)}")
 
 
 def _taken(samples: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
@@ -277,19 +277,19 @@ class _View:
         shown = seen.first(self._sort, self._top or (None if self._as_json else _MOST_SHOWN))
         if expectations is not None:
             expectations.ask(shown[: self._top or _MOST_EXPECTED])
-        self.tell(seen, shown, expectations)
+        self.show_connections(seen, shown, expectations)
 
-    def tell(self, seen: Moment, shown: Sequence[Connection], expectations: Expectations | None) -> None:
+    def show_connections(self, seen: Moment, shown: Sequence[Connection], expectations: Expectations | None) -> None:
         """Print these connections of a sample, with their estimates as far as known."""
         from sawtooth.watch.text import expected_lines, lines, unseen
         from sawtooth.watch.watcher import described
 
         if self._as_json:
-            told = described(seen, shown)
+            values = described(seen, shown)
             if expectations is not None:
-                for row, one in zip(told["connections"], shown, strict=True):
+                for row, one in zip(values["connections"], shown, strict=True):
                     row["expected"] = expectations.of(one).describe()
-            say(json.dumps(told, ensure_ascii=False, allow_nan=False))
+            say(json.dumps(values, ensure_ascii=False, allow_nan=False))
             return
         if self._begun:
             say("")
@@ -300,5 +300,5 @@ class _View:
                 say_folded("\n".join(expected_lines(one, expectations.of(one))))
         new = [line for line in unseen(seen) if line not in self._said]
         if new and not is_quiet():
-            tell("\n".join(new))
+            say_on_stderr("\n".join(new))
             self._said += new

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.subject import ALL_FLOWS, Cell, Subject
 from sawtooth.errors import InputError
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.stats import change_percent, interval, of_runs
 from sawtooth.stats.interval import SEEDS, Interval, Mean
 from sawtooth.study.interval_text import Course, beginnings
@@ -30,7 +30,7 @@ DEFAULT_TOLERANCE = "10%"
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Displayable):
     """The first subject is the reference. ``table`` has one row for each cell of each other subject."""
 
     subjects: tuple[Subject, ...]

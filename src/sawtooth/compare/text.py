@@ -68,15 +68,15 @@ def verdict(found: Comparison) -> str:
         OUTSIDE: found.outside,
         f"{UNKNOWN} with these runs": found.unknown,
     }
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    told = f"within {found.within * 100:g}% of the reference's mean: {told}"
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    summary = f"within {found.within * 100:g}% of the reference's mean: {summary}"
     if not found.unknown:
-        return told
+        return summary
     needed = found.table.loc[found.table["verdict"] == UNKNOWN, "seeds_to_decide"]
     if needed.isna().all():
-        return f"{told}: the difference is close to the limit, or runs are too short for a confidence interval"
+        return f"{summary}: the difference is close to the limit, or runs are too short for a confidence interval"
     some = "" if needed.notna().all() else f", for {needed.notna().sum()} of them"
-    return f"{told}; you need about {int(needed.max())} seeds on each side{some}"
+    return f"{summary}; you need about {int(needed.max())} seeds on each side{some}"
 
 
 def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:

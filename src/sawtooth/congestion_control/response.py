@@ -82,7 +82,7 @@ def response(
     import pandas as pd
 
     host = {} if kernel is None else {"kernel": kernel}
-    asked = [
+    scenarios = [
         Scenario(
             traffic="native",
             duration=DURATION,
@@ -95,14 +95,14 @@ def response(
         for seed in range(1, seeds + 1)
     ]
     answers = get(engine)
-    answers.check(asked[0])
+    answers.check(scenarios[0])
     means: dict[int, float] = {}
     stopped = threading.Event()
 
     def mean(scenario: Scenario) -> float:
         return float(throughput(answers.run(scenario, stop=stopped.is_set)).mean())
 
-    fan_out(mean, asked, done=means.__setitem__, stop=stopped.set, jobs=jobs, threads=True)
+    fan_out(mean, scenarios, done=means.__setitem__, stop=stopped.set, jobs=jobs, threads=True)
     rows = []
     for at, loss in enumerate(LOSSES):
         found = [means[at * seeds + seed] for seed in range(seeds)]

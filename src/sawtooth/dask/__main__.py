@@ -65,15 +65,15 @@ class _Workers:
                 selector.register(source, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
-                    asked = os.read(key.fd, 4096)
-                    if key.fd == 0 and not asked:
+                    lines = os.read(key.fd, 4096)
+                    if key.fd == 0 and not lines:
                         for worker in self._alive:
                             _kill(worker)
                         for worker in self._alive:
                             os.waitpid(worker, 0)
                         return
                     if key.fd == 0:
-                        for _ in range(asked.count(b"\n")):
+                        for _ in range(lines.count(b"\n")):
                             self._start()
                 self._bury()
 

@@ -117,14 +117,14 @@ class Local:
         # Modules loaded here will be needed by the tasks; loading them once there is enough.
         ours = [name for name in sys.modules if name.partition(".")[0] == "sawtooth"]
         # Other users cannot read this pipe or the memory of its two ends, unlike command lines and files.
-        self._tell(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours], "pair": self._pair}))
+        self._send(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours], "pair": self._pair}))
         for _ in range(self._count):
             self._start()
 
     def _start(self) -> None:
-        self._tell("")
+        self._send("")
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._parent.stdin is not None
         with contextlib.suppress(OSError):
             self._parent.stdin.write(f"{line}\n".encode())

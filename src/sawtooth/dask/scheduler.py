@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.dask.task import Answer, Call, NoAnswer, checked, tell
+from sawtooth.dask.task import Answer, Call, NoAnswer, checked, request_stop
 from sawtooth.dask.workers import Crew
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.parallel import GRACE_S, POLL_S, Misfit
@@ -83,7 +83,7 @@ class Flight:
                 if now - polled > POLL_S:
                     polled = now
                     renew()
-                    self._look()
+                    self._check_workers()
                     poll()
                 self._refill()
                 with contextlib.suppress(queue.Empty):
@@ -102,10 +102,10 @@ class Flight:
         fix = "start the scheduler and its workers again, then give the same command"
         return SawtoothError("cluster-lost", "the scheduler went away", fix=fix)
 
-    def _look(self) -> None:
+    def _check_workers(self) -> None:
         if not self._is_there():
             raise self._lost()
-        self._crew.look()
+        self._crew.refresh()
         alive = self._crew.alive.keys()
         for future, group in list(self._under_way.items()):
             if group.only is not None and not group.only & alive:
@@ -178,7 +178,7 @@ class Flight:
             message = f"{_UNDONE} groups of tasks more came back undone than done; the last: {why}"
             fix = "look at the logs of the workers; the same command continues"
             raise SawtoothError("worker-died", message, fix=fix)
-        self._crew.look(at_once=True)
+        self._crew.refresh(at_once=True)
 
     def _sender(self, future: Any) -> str | None:
         """The worker that gave the answer, according to the scheduler."""
@@ -232,4 +232,4 @@ class Flight:
     def _forward(self) -> None:
         """Tells the workers to stop."""
         with contextlib.suppress(Exception):
-            self._client.run(tell, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)
+            self._client.run(request_stop, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)

@@ -21,8 +21,8 @@ from sawtooth.io.parallel import listening
 from sawtooth.run import versions
 from sawtooth.sanitize import plain
 
-_told: dict[str, float] = {}
-_MOST_TOLD = 1000
+_stopped_flights: dict[str, float] = {}
+_MOST_STOPPED = 1000
 _lock = threading.Lock()
 
 
@@ -34,7 +34,7 @@ class Call:
     key: str
     """Unique to this call, also when its tasks are repeated; the answer repeats it."""
     flight: str
-    asked: dict[str, str]
+    versions: dict[str, str]
     """The caller's versions: others would give other results."""
     function: Callable[[Any], Any]
     tasks: Sequence[Any]
@@ -43,7 +43,7 @@ class Call:
         return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _called, (self.key, self.flight, self.asked, self.function, tuple(self.tasks))
+        return _called, (self.key, self.flight, self.versions, self.function, tuple(self.tasks))
 
 
 @dataclass
@@ -88,9 +88,9 @@ def checked(said: object, key: str, function: Callable[[Any], Any], tasks: int) 
     if answer.error is not None and not isinstance(answer.error, Exception):
         raise NoAnswer("its error is none")
     # If a task raised, the later ones were not started.
-    told = len(answer.results)
-    if told != tasks if answer.error is None else told >= tasks:
-        raise NoAnswer(f"it has {told} results of {tasks} tasks")
+    count = len(answer.results)
+    if count != tasks if answer.error is None else count >= tasks:
+        raise NoAnswer(f"it has {count} results of {tasks} tasks")
     expected = _returned(function)
     for result in answer.results:
         if expected and not isinstance(result, expected):
@@ -119,16 +119,16 @@ def _returned(function: Callable[[Any], Any]) -> tuple[type, ...]:
 
 
 def _called(
-    key: str, flight: str, asked: dict[str, str], function: Callable[[Any], Any], tasks: Sequence[Any]
+    key: str, flight: str, expected: dict[str, str], function: Callable[[Any], Any], tasks: Sequence[Any]
 ) -> bytes:
     answer = Answer(key)
-    if versions() != asked:
+    if versions() != expected:
         answer.refused = True
         return pickle.dumps(answer)
     begun = time.monotonic()
-    with listening(lambda: flight in _told):
+    with listening(lambda: flight in _stopped_flights):
         for task in tasks:
-            if flight in _told:
+            if flight in _stopped_flights:
                 break
             try:
                 answer.results.append(function(task))
@@ -156,9 +156,9 @@ def _defect(error: BaseException) -> SawtoothError:
     return SawtoothError("internal", f"{type(error).__name__}: {error}", fix=fix)
 
 
-async def tell(flight: str) -> None:
+async def request_stop(flight: str) -> None:
     """On a worker, in parallel with its tasks: asks the tasks of this flight to end early."""
     with _lock:
-        _told[flight] = time.monotonic()
-        while len(_told) > _MOST_TOLD:
-            _told.pop(next(iter(_told)))
+        _stopped_flights[flight] = time.monotonic()
+        while len(_stopped_flights) > _MOST_STOPPED:
+            _stopped_flights.pop(next(iter(_stopped_flights)))

@@ -45,7 +45,7 @@ class Crew:
         """The workers that may receive tasks; None: any."""
         return list(self.alive) if self.refused else None
 
-    def look(self, *, at_once: bool = False) -> bool:
+    def refresh(self, *, at_once: bool = False) -> bool:
         """Checks the scheduler's workers; true if a new one was found. Raises SawtoothError ``no-workers`` if all were
         refused."""
         if not at_once and time.monotonic() < self._next:
@@ -78,7 +78,7 @@ class Crew:
         if address in self.alive and self._bad[address] >= MOST_BAD:
             self._refuse({address: f"{MOST_BAD} of its answers were none; the last: {why}"})
             del self.alive[address]
-            self.look(at_once=True)
+            self.refresh(at_once=True)
 
     def _refuse(self, reasons: Mapping[str, str]) -> None:
         self.refused |= reasons
@@ -101,8 +101,8 @@ class Crew:
         self._refuse(refused)
 
     def _reasons(self) -> str:
-        told = [f"{address}: {why}" for address, why in list(self.refused.items())[:_FEW]]
-        return "; ".join(told) + ("; …" if len(self.refused) > _FEW else "")
+        reasons = [f"{address}: {why}" for address, why in list(self.refused.items())[:_FEW]]
+        return "; ".join(reasons) + ("; …" if len(self.refused) > _FEW else "")
 
 
 def _differing(own: Mapping[str, str], found: Mapping[str, Any]) -> str:

@@ -57,10 +57,10 @@ def _tool(name: str, command: list[str], package: str) -> dict[str, str | None]:
     if path is None:
         return {"path": None, "version": None, "package": package}
     try:
-        told = subprocess.run(
+        ran = subprocess.run(
             [path, *command[1:]], capture_output=True, text=True, errors="replace", timeout=10, stdin=subprocess.DEVNULL
         )
-        lines = (told.stdout + told.stderr).strip().splitlines()
+        lines = (ran.stdout + ran.stderr).strip().splitlines()
     except (OSError, subprocess.TimeoutExpired):
         lines = []
     found = re.search(r"\d{8}|\d+(?:\.\d+)+\S*", lines[0]) if lines else None

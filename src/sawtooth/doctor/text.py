@@ -27,8 +27,10 @@ def words(found: dict[str, Any]) -> str:
     lines.append(f"  you      {who}; capabilities: {', '.join(rights) or 'neither net_admin nor sys_admin'}")
     lines += ["", "tools"]
     for name, tool in found["tools"].items():
-        told = f"missing (package {tool['package']})" if tool["path"] is None else tool["version"] or "version unknown"
-        lines.append(f"  {name:8} {told}")
+        version = (
+            f"missing (package {tool['package']})" if tool["path"] is None else tool["version"] or "version unknown"
+        )
+        lines.append(f"  {name:8} {version}")
     lines += ["", "this host's kernel"]
     for topic, states in found["capabilities"].items():
         lines += _states(topic, states)

@@ -74,7 +74,7 @@ class Control:
             exec(compile(source, path, "exec", dont_inherit=True), names)
         except (Exception, SystemExit) as error:
             line = f" in line {error.lineno}" if isinstance(error, SyntaxError) else ""
-            message = f"this Python file does not run: {_told(error)}{line}"
+            message = f"this Python file does not run: {_describe(error)}{line}"
             raise InputError("bad-policy", message, file=path, fix=f"run it: python {path}") from None
         if not callable(names.get("connect")):
             fix = "write def connect(): and let it return a function of what the sender sees"
@@ -87,7 +87,7 @@ class Control:
             raise error.at(file=path) from None
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     return plain(f"{type(error).__name__}: {error}", 200)
 
 
@@ -188,7 +188,7 @@ class Played:
                 raise ValueError("the decision is not a number")
             return value
         except (Exception, SystemExit) as error:
-            message = f"the congestion control raised {_told(error)}{_place(error, self._control.file)}"
+            message = f"the congestion control raised {_describe(error)}{_place(error, self._control.file)}"
             fix = "correct the function that connect returns"
             raise SawtoothError("policy-failed", message, file=self._control.file, fix=fix) from error
 

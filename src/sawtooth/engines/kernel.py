@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
 PREFIX = "st-1-0-"
-_LOOK_S, _TYPING_S = 0.1, 0.02
+_POLL_S, _TYPING_S = 0.1, 0.02
 """Seconds between two checks of a guest, and while a person types."""
 _DUALPI2_SINCE = (6, 17)
 
@@ -81,7 +81,7 @@ class Kernel:
         captured = captured_hosts(compiled, self.capture_at)
         captured = [] if self.capture is None else captured
 
-        def look() -> None:
+        def poll() -> None:
             if stop is not None and stop():
                 fix = "run it again"
                 raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
@@ -109,12 +109,12 @@ class Kernel:
                 programs=order,
             )
             memory = f"{programs.memory(scenario) >> 20}M" if order else MEMORY
-            look_s = _LOOK_S if self.terminal is None else _TYPING_S
+            poll_s = _POLL_S if self.terminal is None else _TYPING_S
             meta = boot(
                 share,
                 compiled,
-                look,
-                look_s,
+                poll,
+                poll_s,
                 memory=memory,
                 start_ns=_start_ns(scenario.date),
                 places=programs.places(scenario),
@@ -176,7 +176,7 @@ def series(
     from sawtooth.testbed import outcome
     from sawtooth.testbed.target_kernel import Place
 
-    def look() -> None:
+    def poll() -> None:
         if stop is not None and stop():
             raise SawtoothError("interrupted", "stopped before the end of the scenarios", fix="run it again")
 
@@ -191,7 +191,7 @@ def series(
             outcome.prepare(
                 share / part, scenario.compile(), Place(), prefix, traffic=traffic, capture=(), called=names
             )
-        meta = boot(share, scenarios[0].compile(), look, parts=parts, limit_s=limit_s)
+        meta = boot(share, scenarios[0].compile(), poll, parts=parts, limit_s=limit_s)
         found: list[Run | SawtoothError] = []
         for part, scenario, names in zip(parts, scenarios, called, strict=True):
             try:
@@ -205,8 +205,8 @@ def series(
 def boot(
     share: Path,
     compiled: Compiled,
-    look: Callable[[], None],
-    look_s: float = _LOOK_S,
+    poll: Callable[[], None],
+    poll_s: float = _POLL_S,
     *,
     memory: str = MEMORY,
     start_ns: int | None = None,
@@ -217,19 +217,19 @@ def boot(
     """Runs the testbed's task in ``share``, or those in its ``parts``, in a guest; other arguments are as in
     ``Guest.run``. Returns metadata: the kernel, and the processor time, which differs from run to run.
 
-    Raises SawtoothError: ``kernel-missing``, ``guest-failed``, ``testbed-failed``, and what ``look`` raises.
+    Raises SawtoothError: ``kernel-missing``, ``guest-failed``, ``testbed-failed``, and what ``poll`` raises.
     """
     from sawtooth.kernel import Guest
     from sawtooth.kernel.guest import SHARE
     from sawtooth.testbed import outcome
 
     found = _kernel(compiled)
-    with _room(memory, look), processor() as cpu:
+    with _room(memory, poll), processor() as cpu:
         guest = Guest(found, cpu=cpu, memory=memory, seed=compiled.seed, words=_words(compiled))
         if start_ns is not None:
             guest = replace(guest, start_ns=start_ns)
         command = [sys.executable, "-m", "sawtooth.testbed", *([f"{SHARE}/{part}" for part in parts] or [SHARE])]
-        ended = guest.run(command, share=share, timeout_s=limit_s, poll=look, poll_s=look_s, places=places)
+        ended = guest.run(command, share=share, timeout_s=limit_s, poll=poll, poll_s=poll_s, places=places)
     # A status of 1 says that a part left an error, which is raised when that part is read.
     if not parts or ended.exit_code not in (0, 1):
         outcome.check(share, ended.exit_code)
@@ -320,12 +320,12 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
 
 def _check_parameters(compiled: Compiled, index: int) -> None:
     """Asks the module of this flow, in a separate process, whether it accepts the parameters."""
-    from sawtooth.engines.cc_module import Apart, Wanted
+    from sawtooth.engines.cc_module import Apart, Module
 
     flow = compiled.flows[index]
     assert flow.module is not None
     hz = compiled.hosts[compiled.source(flow)].hz
-    with Apart(None, None, {index: Wanted(flow.module.sources, hz, flow.module.parameters, flow.module.name)}):
+    with Apart(None, None, {index: Module(flow.module.sources, hz, flow.module.parameters, flow.module.name)}):
         pass
 
 
@@ -370,9 +370,9 @@ _changed = threading.Condition()
 
 
 @contextlib.contextmanager
-def _room(memory: str, look: Callable[[], None]) -> Iterator[None]:
+def _room(memory: str, poll: Callable[[], None]) -> Iterator[None]:
     """Waits until a guest of this size fits into free memory beside the guests of other threads, which may still grow
-    to theirs. Raises SawtoothError ``guest-failed`` if it is alone and does not fit, and what ``look`` raises."""
+    to theirs. Raises SawtoothError ``guest-failed`` if it is alone and does not fit, and what ``poll`` raises."""
     from sawtooth.kernel.guest import size
 
     wanted = size(memory)
@@ -382,8 +382,8 @@ def _room(memory: str, look: Callable[[], None]) -> Iterator[None]:
                 message = f"a guest of {wanted / 2**30:.1f} GiB does not fit into {free / 2**30:.1f} GiB of free memory"
                 fix = "end other programs on this machine, or set a smaller memory in the scenario"
                 raise SawtoothError("guest-failed", message, fix=fix)
-            _changed.wait(_LOOK_S)
-            look()
+            _changed.wait(_POLL_S)
+            poll()
         _claimed.append(wanted)
     try:
         yield

@@ -115,7 +115,7 @@ def queue_utilisation(cc: str, bdp: float, queue: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Path:
     rate_bps: float
     rtt_s: float
     loss: float
@@ -147,7 +147,7 @@ def predict(
     """
     import pandas as pd
 
-    asked = _Asked(
+    path = _Path(
         _in("rate", Rate, rate).bps,
         _in("rtt", Span, rtt).ns / 1e9,
         _in("loss", Loss, loss).probability,
@@ -156,7 +156,7 @@ def predict(
         hz,
         _in("receive_buffer", Size, receive_buffer).bytes / 2,
     )
-    if asked.rtt_s == 0:
+    if path.rtt_s == 0:
         raise InputError("out-of-range", "a round trip of 0 s has no window", field="rtt", fix='write e.g. "0.1 ms"')
     if not 1 <= mss <= 65400:
         raise InputError(
@@ -172,9 +172,9 @@ def predict(
         fix = suggestion(cc, CONTROLS)
         raise InputError("unknown-name", f'no congestion control is named "{cc}"', field="cc", fix=fix)
     if queue is not None:
-        packets = _packets(_in("queue", Queue, queue), asked)
-        asked = _Asked(asked.rate_bps, asked.rtt_s, asked.loss, packets, mss, hz, asked.window_bytes)
-    rows = [row for name in CONTROLS if cc in (None, name) for row in _rows(name, asked)]
+        packets = _packets(_in("queue", Queue, queue), path)
+        path = _Path(path.rate_bps, path.rtt_s, path.loss, packets, mss, hz, path.window_bytes)
+    rows = [row for name in CONTROLS if cc in (None, name) for row in _rows(name, path)]
     return pd.DataFrame(rows, columns=["cc", "formula", "goodput_bps", "limit", "source"])
 
 
@@ -224,7 +224,7 @@ class Model:
             raise _unsupported("host.pacing", "a host that does not pace", "use --engine sim")
         if sender.offload:
             raise _unsupported("host.offload", "segmentation offload", "leave it off")
-        predicted = _chosen(_rows(flow.cc, _asked(compiled)))["goodput_bps"]
+        predicted = _chosen(_rows(flow.cc, _path_of(compiled)))["goodput_bps"]
         # At best one acknowledgement for two segments.
         acknowledgements = predicted * HEADERS_BYTES / (2 * sender.mss)
         if any(one.rate_bps < acknowledgements for one in compiled.transmitters_of(flow.backward)):
@@ -237,7 +237,7 @@ class Model:
         self.check(scenario)
         compiled = scenario.without_processing().compile()
         flow = compiled.flows[0]
-        row = _chosen(_rows(flow.cc, _asked(compiled)))
+        row = _chosen(_rows(flow.cc, _path_of(compiled)))
         ends = list(range(compiled.interval_ns, compiled.duration_ns + 1, compiled.interval_ns))
         times = [end / 1e9 for end in ends]
         intervals = pd.DataFrame({"t_s": times, "flow": 0, "goodput_bps": row["goodput_bps"]})
@@ -258,37 +258,37 @@ class Model:
 ENGINE: Engine = Model()
 
 
-def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
-    segment_bits = asked.mss * 8
-    line = asked.rate_bps * asked.mss / (asked.mss + HEADERS_BYTES)
-    bdp = asked.rate_bps * asked.rtt_s / 8 / (asked.mss + HEADERS_BYTES)
-    filled = 1.0 if asked.queue_packets is None else queue_utilisation(cc, bdp, asked.queue_packets)
-    window = asked.window_bytes / asked.mss
-    delivered = 1 - asked.loss
-    limits = {"line rate": line * delivered, "receive window": window * segment_bits / asked.rtt_s}
+def _rows(cc: str, path: _Path) -> list[dict[str, Any]]:
+    segment_bits = path.mss * 8
+    line = path.rate_bps * path.mss / (path.mss + HEADERS_BYTES)
+    bdp = path.rate_bps * path.rtt_s / 8 / (path.mss + HEADERS_BYTES)
+    filled = 1.0 if path.queue_packets is None else queue_utilisation(cc, bdp, path.queue_packets)
+    window = path.window_bytes / path.mss
+    delivered = 1 - path.loss
+    limits = {"line rate": line * delivered, "receive window": window * segment_bits / path.rtt_s}
     if filled < 1:
         limits["queue"] = line * filled * delivered
     if delivered == 0:
         limits = {"loss": 0.0}
 
     def row(formula: str, by_loss: float, source: str) -> dict[str, Any]:
-        every = {"loss": by_loss, **limits} if asked.loss > 0 and math.isfinite(by_loss) else limits
+        every = {"loss": by_loss, **limits} if path.loss > 0 and math.isfinite(by_loss) else limits
         limit = min(every, key=lambda name: every[name])
         return {"cc": cc, "formula": formula, "goodput_bps": every[limit], "limit": limit, "source": source}
 
     if cc == "reno":
-        mathis = mathis_segments(asked.loss) * segment_bits / asked.rtt_s
-        timeout = rto_s(asked.rtt_s, asked.hz)
-        pftk = pftk_segments_a_second(asked.loss, asked.rtt_s, timeout, window=window) * segment_bits
+        mathis = mathis_segments(path.loss) * segment_bits / path.rtt_s
+        timeout = rto_s(path.rtt_s, path.hz)
+        pftk = pftk_segments_a_second(path.loss, path.rtt_s, timeout, window=window) * segment_bits
         return [
             row("Mathis: MSS/RTT · sqrt(3/2)/sqrt(p)", mathis, "Mathis et al. 1997, section 2; one ACK a segment"),
             row(f"PFTK, RTO {timeout * 1e3:g} ms", pftk, "Padhye et al. 2000, sections II and IV; RTO: Linux"),
         ]
     if cc == "cubic":
-        cubic = cubic_segments(asked.loss, asked.rtt_s) * segment_bits / asked.rtt_s * delivered
+        cubic = cubic_segments(path.loss, path.rtt_s) * segment_bits / path.rtt_s * delivered
         return [row("mean window, C = 0.4, beta = 0.7", cubic, "RFC 9438, sections 4.3, 5.1 and 5.2")]
     source = "Cardwell et al. 2016, BBR version 1: probing gain 1.25"
-    if asked.loss >= BBR_CLIFF:
+    if path.loss >= BBR_CLIFF:
         formula = "none holds from 20% of loss on"
         return [{"cc": cc, "formula": formula, "goodput_bps": math.nan, "limit": "loss", "source": source}]
     return [row("ceiling: line rate · (1 − p), p < 20%", math.inf, source)]
@@ -318,14 +318,14 @@ def _in(field: str, kind: Any, value: Any) -> Any:
         raise error.at(field=field) from None
 
 
-def _packets(queue: Queue, asked: _Asked) -> float:
-    frame = asked.mss + HEADERS_BYTES
+def _packets(queue: Queue, path: _Path) -> float:
+    frame = path.mss + HEADERS_BYTES
     if queue.unit == "packets":
         return float(queue.amount)
     if queue.unit == "bytes":
         return float(queue.amount) / frame
-    time_s = float(queue.amount) / 1e9 if queue.unit == "ns" else float(queue.amount) * asked.rtt_s
-    return asked.rate_bps * time_s / 8 / frame
+    time_s = float(queue.amount) / 1e9 if queue.unit == "ns" else float(queue.amount) * path.rtt_s
+    return path.rate_bps * time_s / 8 / frame
 
 
 def _way(compiled: Compiled) -> tuple[list[Link], list[Link]]:
@@ -338,7 +338,7 @@ def _ends(compiled: Compiled) -> tuple[Host, Host]:
     return compiled.hosts[compiled.source(flow)], compiled.hosts[compiled.target(flow)]
 
 
-def _asked(compiled: Compiled) -> _Asked:
+def _path_of(compiled: Compiled) -> _Path:
     way, back = _way(compiled)
     sender, receiver = _ends(compiled)
     slowest = min(compiled.transmitters_of(compiled.flows[0].forward), key=lambda one: one.rate_bps)
@@ -351,7 +351,7 @@ def _asked(compiled: Compiled) -> _Asked:
     scale = 1 if receiver.adv_win_scale is None else receiver.adv_win_scale
     # tcp_win_from_space: with 0, all of the buffer is window.
     window = receiver.receive_buffer * (1 - 2**-scale if scale else 1)
-    return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, window)
+    return _Path(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, window)
 
 
 def _check_has(compiled: Compiled) -> None:

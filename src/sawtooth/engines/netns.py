@@ -88,12 +88,12 @@ class Netns:
             outcome.prepare(directory, compiled, place, own, traffic=traffic, capture=captured, programs=order)
             printed, keys = Printed(directory, scenario, self.output), Keys(directory, self.terminal)
 
-            def look() -> None:
+            def poll() -> None:
                 keys.pass_on()
                 printed.show()
 
             try:
-                _measure(directory, scenario.duration.seconds, look, progress, stop)
+                _measure(directory, scenario.duration.seconds, poll, progress, stop)
             finally:
                 remove(names)
             printed.show()
@@ -155,7 +155,7 @@ def _check_control(name: str, field: str) -> None:
 
 
 def _measure(
-    directory: Path, duration_s: float, look: Callable[[], None], progress: Progress | None, stop: Stop | None
+    directory: Path, duration_s: float, poll: Callable[[], None], progress: Progress | None, stop: Stop | None
 ) -> None:
     """Runs the testbed for so long, in a separate process group, which ends with this call."""
     from sawtooth.testbed import outcome
@@ -168,7 +168,7 @@ def _measure(
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_S)
-            look()
+            poll()
             if progress is not None:
                 progress(outcome.progress(directory))
             if stop is not None and stop():

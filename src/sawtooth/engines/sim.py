@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sawtooth.engines import Engine, Progress, Stop
-    from sawtooth.engines.cc_module import Wanted
+    from sawtooth.engines.cc_module import Module
     from sawtooth.scenario import Scenario
 
     Columns = Mapping[str, Mapping[str, NDArray[Any]]]
@@ -201,12 +201,12 @@ ENGINE: Engine = Sim()
 _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
 
 
-def _wanted(compiled: Compiled) -> dict[int, Wanted]:
+def _modules(compiled: Compiled) -> dict[int, Module]:
     """The modules of flows, by flow number."""
-    from sawtooth.engines.cc_module import Wanted
+    from sawtooth.engines.cc_module import Module
 
     return {
-        index: Wanted(module.sources, compiled.hosts[compiled.source(flow)].hz, module.parameters, module.name)
+        index: Module(module.sources, compiled.hosts[compiled.source(flow)].hz, module.parameters, module.name)
         for index, flow in enumerate(compiled.flows)
         if (module := flow.module) is not None and not module.is_agent
     }
@@ -214,7 +214,7 @@ def _wanted(compiled: Compiled) -> dict[int, Wanted]:
 
 def _check_modules(compiled: Compiled) -> None:
     """Compiles what is not in the cache, so that errors in a source are reported before anything runs."""
-    for index, wanted in _wanted(compiled).items():
+    for index, wanted in _modules(compiled).items():
         from sawtooth.engines.cc_module import build
 
         try:
@@ -228,7 +228,7 @@ def _simulation(
     compiled: Compiled, files: dict[int, str] | None, played: Mapping[int, agents.Control]
 ) -> Iterator[Any]:
     """The core's simulation; with modules in a separate process, which ends with this block."""
-    wanted = _wanted(compiled)
+    wanted = _modules(compiled)
     if not wanted:
         if played := played or agents.controls(compiled):
             yield agents.Played(compiled.to_json(), played)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Shown:
+class Displayable:
     """A value whose ``repr`` and HTML come from ``sawtooth.notebook``."""
 
     __slots__ = ()
@@ -25,7 +25,7 @@ class Shown:
         return str(import_module("sawtooth.notebook").html(self))
 
 
-class Drawn(Shown):
+class Drawn(Displayable):
     """A value that also has a figure."""
 
     __slots__ = ()

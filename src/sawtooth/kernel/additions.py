@@ -191,8 +191,8 @@ class Additions:
             file.describe() | {"controls": sorted(fresh.intersection(_named(file.content)))} for file in self.modules
         ]
         patches = [file.describe() for file in self.patches]
-        told = {"name": self.name, "patches": patches, "modules": modules, "names": dict(self.names)}
-        return {key: value for key, value in told.items() if value}
+        description = {"name": self.name, "patches": patches, "modules": modules, "names": dict(self.names)}
+        return {key: value for key, value in description.items() if value}
 
 
 def _named(source: bytes) -> set[str]:

@@ -71,7 +71,7 @@ def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, al
         share, places = Path(order["share"]), [Path(place) for place in order["places"]]
         environment = dict(order["env"])
         if seen:
-            view.look(directory, share, places, user, order["room_bytes"])
+            view.mount_view(directory, share, places, user, order["room_bytes"])
             environment["TMPDIR"] = str(directory / view.ROOM)
         else:
             view.stay(directory, share, places, user)

@@ -77,7 +77,7 @@ def separate(user: int | None) -> None:
     Path("/proc/self/gid_map").write_text(f"{group or 1000} {group} 1")
 
 
-def look(directory: Path, share: Path, places: list[Path], user: int | None, room_bytes: int) -> None:
+def mount_view(directory: Path, share: Path, places: list[Path], user: int | None, room_bytes: int) -> None:
     """Set up the mounts of this process and its children: everything is read-only except ``ROOM`` and the share.
 
     ``directory`` is replaced by an in-memory directory with the same files, which also becomes the working directory.

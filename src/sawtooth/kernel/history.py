@@ -99,8 +99,8 @@ class History:
 
     def commit(self, hash_: str) -> Commit:
         """Who wrote a commit and when, and the first line of its message."""
-        told = self._git("show", "--no-patch", "--no-show-signature", "--format=%H%x00%s%x00%an%x00%aI", hash_)
-        return Commit(*(plain(part, 200) for part in told.strip("\n").split("\0")))
+        fields = self._git("show", "--no-patch", "--no-show-signature", "--format=%H%x00%s%x00%an%x00%aI", hash_)
+        return Commit(*(plain(part, 200) for part in fields.strip("\n").split("\0")))
 
     def parents(self, commit: str) -> list[str]:
         """The hashes of a commit's parents."""
@@ -157,14 +157,14 @@ class History:
         except FileNotFoundError:
             message = "git is not installed"
             raise SawtoothError("tool-missing", message, fix="install it: apt-get install git") from None
-        told = done.stdout.decode(errors="replace")
+        output = done.stdout.decode(errors="replace")
         if done.returncode:
-            said = done.stderr.decode(errors="replace")
-            if "No space left" in said:
+            errors = done.stderr.decode(errors="replace")
+            if "No space left" in errors:
                 fix = "free some space, then run the same command again"
                 raise SawtoothError("disk-full", "no space is left for the kernel's source", file=self.path, fix=fix)
-            lines = said.strip().splitlines() or [f"git ended with status {done.returncode}"]
+            lines = errors.strip().splitlines() or [f"git ended with status {done.returncode}"]
             allowed = [line.strip() for line in lines if "--add safe.directory" in line]
             fix = f"if you trust its owner: {allowed[0]}" if allowed else _CLONE
             raise InputError("bad-source", f"git says: {plain(lines[0], 200)}", file=self.path, fix=fix)
-        return told
+        return output

@@ -91,8 +91,8 @@ class Kernel:
 
     def describe(self) -> dict[str, Any]:
         """The kernel as JSON values. Additions are included only if there are any."""
-        told = {**asdict(self), "path": str(self.path), "algorithms": list(self.algorithms)}
-        return {key: value for key, value in told.items() if value or key not in _ADDED}
+        values = {**asdict(self), "path": str(self.path), "algorithms": list(self.algorithms)}
+        return {key: value for key, value in values.items() if value or key not in _ADDED}
 
 
 def cache_directory() -> Path:

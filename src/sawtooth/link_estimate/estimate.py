@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.link_estimate.features import OF_LOSS, features
 from sawtooth.link_estimate.model import CongestionModel
 from sawtooth.link_estimate.random_links import PACE_S, PROBES
@@ -35,7 +35,7 @@ _WIDEST = 20.0
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(Shown):
+class Estimate(Displayable):
     """The estimate for one window of probes.
 
     - ``sent_s``: times of the first and last probe.

@@ -127,24 +127,24 @@ def _parts(output: str, count: int) -> list[tuple[str, int | None]]:
     return parts
 
 
-def _played(script: Script, said: str, status: int | None) -> Played:
+def _played(script: Script, output: str, status: int | None) -> Played:
     if status == 0:
         return Played(script.name, "kernel", PASSED)
     if status is None:
         return Played(script.name, "kernel", FAILED, reason="it was not begun: one before it ended the guest")
     if status == _TIME_UP:
         return Played(script.name, "kernel", FAILED, reason=f"it did not end within {_SECONDS_EACH} s of virtual time")
-    if _INIT in said:
-        first = next((line for line in said.splitlines() if _WARNING not in line), "").partition(_INIT)
+    if _INIT in output:
+        first = next((line for line in output.splitlines() if _WARNING not in line), "").partition(_INIT)
         return Played(
             script.name, "kernel", NOT_APPLICABLE, reason=plain(f"its first command fails: {first[0] or first[2]}", 200)
         )
-    told = _DIFFERENCE.search(said)
-    line, reason = (int(told[1]), told[2]) if told else (None, "")
-    if not told or reason == _ASSERTION:
-        lines = [one for one in said.splitlines() if one.strip()] or [f"it ended with status {status}"]
+    difference = _DIFFERENCE.search(output)
+    line, reason = (int(difference[1]), difference[2]) if difference else (None, "")
+    if not difference or reason == _ASSERTION:
+        lines = [one for one in output.splitlines() if one.strip()] or [f"it ended with status {status}"]
         reason = next((one for one in reversed(lines) if one.startswith(_WRONG)), lines[-1])
-    excuse = reason if _ABSENT.search(reason) else _excuse(script, said, line)
+    excuse = reason if _ABSENT.search(reason) else _excuse(script, output, line)
     return Played(script.name, "kernel", NOT_APPLICABLE if excuse else FAILED, line, plain(excuse or reason, 200))
 
 

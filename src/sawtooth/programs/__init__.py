@@ -2,17 +2,17 @@
 
 from sawtooth.programs.measure import check
 from sawtooth.programs.result import Finished, finished
-from sawtooth.programs.task import controls, memory, order, places, shown, traffic, words
+from sawtooth.programs.task import command_text, controls, memory, order, places, traffic, words
 
 __all__ = [
     "Finished",
     "check",
+    "command_text",
     "controls",
     "finished",
     "memory",
     "order",
     "places",
-    "shown",
     "traffic",
     "words",
 ]

@@ -65,7 +65,7 @@ def words(program: Program) -> list[str]:
     return ["/bin/sh", "-c", program.command] if isinstance(program.command, str) else list(program.command)
 
 
-def shown(command: str | Sequence[str]) -> str:
+def command_text(command: str | Sequence[str]) -> str:
     """As a person types it."""
     return command if isinstance(command, str) else shlex.join(command)
 

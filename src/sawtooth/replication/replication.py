@@ -74,7 +74,7 @@ class LeftOut(Table):
     why: Paragraph
 
 
-class Shown(Table):
+class FigureLayout(Table):
     """The figure: one panel per value of the other keys."""
 
     x: Name
@@ -94,7 +94,7 @@ class _File(Table):
     compare: list[Compare] = Field(min_length=1)
     differs: list[Differs] = Field(default_factory=list)
     left_out: list[LeftOut] = Field(default_factory=list)
-    figure: Shown
+    figure: FigureLayout
 
 
 @dataclass(frozen=True)

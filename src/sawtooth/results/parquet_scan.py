@@ -24,8 +24,8 @@ def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
     form, disk = dataset.ParquetFileFormat(), LocalFileSystem()
     fragments, schemas = [], []
     for at, path in enumerate(files):
-        told = dataset.field(number) == pa.scalar(at, pa.int32())
-        fragment = form.make_fragment(str(path), filesystem=disk, partition_expression=told)
+        partition = dataset.field(number) == pa.scalar(at, pa.int32())
+        fragment = form.make_fragment(str(path), filesystem=disk, partition_expression=partition)
         try:
             schemas.append(_plain(fragment.physical_schema))
         except (pa.ArrowException, OSError) as error:

@@ -93,9 +93,9 @@ def views(directory: Path | str = HOME) -> dict[str, list[str]]:
 def _answer(connection: Any, sql: str) -> Table:
     """In a separate thread, so that signals arrive here: DuckDB does not handle them while it works."""
     with ThreadPoolExecutor(1) as beside:
-        asked = beside.submit(lambda: connection.sql(sql).to_arrow_table())
+        future = beside.submit(lambda: connection.sql(sql).to_arrow_table())
         try:
-            found = asked.result()
+            found = future.result()
         except BaseException:
             connection.interrupt()
             raise

@@ -44,8 +44,8 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
             unknown = np.full(len(part), np.nan)
             known = [part[column].astype(float) if column in part else unknown for column in columns]
             found.add(name, np.concatenate(known))
-    told: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
-    return told
+    flow_limits: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
+    return flow_limits
 
 
 def limit_lines(limited: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.scoreboard.measures import MEASURES, Measure, Ran
-from sawtooth.scoreboard.networks import KEYS, NOBODY, Control, Network, runs
+from sawtooth.scoreboard.networks import KEYS, RIVALS_ONLY, Control, Network, runs
 from sawtooth.stats import Interval
 from sawtooth.study import StudyResult
 from sawtooth.study.shares import ALL
@@ -74,7 +74,7 @@ class Board:
         cells: list[Cell] = []
         for network in networks:
             key = tuple(network.name.split("/"))
-            alone = {seed: one["mean_mbps"] for seed, (one, _, _) in found.get((*key, NOBODY), {}).items()}
+            alone = {seed: one["mean_mbps"] for seed, (one, _, _) in found.get((*key, RIVALS_ONLY), {}).items()}
             ran = {
                 control: {
                     seed: Ran(
@@ -140,7 +140,7 @@ class Board:
             ],
             "standings": [
                 {"marks": marks, "cc": one.control.name, "runs": one.runs, "broken": one.broken}
-                | {name: _told(over) for name, over in one.pooled.items()}
+                | {name: _describe(over) for name, over in one.pooled.items()}
                 for marks in (False, True)
                 for one in self.standings(marks)
             ],
@@ -153,7 +153,7 @@ def mean_mbps(runs: Mapping[int, Ran]) -> float:
     return math.fsum(ran.own_mbps for ran in runs.values()) / len(runs)
 
 
-def _told(over: Interval) -> dict[str, float | None]:
+def _describe(over: Interval) -> dict[str, float | None]:
     values = {"mean": over.mean, "low": over.low, "high": over.high}
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 

@@ -20,22 +20,24 @@ def lab_link(tables: Mapping[str, Any]) -> str | None:
     default = Scenario.from_dict({"flows": [{}]}).to_dict()
     if tables["topology"] != default["topology"] or not isinstance(tables["path"].get("loss", ""), str):
         return None
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in tables.items():
         if name in ("path", "host"):
-            told[name] = _told(name, value, default[name])
+            fields[name] = _changed(name, value, default[name])
         elif name == "flows":
-            told[name] = [_told(name, flow, default[name][0]) for flow in value]
-    told |= _told("", {name: one for name, one in tables.items() if name not in (*told, *_WITHOUT_EFFECT)}, default)
-    if any(None in part.values() for part in (told, told["path"], told["host"], *told["flows"])):
+            fields[name] = [_changed(name, flow, default[name][0]) for flow in value]
+    fields |= _changed(
+        "", {name: one for name, one in tables.items() if name not in (*fields, *_WITHOUT_EFFECT)}, default
+    )
+    if any(None in part.values() for part in (fields, fields["path"], fields["host"], *fields["flows"])):
         return None
-    if not all(isinstance(flow.get("cc", ""), str) for flow in told["flows"]):
+    if not all(isinstance(flow.get("cc", ""), str) for flow in fields["flows"]):
         return None
     # Only characters that the page itself writes into links.
-    return "#" + quote(json.dumps(told, separators=(",", ":")), safe=":,/").replace("~", "%7E")
+    return "#" + quote(json.dumps(fields, separators=(",", ":")), safe=":,/").replace("~", "%7E")
 
 
-def _told(table: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(table: str, given: Mapping[str, Any], default: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that differ from the default; None for one that the page lacks."""
     return {
         name: value if name in FIELDS[table] else None for name, value in given.items() if value != default.get(name)

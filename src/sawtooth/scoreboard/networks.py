@@ -26,7 +26,7 @@ from sawtooth.study import Study
 from sawtooth.study.files import Table, read
 from sawtooth.study.study import Line
 
-NOBODY = "nobody"
+RIVALS_ONLY = "nobody"
 """In the column ``cc``: the network with its rivals only, from which harm is measured."""
 KEYS = ("line", "condition", "traffic", "cc")
 """The key columns of the study."""
@@ -204,14 +204,14 @@ class Networks:
 
         Raises InputError as ``Control.of``, ``duplicate-name``.
         """
-        asked = [Control.of(text) for text in dict.fromkeys(given)]
-        named = [one for one in asked if not one.is_file] or self._own()
-        found = [*named, *(one for one in asked if one.is_file)]
+        chosen = [Control.of(text) for text in dict.fromkeys(given)]
+        named = [one for one in chosen if not one.is_file] or self._own()
+        found = [*named, *(one for one in chosen if one.is_file)]
         for at, one in enumerate(found):
             suffix = ".c" if isinstance(one.cc, str) else Path(one.cc["source"]).suffix
             fix = f"copy the file under another name, like {one.name}_2{suffix}"
-            if one.name == NOBODY:
-                raise InputError("duplicate-name", f"the name {NOBODY} is taken", field="--cc", fix=fix)
+            if one.name == RIVALS_ONLY:
+                raise InputError("duplicate-name", f"the name {RIVALS_ONLY} is taken", field="--cc", fix=fix)
             if one.name in [other.name for other in found[:at]]:
                 raise InputError("duplicate-name", f"two controls are named {one.name}", field="--cc", fix=fix)
         return tuple(found)
@@ -235,14 +235,16 @@ class Networks:
         marks run only where there are some. Raises SawtoothError as a study does."""
         cases = [
             {
-                "key": dict(zip(KEYS, (*network.name.split("/"), NOBODY if one is None else one.name), strict=True)),
+                "key": dict(
+                    zip(KEYS, (*network.name.split("/"), RIVALS_ONLY if one is None else one.name), strict=True)
+                ),
                 "set": network.set(one),
             }
             for network in networks
             for one in [*controls, *([None] if network.rivals else [])]
             if one is None or runs(one, network)
         ]
-        if all(case["key"]["cc"] == NOBODY for case in cases):
+        if all(case["key"]["cc"] == RIVALS_ONLY for case in cases):
             message = "none of these controls runs on any of these networks: they need networks that mark packets"
             raise InputError("unsupported", message, field="--cc", fix="add --cc cubic")
         report = {"x": "cc", "series": "condition", "plots": ["mean"]}
@@ -286,7 +288,7 @@ def _networks(about: _File, directory: Path) -> Iterator[Network]:
 def _network(about: _File, base: Scenario, directory: Path, line: str, condition: str, traffic: str) -> Network:
     parts, flows = (about.lines[line], about.conditions[condition]), about.traffic[traffic]
     settings = {field: _anchored(field, value, directory) for part in parts for field, value in part.set.items()}
-    told = "; ".join(one.title for one in (*parts, flows) if one.title)
+    title = "; ".join(one.title for one in (*parts, flows) if one.title)
     possible = next((part.possible for part in reversed(parts) if part.possible is not None), None)
     try:
         bps = None if possible is None else float(Rate.parse(possible).bps)
@@ -294,7 +296,7 @@ def _network(about: _File, base: Scenario, directory: Path, line: str, condition
         raise error.at(field=f"conditions.{condition}.possible") from None
     placed = anchored({"flows": flows.flows}, directory)["flows"]
     marks = bool(base.set(settings).host.ecn == 1)
-    return Network(line, condition, traffic, told, settings, tuple(placed), base, bps, marks)
+    return Network(line, condition, traffic, title, settings, tuple(placed), base, bps, marks)
 
 
 def _anchored(field: str, value: Any, directory: Path) -> Any:

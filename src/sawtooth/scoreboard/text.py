@@ -28,8 +28,8 @@ def words(board: Board, width: int | None = None) -> str:
     ]
     if board.broken:
         worst = [["control", "network", "broken", "goodput", "of the best"], *map(_broken, board.broken[:MOST])]
-        told = f"where they break ({min(MOST, len(board.broken))} of {len(board.broken)}):"
-        parts.append(f"{told}\n" + "\n".join(aligned(worst, (0, 1), width)))
+        heading = f"where they break ({min(MOST, len(board.broken))} of {len(board.broken)}):"
+        parts.append(f"{heading}\n" + "\n".join(aligned(worst, (0, 1), width)))
     return "\n\n".join([*parts, RULE])
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.result import Found
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Answers(Shown):
+class Answers(Displayable):
     """The answers for a study, one per point. ``keys`` are the points' values of the key columns."""
 
     name: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.scenario.expressions import Dimension
 from sawtooth.search.answering import Check, known, rounded
 from sawtooth.search.remarks import remarks_of_several
@@ -35,7 +35,7 @@ class Minimum:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Frontier(Shown):
+class Frontier(Displayable):
     """An answer of ``find`` for two or three unknowns.
 
     - ``frontier``: one row for each of several values of the given unknowns, under their field names: ``verdict``

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.scenario.expressions import Dimension
 from sawtooth.search.answering import Check, known, rounded
 from sawtooth.search.remarks import remarks
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Found(Shown):
+class Found(Displayable):
     """An answer of ``find``.
 
     - ``verdict``: "found", "always" or "never" (within the range), or "unclear" (too few runs).

@@ -92,7 +92,7 @@ class Search(Probing[float]):
         """Requests runs until the answer is good enough or the budget is used up."""
         start, end = self.unknown.place(self.unknown.low), self.unknown.place(self.unknown.high)
         steps = [start + (end - start) * at / (SCAN - 1) for at in range(SCAN)]
-        self._look([self.unknown.value(place) for place in steps])
+        self._measure([self.unknown.value(place) for place in steps])
         while True:
             found, wanted = self._next()
             if found.enough or not wanted:
@@ -206,7 +206,7 @@ class Search(Probing[float]):
         values = [self.unknown.value(place) for place in places]
         return {one: self.first() for one in values if left.value < one < right.value and one not in self.probed}
 
-    def _look(self, values: Sequence[float]) -> bool:
+    def _measure(self, values: Sequence[float]) -> bool:
         return self.more(dict.fromkeys(values, FIRST))
 
 

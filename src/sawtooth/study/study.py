@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.io.displayable import Shown
+from sawtooth.io.displayable import Displayable
 from sawtooth.sanitize import is_plain, plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.names import one_line
@@ -136,7 +136,7 @@ class Report(Table):
     )
 
 
-class Study(Shown, Table):
+class Study(Displayable, Table):
     """A validated study file. ``load`` and ``from_dict`` raise SawtoothError, which names file, field and fix."""
 
     name: Annotated[str, AfterValidator(_printable)] = Field(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.io.untrusted import json_value, part
-from sawtooth.programs import Finished, shown
+from sawtooth.programs import Finished, command_text
 from sawtooth.testbed.containers import FILES_BYTES
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
         found = {
             "program": compiled.programs[number],
             "host": names[compiled.program_hosts[number]],
-            "command": shown(program.command),
+            "command": command_text(program.command),
             **{name: one[name] for name in ("start_s", "end_s", "status")},
             **printed,
         }

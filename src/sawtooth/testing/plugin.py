@@ -54,12 +54,12 @@ def sawtooth_run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathF
         given |= options
         if isinstance(given.get("seeds"), int):
             given["seeds"] = list(range(1, given["seeds"] + 1))
-        asked = json.dumps([str(file), given], sort_keys=True, default=repr)
-        if asked not in known:
+        question = json.dumps([str(file), given], sort_keys=True, default=repr)
+        if question not in known:
             home = home or tmp_path_factory.mktemp("results")
             verb: Any = sawtooth.run
-            known[asked] = verb(file, **{"out": home, **given})
-        return known[asked]
+            known[question] = verb(file, **{"out": home, **given})
+        return known[question]
 
     return run
 

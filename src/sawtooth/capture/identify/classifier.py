@@ -74,9 +74,9 @@ class Identification:
         """As JSON values."""
         ranked = [{"controls": list(group), "probability": probability} for group, probability in self.ranked]
         names = dict(self.names)
-        told = {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
+        values = {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
         by_replay = {one.control: one.to_dict() for one in self.replayed}
-        return told | {"replayed": by_replay, "none_of_replayed": self.none}
+        return values | {"replayed": by_replay, "none_of_replayed": self.none}
 
     def text(self) -> str:
         """The group, each of its controls, and what would help; for "unknown" the reason and the likeliest."""
@@ -90,13 +90,13 @@ class Identification:
         return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone, *self._replay_lines()])
 
     def _replay_lines(self) -> list[str]:
-        told = [
+        lines = [
             f"  {one.control:5} {'fits    ' if one.fits else 'does not'}  log-likelihood {one.log_likelihood:5.2f} per "
             f"round trip, windows off by {_off(one.off)}"
             for one in self.replayed
         ]
         none = [] if self.none is None else [f"  none of them fits: {self.none}"]
-        return ["controls replayed on the ACKs and losses that the sender saw:", *told, *none] if told else []
+        return ["controls replayed on the ACKs and losses that the sender saw:", *lines, *none] if lines else []
 
 
 def like(name: str) -> tuple[str, ...]:

@@ -113,12 +113,12 @@ def _middle(values: Floats) -> float:
 def _growth_error(seen: Epochs, law: Callable[[Epochs, Floats, int], Floats], long: Flags, rounds_of: Floats) -> float:
     if not long.any():
         return np.nan
-    told = np.full_like(seen.window, np.nan)
-    told[:, 0] = seen.low
-    for column in range(1, told.shape[1]):
-        before = told[:, column - 1]
-        told[:, column] = before + law(seen, before, column - 1)
-    away = (seen.window - told)[long]
+    predicted = np.full_like(seen.window, np.nan)
+    predicted[:, 0] = seen.low
+    for column in range(1, predicted.shape[1]):
+        before = predicted[:, column - 1]
+        predicted[:, column] = before + law(seen, before, column - 1)
+    away = (seen.window - predicted)[long]
     # An error in the first window is not the law's fault.
     away -= np.nanmean(away, axis=1, keepdims=True)
     return float(np.average(np.nanmean(np.abs(away), axis=1), weights=rounds_of[long]))

@@ -89,13 +89,13 @@ def compared(trace: Trace) -> Compared | None:
     begins = np.searchsorted(trace.t_s, made.t_s)
     last = np.maximum(np.append(begins[1:], len(trace.t_s) - 1) - 1, begins)
     middle = (begins + last) // 2
-    told = columns(trace)
+    inputs = columns(trace)
     flight = np.maximum(made.flight[calm], 0.5)
     away: dict[str, list[Floats]] = {}
     for control in NOISE:
         away[control] = []
         for window, ssthresh in starts(control, made, calm):
-            cwnd, pacing = _core.replay(control, *told, trace.mss, window, ssthresh)
+            cwnd, pacing = _core.replay(control, *inputs, trace.mss, window, ssthresh)
             # A control that does not pace allows any number in no time.
             with np.errstate(invalid="ignore"):
                 paced = np.nan_to_num(pacing[middle] / trace.mss * made.rtt_s, nan=np.inf, posinf=np.inf)

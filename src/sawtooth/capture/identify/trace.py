@@ -103,7 +103,7 @@ def trace(segments: Segments) -> Trace:
     t_s, seq = segments.t_s[data], segments.seq[data]
     end = seq + segments.length[data]
     base = int(seq.min())
-    known, known_s = _known(segments, data, acks, way)
+    known, known_s = _acknowledged_before(segments, data, acks, way)
     newest = np.maximum.accumulate(end)
     again = np.concatenate([[False], end[1:] <= newest[:-1]])
     window = segments.window[acks].max() if acks.any() and segments.window[acks].max() > 0 else np.nan
@@ -156,7 +156,7 @@ def _segment_size(lengths: Integers) -> int:
     return int(values[np.argmax(counts)])
 
 
-def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Integers, Floats]:
+def _acknowledged_before(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Integers, Floats]:
     """For each data segment, the highest acknowledgement number that its sender had, and when it first passed the
     capture point; the segment's own time if there was none."""
     if not acks.any():
@@ -169,13 +169,13 @@ def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Inte
         position = np.searchsorted(newest, echoes, side="right") - 1
     else:
         position = np.searchsorted(at, segments.t_s[data] - (_loop_s(segments, way) or 0.0), side="right") - 1
-    found = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
+    highest = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
     # At the sender an acknowledgement of the same tick may come after the segment: what was not seen yet was not known.
     seen = np.searchsorted(at, segments.t_s[data], side="right") - 1
-    found = np.maximum.accumulate(np.minimum(found, np.where(seen >= 0, ack[np.maximum(seen, 0)], found)))
-    first = np.searchsorted(ack, found)
-    told = (first < len(ack)) & (found > int(segments.seq[data].min()))
-    return found, np.where(told, at[np.minimum(first, len(ack) - 1)], segments.t_s[data])
+    highest = np.maximum.accumulate(np.minimum(highest, np.where(seen >= 0, ack[np.maximum(seen, 0)], highest)))
+    first = np.searchsorted(ack, highest)
+    acknowledged = (first < len(ack)) & (highest > int(segments.seq[data].min()))
+    return highest, np.where(acknowledged, at[np.minimum(first, len(ack) - 1)], segments.t_s[data])
 
 
 def _loop_s(segments: Segments, way: int) -> float | None:

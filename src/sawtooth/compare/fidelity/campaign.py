@@ -174,9 +174,9 @@ class Campaign:
         return self._books[digest].about[digest]
 
 
-def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | SawtoothError:
+def _away(engine: str, task: tuple[Point, str, list[Row]]) -> list[Row] | SawtoothError:
     """Runs in a worker. The worker must have the same build as the caller."""
-    point, digest, rows = asked
+    point, digest, rows = task
     try:
         here, _ = build(engine, point.scenario)
         if here != digest:
@@ -187,27 +187,29 @@ def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | Sawto
         return error
 
 
-def _further(engine: str, point: Point, digest: str, there: Sequence[Row], told: Callable[[], bool]) -> Iterator[Row]:
+def _further(
+    engine: str, point: Point, digest: str, there: Sequence[Row], cancelled: Callable[[], bool]
+) -> Iterator[Row]:
     """Make runs in addition to the existing ones, until there are enough."""
     rows = list(there)
     while not enough(rows, point.budget.of(engine)):
         seed = 1 + max((int(row["seed"]) for row in rows), default=0)
-        rows.append(_run(engine, point, seed, told) | {"engine": digest})
+        rows.append(_run(engine, point, seed, cancelled) | {"engine": digest})
         yield rows[-1]
 
 
-def _run(engine: str, point: Point, seed: int, told: Callable[[], bool]) -> Row:
+def _run(engine: str, point: Point, seed: int, cancelled: Callable[[], bool]) -> Row:
     begun, used_s = time.monotonic(), time.thread_time()
     allowed = point.budget.of(engine).cpu
     limit_s = allowed.seconds * _PATIENCE if allowed is not None else math.inf
 
     def stop() -> bool:
-        return told() or time.monotonic() - begun > limit_s
+        return cancelled() or time.monotonic() - begun > limit_s
 
     try:
         run = get(engine).run(point.scenario.set({"seed": seed}), stop=stop)
     except SawtoothError as error:
-        if error.code != "interrupted" or told():
+        if error.code != "interrupted" or cancelled():
             raise
         message = f"took longer than {limit_s:.0f} s with the seed {seed}"
         raise SawtoothError("guest-timeout", message, fix="shorten its duration") from error

@@ -155,7 +155,7 @@ def summary(differences: DataFrame) -> DataFrame:
         # Without interpolation: if something never happens in the simulator, the difference is infinite.
         found = {word: float(np.quantile(sizes, at, method="higher")) for word, at in (("median", 0.5), ("p90", 0.9))}
         found["worst"] = float(sizes.max())
-        asked = {word: goal for word in found if (goal := getattr(measure.goal, word)) is not None}
+        goals = {word: goal for word in found if (goal := getattr(measure.goal, word)) is not None}
         rows.append(
             {
                 "measure": measure.name,
@@ -165,8 +165,8 @@ def summary(differences: DataFrame) -> DataFrame:
                 "worst_point": kept.loc[sizes.idxmax(), "point"],
                 "in_noise": int(kept["in_noise"].sum()),
                 "noise": float(np.expm1(kept["ln_noise"].median())),
-                "goal": ", ".join(f"{word} {goal:.0%}" for word, goal in asked.items()),
-                "met": all(found[word] <= goal for word, goal in asked.items()) if asked else None,
+                "goal": ", ".join(f"{word} {goal:.0%}" for word, goal in goals.items()),
+                "met": all(found[word] <= goal for word, goal in goals.items()) if goals else None,
             }
         )
     return pd.DataFrame(rows)

@@ -82,8 +82,8 @@ class Point:
         It covers only the fields that the grid sets. If a new version adds fields with defaults, old measurements stay
         valid.
         """
-        asked = self.scenario.given()
-        kept = {key: value for key, value in asked.items() if key not in ("name", "seed")}
+        fields = self.scenario.given()
+        kept = {key: value for key, value in fields.items() if key not in ("name", "seed")}
         text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

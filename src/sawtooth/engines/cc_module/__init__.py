@@ -2,6 +2,6 @@
 process."""
 
 from sawtooth.engines.cc_module.compiler import build
-from sawtooth.engines.cc_module.isolated_process import Apart, Wanted, registered
+from sawtooth.engines.cc_module.isolated_process import Apart, Module, registered
 
-__all__ = ["Apart", "Wanted", "build", "registered"]
+__all__ = ["Apart", "Module", "build", "registered"]

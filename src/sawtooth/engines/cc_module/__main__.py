@@ -27,9 +27,9 @@ def main() -> None:
         os.set_inheritable(own, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _core.share_watch(page)
-    asked = Connection(questions, writable=False)
+    requests = Connection(questions, writable=False)
 
-    def tell(*answer: Any) -> None:
+    def send(*answer: Any) -> None:
         left = memoryview(packed(*answer))
         while left:
             left = left[os.write(answers, left) :]
@@ -38,7 +38,7 @@ def main() -> None:
     patience_s = 0
     while True:
         try:
-            question, *given = asked.recv()
+            question, *given = requests.recv()
         except EOFError:
             return
         try:
@@ -50,26 +50,26 @@ def main() -> None:
                     try:
                         modules.append(_core.Module(library, list(parameters), name))
                     except ValueError as error:
-                        tell("refused", (len(modules), *error.args))
+                        send("refused", (len(modules), *error.args))
                         return
                 wanted = {flow: modules[place] for flow, place in places.items()}
                 if scenario is not None:
                     simulation = _core.Simulation(scenario, captures, wanted)
-                tell("answer", [module.name for module in modules])
+                send("answer", [module.name for module in modules])
             else:
                 assert simulation is not None
                 _be_patient(patience_s)
                 finished = simulation.advance(*given)
                 tables = simulation.take()
                 counted = finished, simulation.now_ns, simulation.events, simulation.delivered_packets
-                tell("answer", counted, tables)
+                send("answer", counted, tables)
         except ValueError as error:
-            tell("value", str(error))
+            send("value", str(error))
         except OSError as error:
-            tell("system", (error.errno, error.strerror, error.filename))
+            send("system", (error.errno, error.strerror, error.filename))
         except BaseException as error:
             # A panic of the core. PyO3 raises it as a BaseException.
-            tell("overrun" if str(error) == _core.OVERRUN else "panic", str(error))
+            send("overrun" if str(error) == _core.OVERRUN else "panic", str(error))
             return
 
 

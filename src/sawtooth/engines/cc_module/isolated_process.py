@@ -46,7 +46,7 @@ _WHY: dict[int, str] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Module:
     """A module that a flow uses: its source files, its host's tick rate (HZ), its parameters, and the name of the
     control to choose."""
 
@@ -68,7 +68,7 @@ class Apart(Closing):
     as the core does.
     """
 
-    def __init__(self, scenario: str | None, captures: Mapping[int, str] | None, modules: Mapping[int, Wanted]) -> None:
+    def __init__(self, scenario: str | None, captures: Mapping[int, str] | None, modules: Mapping[int, Module]) -> None:
         self._distinct = list(dict.fromkeys(modules.values()))
         self._flows = {
             wanted: next(flow for flow, one in modules.items() if one == wanted) for wanted in self._distinct
@@ -119,21 +119,21 @@ class Apart(Closing):
             self.close()
             raise
 
-    def _paired(self) -> Iterator[tuple[Path, Wanted]]:
+    def _paired(self) -> Iterator[tuple[Path, Module]]:
         yield from zip(self._libraries, self._distinct, strict=True)
 
-    def _built(self, wanted: Wanted) -> Path:
+    def _built(self, wanted: Module) -> Path:
         try:
             return build(wanted.sources, wanted.hz)
         except SawtoothError as error:
             raise error.at(field=self._at(wanted, "source")) from None
 
-    def _at(self, wanted: Wanted, *rest: str) -> str:
+    def _at(self, wanted: Module, *rest: str) -> str:
         return ".".join(("flows", str(self._flows[wanted]), "cc", *rest))
 
     def advance(self, until_ns: int, max_events: int, ends: bool = False) -> bool:
         """Advance, as the core's method. Rows are kept until ``take``."""
-        (finished, self.now_ns, self.events, self.delivered_packets), self._tables = self._asked(
+        (finished, self.now_ns, self.events, self.delivered_packets), self._tables = self._request(
             "advance", until_ns, max_events, ends
         )
         return bool(finished)
@@ -167,13 +167,13 @@ class Apart(Closing):
                     os.kill(int(process), signal.SIGKILL)
 
     def _ask(self, *question: Any) -> Any:
-        return self._asked(*question)[0]
+        return self._request(*question)[0]
 
-    def _asked(self, *question: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
+    def _request(self, *question: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
         """Send a request. Returns the answer and its tables."""
         try:
             self._to.send(question)
-            kind, answer, tables = self._awaited()
+            kind, answer, tables = self._next_answer()
             self._check(question[0], kind, answer)
         except (EOFError, OSError):
             raise self._died() from None
@@ -206,11 +206,11 @@ class Apart(Closing):
                 return
         raise Garbled(kind)
 
-    def _awaited(self) -> tuple[str, Any, dict[str, dict[str, Any]]]:
+    def _next_answer(self) -> tuple[str, Any, dict[str, dict[str, Any]]]:
         """Wait for the next answer. Raises EOFError if the process ends, and the error of ``_failed`` if it hangs."""
         self._watch.begin()
         ended = False
-        looked = time.monotonic()
+        checked_s = time.monotonic()
         while True:
             found = self._answers.next()
             self._words.pass_on()
@@ -220,9 +220,9 @@ class Apart(Closing):
             if ended:
                 raise EOFError
             ended = self._process.poll() is not None
-            if time.monotonic() - looked >= _POLL_S:
-                looked = time.monotonic()
-                hangs = self._watch.look()
+            if time.monotonic() - checked_s >= _POLL_S:
+                checked_s = time.monotonic()
+                hangs = self._watch.problem()
                 if hangs is not None:
                     self._kill()
                     raise self._failed(hangs)
@@ -288,7 +288,7 @@ class Apart(Closing):
         return SawtoothError("module-failed", message, file=self._distinct[0].sources[0], fix=fix)
 
 
-def registered(wanted: Wanted) -> str:
+def registered(wanted: Module) -> str:
     """The module's own name for the wanted control. Raises SawtoothError as ``Apart`` does."""
     with Apart(None, None, {0: wanted}) as apart:
         return apart.names[0]

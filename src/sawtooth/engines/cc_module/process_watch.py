@@ -34,13 +34,13 @@ class ProcessWatch:
     def begin(self) -> None:
         """A slice begins."""
         self._idle_s = 0.0
-        self._looked = time.monotonic()
+        self._checked_s = time.monotonic()
         self._used_before = self._used_s()
 
-    def look(self) -> str | None:
+    def problem(self) -> str | None:
         """The problem, as the end of a sentence. None if the process works or has ended."""
         now = time.monotonic()
-        passed, self._looked = min(now - self._looked, _LONGEST_STEP_S), now
+        passed, self._checked_s = min(now - self._checked_s, _LONGEST_STEP_S), now
         states = self._states()
         if not states or not all(state in _WAITS + _STOPPED for state in states):
             return self._spins()

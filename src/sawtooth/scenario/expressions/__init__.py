@@ -1,4 +1,4 @@
-"""Wanted: parses comparisons of measures; units are those of scenario files, and nothing is executed.
+"""Parses comparisons of measures; units are those of scenario files, and nothing is executed.
 
     >>> wanted = parse("goodput >= 90% of path.rate")
     >>> [one.name for one in wanted.measures]
