@@ -113,7 +113,7 @@ def test_details_have_the_past_as_lines() -> None:
     async def steps(screen: Screen, pilot: Pilot[None]) -> None:
         screen.sample()
         await pilot.press("enter")
-        told = text(screen, "#told")
+        told = text(screen, "#detailed")
         assert "losses keep it small" not in told
         assert "goodput" in told
         assert "·" in told

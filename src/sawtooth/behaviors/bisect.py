@@ -70,7 +70,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Found:
+class Bisected:
     """``suspects``: the first bad commit alone. With skipped ones between the last good and the first bad, these and
     the first bad; with paths, it may then be a commit off them, too. ``before``: the good kernel next to it."""
 
@@ -98,7 +98,7 @@ class Bisection:
     kept: list[Kernel] = field(default_factory=list)
     """Kernels that were built and not removed: none at the end, and some after an interruption."""
 
-    def find(self, good: str, bad: str) -> Found:
+    def find(self, good: str, bad: str) -> Bisected:
         """``good`` and ``bad``: hashes. Raises SawtoothError: ``conflict`` if ``bad`` does not descend from ``good``,
         if both have the same behavior, or if no commit on ``paths`` changed it; as ``build`` does for these two, and
         as the judge does; ``not-a-result`` for a damaged file in ``directory``."""
@@ -116,7 +116,7 @@ class Bisection:
         self._clear()
         return found
 
-    def _searched(self, good: str, bad: str) -> Found:
+    def _searched(self, good: str, bad: str) -> Bisected:
         ends = []
         for hash_, name in ((good, "--good"), (bad, "--bad")):
             with _end(name):
@@ -146,7 +146,7 @@ class Bisection:
             raise InputError("conflict", message, field="--path", fix="remove --path, or name more paths")
         nearest = [steps[one] for one in self.history.parents(right) if one in left and one in steps]
         first_bad = dict.fromkeys((right, *suspects, *hidden))
-        return Found(
+        return Bisected(
             tuple(steps.values()),
             tuple(self.history.commit(one) for one in first_bad),
             (nearest or [steps[good]])[0],

@@ -18,7 +18,7 @@ from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
-    from sawtooth.behaviors.bisect import Found, Judge, Step
+    from sawtooth.behaviors.bisect import Bisected, Judge, Step
     from sawtooth.kernel import Kernel
     from sawtooth.study import Study
 
@@ -148,7 +148,7 @@ def _study(file: str) -> Study:
     return Study.from_dict({"name": loaded.name, "scenario": loaded.to_dict()}, source=file)
 
 
-def _described(found: Found, values: list[dict[str, Any]]) -> dict[str, Any]:
+def _described(found: Bisected, values: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "first_bad": found.suspects[0].describe() if len(found.suspects) == 1 else None,
         "suspects": [one.describe() for one in found.suspects],
@@ -158,7 +158,7 @@ def _described(found: Found, values: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _words(found: Found, rows: list[list[str]], paths: Sequence[str]) -> str:
+def _words(found: Bisected, rows: list[list[str]], paths: Sequence[str]) -> str:
     if len(found.suspects) == 1:
         one = found.suspects[0]
         lines = ["", f"first bad commit: {one.hash}", one.subject, f"{one.author}, {one.date}"]

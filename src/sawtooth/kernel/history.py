@@ -29,7 +29,7 @@ _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def end_with_parent() -> None:
-    """For ``preexec_fn``: the program is told to end when the process that started it has ended."""
+    """For ``preexec_fn``: the program receives SIGTERM when the process that started it has ended."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -138,11 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         """Parse the head as the base class does. After it, the time limit for the head no longer applies."""
-        told = super().parse_request()
+        parsed = super().parse_request()
         self._late.cancel()
         self.server.note_request(self.request)
         self.connection.settimeout(_PATIENCE_S)
-        return told
+        return parsed
 
     def finish(self) -> None:
         self._late.cancel()
@@ -169,15 +169,15 @@ class _Handler(BaseHTTPRequestHandler):
             question = {"do": "run", "text": text, "type": kind, "every_ms": every_ms}
             page = (self.headers.get("X-Sawtooth-Page") or "")[:64] or None
             with self.server.workers.start(question, self.connection, RUN_S, page) as worker:
-                first = worker.frame()
-                while first is not None:
-                    head, _, told = first
+                next_frame = worker.frame()
+                while next_frame is not None:
+                    head, _, frame = next_frame
                     if head["kind"] == "error" and not self._begun:
                         raise _error(head)
                     if not self._begun:
                         self._begin("application/octet-stream", policy=_POLICY)
-                    self.wfile.write(told)
-                    first = worker.frame()
+                    self.wfile.write(frame)
+                    next_frame = worker.frame()
 
     def _answer(self, *, body: bool) -> None:
         with self._telling():
@@ -305,11 +305,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             status = HTTPStatus.BAD_REQUEST if error.exit_status == BAD_INPUT else HTTPStatus.INTERNAL_SERVER_ERROR
-            told = {name: getattr(error, name) for name in ("code", "message", "file", "field", "fix")}
-            self._json({"error": told}, status)
+            fields = {name: getattr(error, name) for name in ("code", "message", "file", "field", "fix")}
+            self._json({"error": fields}, status)
 
-    def _json(self, told: Any, status: HTTPStatus = HTTPStatus.OK) -> None:
-        content = json.dumps(told).encode()
+    def _json(self, value: Any, status: HTTPStatus = HTTPStatus.OK) -> None:
+        content = json.dumps(value).encode()
         self._begin(_JSON, len(content), policy=_POLICY, status=status)
         self.wfile.write(content)
 

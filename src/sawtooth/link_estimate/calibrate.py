@@ -235,7 +235,7 @@ def _request_stop(directory: Path) -> None:
 
 
 def _measure(stop_file: Path, one: Measurement | Link) -> bytes | None:
-    """The file of a measurement; None if it was told to stop, by the file ``told`` or by a cluster."""
+    """The file of a measurement; None if it was stopped, by the file ``stop_file`` or by a cluster."""
     from sawtooth.engines import get
     from sawtooth.io.parallel import stop_requested
     from sawtooth.scenario import Scenario

@@ -49,8 +49,8 @@ def _drawn(figure: TableFigure | None) -> Figure:
 for _kind, _how in (
     (Run, runs),
     (Runs, seeds),
-    (Study, studies.Asked),
-    (StudyResult, studies.Answered),
+    (Study, studies.StudyDisplay),
+    (StudyResult, studies.ResultDisplay),
     (Capture, captures),
     (Estimate, estimates),
     (Comparison, comparisons),

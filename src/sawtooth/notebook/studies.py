@@ -13,38 +13,38 @@ _MOST_LINES = 12
 _COLUMNS = ("mean_mbps", "std_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "published_mean_mbps")
 
 
-class Asked:
+class StudyDisplay:
     """Display of a study that has not run."""
 
     @staticmethod
     def text(study: Study) -> str:
         """Several lines."""
-        heading, said, _, _ = Asked.parts(study)
-        return "\n".join([heading, *(f"  {line}" for line in said)])
+        heading, lines, _, _ = StudyDisplay.parts(study)
+        return "\n".join([heading, *(f"  {line}" for line in lines)])
 
     @staticmethod
     def parts(study: Study) -> tuple[str, list[str], list[str], list[str]]:
         """Heading, lines, pictures and tables for ``page``."""
-        said = [study.question.strip()] if study.question.strip() else []
+        lines = [study.question.strip()] if study.question.strip() else []
         for field, values in study.vary.items():
-            told = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
+            values_text = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
             if isinstance(values, dict):
-                told = ", ".join(f"{word} {value}" for word, value in values.items())
-            said.append(f"varies {field}: {told if len(told) < 100 else told[:99] + '…'}")
+                values_text = ", ".join(f"{word} {value}" for word, value in values.items())
+            lines.append(f"varies {field}: {values_text if len(values_text) < 100 else values_text[:99] + '…'}")
         points = len(study.points())
-        said.append(f"{points} points")
-        return f"Study {study.name}: {study.title}" if study.title else f"Study {study.name}", said, [], []
+        lines.append(f"{points} points")
+        return f"Study {study.name}: {study.title}" if study.title else f"Study {study.name}", lines, [], []
 
 
-class Answered:
+class ResultDisplay:
     """Display of a study's result."""
 
     @staticmethod
     def text(result: StudyResult) -> str:
         """The terminal's table, shortened if it is long."""
-        told = result.table().splitlines()
-        cut = [f"… and {len(told) - _MOST_LINES} more lines: .table()"] if len(told) > _MOST_LINES else []
-        return "\n".join([*told[:_MOST_LINES], *cut, f"in {result.directory}"])
+        lines = result.table().splitlines()
+        cut = [f"… and {len(lines) - _MOST_LINES} more lines: .table()"] if len(lines) > _MOST_LINES else []
+        return "\n".join([*lines[:_MOST_LINES], *cut, f"in {result.directory}"])
 
     @staticmethod
     def parts(result: StudyResult) -> tuple[str, list[str], list[str], list[str]]:

@@ -57,7 +57,7 @@ class PointTask:
 
 
 def measure(task: PointTask) -> dict[str, Any] | SawtoothError | None:
-    """Runs a point and returns its row of the study's table; None if it was told to stop."""
+    """Runs a point and returns its row of the study's table; None if it was stopped."""
     try:
         engine = get(task.engine) if isinstance(task.engine, str) else task.engine
         scenario = Scenario.from_dict(task.scenario, source=task.place.id)

@@ -16,7 +16,7 @@ NAMES = ("flow", "probe")
 
 @dataclass(frozen=True)
 class Fit:
-    """How well estimates fit. Of ``windows``, ``told`` have an estimate with the error |estimate / truth - 1|; for
+    """How well estimates fit. Of ``windows``, ``estimated`` have an estimate with the error |estimate / truth - 1|; for
     ``inside`` of these the 90% interval contains the truth. ``silent`` counts the others by reason."""
 
     windows: int

@@ -94,7 +94,7 @@ def _run(task: Task, progress: Callable[[float], None] | None, stop: Callable[[]
 
 
 def failed(point: str, error: Exception) -> Outcome:
-    """The outcome of a point that raised: an error, or nothing if it was told to stop."""
+    """The outcome of a point that raised: an error, or nothing if it was stopped."""
     if isinstance(error, SawtoothError):
         return Outcome(point, saved=False, error=None if error.code == "interrupted" else error)
     return Outcome(point, saved=False, error=unforeseen(error))

@@ -223,7 +223,7 @@ def _structure(
 def _rows(
     content: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64], form: np.dtype[np.void]
 ) -> NDArray[np.void]:
-    """Read structures at the given positions; shorter ones are filled with 0. ``told`` must have padding at the end."""
+    """Read structures at the given positions, filling shorter ones with 0. ``content`` must have padding at the end."""
     if not where.size:
         return np.zeros(0, form)
     # Copies all structures in one operation.

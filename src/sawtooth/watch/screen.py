@@ -84,7 +84,7 @@ class Screen(App[None]):
         yield Input(placeholder="dst 192.0.2.0/24 and not cc bbr", id="filter")
         yield DataTable(cursor_type="row", id="table")
         with VerticalScroll(id="details"):
-            yield Static(id="told", markup=False)
+            yield Static(id="detailed", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:
@@ -181,7 +181,7 @@ class Screen(App[None]):
             missing = len(self._seen.unseen)
             self.query_one("#heading", Static).update(said + f"; {missing} unseen: Enter" * bool(missing))
         if self._detailed is not None:
-            self.query_one("#told", Static).update("\n".join(self._details(self._detailed)))
+            self.query_one("#detailed", Static).update("\n".join(self._details(self._detailed)))
 
     def _details(self, cookie: str) -> list[str]:
         past = [one for _, one in self._past.get(cookie, ())]
