@@ -23,6 +23,6 @@ pub use decode::reader::{Counts, Reader};
 pub use decode::segment::{self, Endpoint, Options, Segment};
 pub use format::problems::ReadError;
 pub use output::analysis::Analysis;
-pub use output::retention::{Retention, Wanted};
+pub use output::retention::{Retention, RetentionPolicy};
 pub use output::tables;
 pub use output::writer::{HEADERS_ONLY, Ping, Writer};

@@ -5,10 +5,10 @@
 
 pub mod mutate;
 mod network;
+#[path = "../../capture/tests/analysis/random_capture.rs"]
+mod random_capture;
 mod replay;
 mod simulation;
-#[path = "../../capture/tests/analysis/talk.rs"]
-mod talk;
 
 use sawtooth_capture::Reader;
 use std::io::Cursor;
@@ -27,7 +27,7 @@ pub const TARGETS: [Target; 5] = [
 
 /// Makes TCP segments from the bytes and analyses them: the counts must agree.
 pub fn analysis(bytes: &[u8]) {
-    talk::check(&talk::capture(bytes));
+    random_capture::check(&random_capture::capture(bytes));
 }
 
 /// Reads the bytes as a capture: every packet must be counted once.

@@ -25,7 +25,7 @@ fn mutated_captures_are_survived() {
 }
 
 #[test]
-fn mutated_talks_are_analysed() {
+fn mutated_captures_are_analyzed() {
     mutated("analysis", 40_000);
 }
 

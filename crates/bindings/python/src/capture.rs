@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sawtooth_capture::path::{self, Estimated, Facts, Refused, Rows};
 use sawtooth_capture::tables::{Column, Table};
-use sawtooth_capture::{Analysis, Wanted};
+use sawtooth_capture::{Analysis, RetentionPolicy};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read};
@@ -25,10 +25,10 @@ pub fn read_capture<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let raised = Raised::default();
-    let wanted = details.map_or(Wanted::None, Wanted::One);
+    let policy = details.map_or(RetentionPolicy::None, RetentionPolicy::One);
     let opened = py.detach(|| match path {
-        "-" => Analysis::new(Stdin { raised: raised.clone() }, wanted),
-        file => Analysis::open(file, wanted),
+        "-" => Analysis::new(Stdin { raised: raised.clone() }, policy),
+        file => Analysis::open(file, policy),
     });
     raised.check()?;
     let mut analysis = opened.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -80,10 +80,10 @@ pub fn capture_path<'py>(
         sack_end: end.as_slice()?,
         sack_dsack: dsack.as_slice()?,
     };
-    if !rows.whole() {
+    if !rows.is_consistent() {
         return Err(PyValueError::new_err("the columns are not those of the tables segments and sacks"));
     }
-    json(&py.detach(|| path::shown(&facts, &rows)))
+    json(&py.detach(|| path::estimate_path(&facts, &rows)))
 }
 
 /// See the stub.
@@ -96,8 +96,8 @@ pub fn refused_transfer(
     rtt_mean_s: Option<f64>,
     application: f64,
 ) -> Option<(&'static str, String, &'static str)> {
-    let told = path::refused(duration_s, segments, rtt_min_s, rtt_mean_s, application);
-    told.err().map(|Refused { code, message, fix }| (code, message, fix))
+    let checked = path::check_transfer(duration_s, segments, rtt_min_s, rtt_mean_s, application);
+    checked.err().map(|Refused { code, message, fix }| (code, message, fix))
 }
 
 /// See the stub.
@@ -113,8 +113,8 @@ pub fn poisson_interval(count: u64) -> (f64, f64) {
     path::poisson_interval(count)
 }
 
-fn json(told: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(told).map_err(|error| PyValueError::new_err(format!("core-failed: {error}")))
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(format!("core-failed: {error}")))
 }
 
 fn column<'py, T: Element>(table: &Bound<'py, PyDict>, name: &str) -> PyResult<PyReadonlyArray1<'py, T>> {

@@ -6,7 +6,7 @@ use crate::handles::{self, Handles};
 use crate::text;
 use sawtooth_capture::path::Facts;
 use sawtooth_capture::tables::{Column, Table};
-use sawtooth_capture::{Analysis, Retention, Wanted};
+use sawtooth_capture::{Analysis, Retention, RetentionPolicy};
 use std::cell::RefCell;
 use std::io::{self, Read};
 
@@ -51,12 +51,12 @@ impl Read for File {
 /// connections that fit into `rows`. Returns 0 if it is not a capture; the answer then has the reason.
 #[unsafe(no_mangle)]
 extern "C" fn capture_open(file: u32, detailed: u32, rows: usize) -> u32 {
-    let wanted = match (detailed, rows) {
-        (NONE, 0) => Wanted::None,
-        (NONE, rows) => Wanted::Longest { rows },
-        (detailed, _) => Wanted::One(detailed),
+    let policy = match (detailed, rows) {
+        (NONE, 0) => RetentionPolicy::None,
+        (NONE, rows) => RetentionPolicy::Longest { rows },
+        (detailed, _) => RetentionPolicy::One(detailed),
     };
-    match Analysis::new(File(file), wanted) {
+    match Analysis::new(File(file), policy) {
         Ok(analysis) => handles::add(&ANALYSES, analysis),
         Err(why) => {
             text::tell(why.to_string());
@@ -105,8 +105,8 @@ extern "C" fn kept_path(handle: u32, connection: u32) -> bool {
         Ok(facts) => facts,
         Err(why) => panic!("no facts of a connection: {why}"),
     };
-    let shown = handles::with(&KEPT, handle, |kept| kept.path(connection, &facts));
-    shown.map(|shown| text::tell(serde_json::json!(shown).to_string())).is_some()
+    let estimate = handles::with(&KEPT, handle, |kept| kept.path(connection, &facts));
+    estimate.map(|estimate| text::tell(serde_json::json!(estimate).to_string())).is_some()
 }
 
 /// Hands out the tables of a connection's segments, once, and answers with their addresses. False: they are not kept.

@@ -69,15 +69,15 @@ mod tests {
     }
 
     #[test]
-    fn losses_within_a_round_trip_are_one_burst_however_many_runs_they_are() {
+    fn losses_within_an_rtt_are_one_burst() {
         let found = Bursts::of(&runs(&[100, 102, 104, 106, 5000, 5001]), 10_000 * MS, Some(20.0 * MS as f64));
-        let told: Vec<(u64, u64)> = found.all.iter().map(|burst| (burst.lost, burst.span)).collect();
-        assert_eq!(told, [(4, 7), (2, 3)]);
+        let bursts: Vec<(u64, u64)> = found.all.iter().map(|burst| (burst.lost, burst.span)).collect();
+        assert_eq!(bursts, [(4, 7), (2, 3)]);
         assert_eq!((found.largest().unwrap().lost, found.longest_ns()), (4, 6 * MS));
     }
 
     #[test]
-    fn what_is_lost_at_an_even_pace_is_no_burst_however_long_the_round_trip() {
+    fn evenly_spaced_losses_are_no_burst() {
         let times: Vec<u64> = (0..100).map(|at| at * 10).collect();
         assert_eq!(Bursts::of(&runs(&times), 1000 * MS, Some(200.0 * MS as f64)).all.len(), 100);
     }

@@ -1,8 +1,8 @@
 //! One TCP connection: its handshake, its two ends, and the data of each.
 
 use crate::analysis::end::{End, Syn};
-use crate::analysis::flow::{Acknowledgement, Before, Data, Flow, UNTOLD};
-use crate::analysis::identification::Place;
+use crate::analysis::flow::{Acknowledgement, Before, Data, Flow, UNKNOWN_WINDOW};
+use crate::analysis::identification::SequencePosition;
 use crate::analysis::kind::Kind;
 use crate::analysis::round_trips::RoundTrips;
 use crate::analysis::sequence::Sequence;
@@ -114,7 +114,7 @@ impl Connection {
         } else if fin && !has(segment::RST) {
             self.ends[side].lone_fin(segment);
         } else if length == 0 && !has(segment::SYN | segment::RST) {
-            self.ends[side].identification.order(segment.ip_id, 1, Place::Empty);
+            self.ends[side].identification.order(segment.ip_id, 1, SequencePosition::Empty);
             kind = self.keep_alive(side, seq).unwrap_or(kind);
             if let Some(flow) = &mut self.flows[side] {
                 flow.must_have_sent(seq, segment, shared);
@@ -156,18 +156,20 @@ impl Connection {
         let sack = self.sack();
         let peer = &self.ends[1 - side];
         let scale = if peer.window_of_syn { 0 } else { self.scale(1 - side) };
-        let window = if peer.packets == 0 { UNTOLD } else { u64::from(peer.window) << scale };
+        let window = if peer.packets == 0 { UNKNOWN_WINDOW } else { u64::from(peer.window) << scale };
         let acked = peer.acked();
         let own = &mut self.ends[side];
         let before = Before { sent: own.sent(), fin: own.fin, acked };
         let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
-        let place = match before.sent {
-            Some((sent, _)) if seq > sent => Place::AfterHole(((seq - sent).fit_u64()).div_ceil(u64::from(mss))),
-            Some((sent, _)) if seq < sent => Place::Below,
-            _ => Place::Next,
+        let position = match before.sent {
+            Some((sent, _)) if seq > sent => {
+                SequencePosition::AfterHole(((seq - sent).fit_u64()).div_ceil(u64::from(mss)))
+            }
+            Some((sent, _)) if seq < sent => SequencePosition::Below,
+            _ => SequencePosition::Next,
         };
-        let order = own.identification.order(segment.ip_id, packets, place);
-        let identified = own.identification.is_own_to_each();
+        let order = own.identification.order(segment.ip_id, packets, position);
+        let identified = own.identification.is_unique_per_packet();
         let full = segment.payload > 0
             && (segment.payload.is_multiple_of(mss)
                 || (segment.flags & segment::PSH == 0 && own.size.full() == Some(segment.payload)));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::analysis::connection::Connection;
 use crate::analysis::shared::Shared;
 use crate::decode::segment::{Endpoint, Segment};
-use crate::output::retention::{Retention, Wanted};
+use crate::output::retention::{Retention, RetentionPolicy};
 use sawtooth_units::width::Fit;
 
 /// Most connections. This bounds the memory of a SYN flood, at about 500 to 900 bytes each.
@@ -26,14 +26,14 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// `start_ns` is the time of the capture's first packet; all segments of `wanted` connections are kept.
-    pub fn new(start_ns: u64, wanted: Wanted) -> Self {
+    /// `start_ns` is the time of the capture's first packet; all segments of the connections that `policy` selects are kept.
+    pub fn new(start_ns: u64, policy: RetentionPolicy) -> Self {
         Connections {
             all: Vec::new(),
             shared: Shared::new(start_ns),
             by_endpoints: HashMap::new(),
             latest: None,
-            retention: Retention::new(wanted),
+            retention: Retention::new(policy),
             passed_over: 0,
         }
     }
@@ -46,10 +46,10 @@ impl Connections {
         let directions = self.shared.directions;
         let intervals = self.shared.intervals;
         let connection = &mut self.all[index as usize];
-        self.shared.details = self.retention.lend(index);
+        self.shared.details = self.retention.borrow(index);
         connection.take(segment, &mut self.shared);
         if let Some(details) = self.shared.details.take() {
-            self.retention.take_back(index, details);
+            self.retention.give_back(index, details);
         }
         if self.shared.directions != directions && self.shared.intervals < intervals {
             self.shorten();

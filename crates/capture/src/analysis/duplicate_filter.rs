@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_the_header_is_compared_and_the_time() {
+    fn duplicate_filter_compares_header_and_time() {
         let mut recent = DuplicateFilter::default();
         let first = packet(Some(3));
         recent.keep(&first);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_identification_copies_come_within_a_millisecond() {
+    fn copies_without_ip_id_come_within_a_millisecond() {
         let mut recent = DuplicateFilter::default();
         recent.keep(&packet(None));
         assert!(recent.knows(&Segment { time_ns: AT_ONCE_NS - 1, ..packet(None) }, true, u64::MAX));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equal_tsvals_is_paired_with_the_first_echo() {
+    fn first_of_equal_tsvals_pairs_with_first_echo() {
         let mut echo = Echo::default();
         echo.sent(7, 1, 1_000);
         echo.sent(7, 2, 2_000);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_what_was_never_seen_shows_nothing() {
+    fn echo_of_unseen_tsval_gives_no_sample() {
         let mut echo = Echo::default();
         assert_eq!(echo.echoed(5, 10), None);
         echo.sent(u32::MAX, 0, 0);

@@ -27,7 +27,7 @@ use crate::decode::segment::Segment;
 use sawtooth_units::width::{Approx, Fit};
 
 /// A window that is not known yet limits nothing.
-pub const UNTOLD: u64 = u64::MAX;
+pub const UNKNOWN_WINDOW: u64 = u64::MAX;
 
 /// A retransmission, kept for a report that it was needless.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `start` is the number of the data in `first`, `window` the receiver's last offer or [`UNTOLD`], `trips` the
+    /// `start` is the number of the data in `first`, `window` the receiver's last offer or [`UNKNOWN_WINDOW`], `trips` the
     /// handshake's round trips.
     pub fn new(
         start: i64,
@@ -200,7 +200,7 @@ impl Flow {
         interval.packets += packets;
         interval.retransmits += if retransmitted { packets } else { 0 };
         interval.in_flight = interval.in_flight.max(in_flight.min(u64::from(u32::MAX)).fit_u32());
-        if self.window != UNTOLD {
+        if self.window != UNKNOWN_WINDOW {
             interval.window(self.window.min(u64::from(u32::MAX)).fit_u32());
         }
         self.last_full = data.full;

@@ -39,11 +39,11 @@ impl Gaps {
     /// Removes `start..end`, which is now captured; returns how many sequence numbers that covers.
     pub fn fill(&mut self, start: i64, end: i64) -> u64 {
         let mut filled = 0;
-        let mut place = 0;
-        while let Some(gap) = self.all.get_mut(place) {
+        let mut index = 0;
+        while let Some(gap) = self.all.get_mut(index) {
             let (low, high) = (gap.start.max(start), gap.end.min(end));
             if low >= high {
-                place += 1;
+                index += 1;
                 continue;
             }
             filled += (high - low).fit_u64();
@@ -51,13 +51,13 @@ impl Gaps {
             gap.end = low;
             match (gap.start < gap.end, rest.start < rest.end) {
                 (false, false) => {
-                    self.all.remove(place);
+                    self.all.remove(index);
                 }
                 (false, true) => *gap = rest,
-                (true, false) => place += 1,
+                (true, false) => index += 1,
                 (true, true) => {
-                    self.all.insert(place + 1, rest);
-                    place += 2;
+                    self.all.insert(index + 1, rest);
+                    index += 2;
                 }
             }
         }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_late_is_taken_out_once() {
+    fn late_data_fills_its_gap_once() {
         let mut gaps = Gaps::default();
         gaps.add(Gap { start: 10, end: 40, found_ns: 5, tsval: 0 });
         gaps.add(Gap { start: 50, end: 60, found_ns: 6, tsval: 0 });

@@ -259,24 +259,24 @@ mod tests {
         Sequence { runs: &runs, bursts: &[], last_gap }.fit()
     }
 
-    fn near(told: f64, true_value: f64) -> bool {
-        (told - true_value).abs() < 0.2 * true_value
+    fn near(estimate: f64, true_value: f64) -> bool {
+        (estimate - true_value).abs() < 0.2 * true_value
     }
 
     #[test]
-    fn bursts_of_a_wholly_bad_state_are_found() {
+    fn gilbert_fit_finds_bad_state_that_loses_all() {
         let found = fitted(GilbertElliott { p: 0.005, r: 0.3, bad: 1.0, good: 0.0 }).unwrap();
         assert!(near(found.p, 0.005) && near(found.r, 0.3) && near(found.bad, 1.0), "{found:?}");
     }
 
     #[test]
-    fn a_bad_state_that_lets_packets_through_is_found() {
+    fn gilbert_elliott_fit_finds_partial_bad_state() {
         let found = fitted(GilbertElliott { p: 0.005, r: 0.1, bad: 0.5, good: 0.0 }).unwrap();
         assert!(near(found.p, 0.005) && near(found.r, 0.1) && near(found.bad, 0.5), "{found:?}");
     }
 
     #[test]
-    fn every_other_packet_lost_in_four_bursts_is_a_long_bad_state_and_not_short_runs() {
+    fn alternating_losses_fit_one_long_bad_state() {
         let mut runs = Vec::new();
         let mut bursts = Vec::new();
         for (burst, lost) in [23, 8, 4, 3].into_iter().enumerate() {
@@ -290,18 +290,18 @@ mod tests {
     }
 
     #[test]
-    fn independent_losses_have_no_bursts() {
+    fn independent_losses_fit_no_bursts() {
         assert_eq!(fitted(GilbertElliott { p: 0.5, r: 0.5, bad: 0.02, good: 0.02 }), None);
     }
 
     #[test]
-    fn few_losses_tell_no_bursts() {
+    fn few_losses_fit_no_model() {
         let runs = [Lost { gap: 100, run: 3, time_ns: 0 }; 10];
         assert_eq!(Sequence { runs: &runs, bursts: &[], last_gap: 100 }.fit(), None);
     }
 
     #[test]
-    fn the_model_is_written_as_a_scenario_has_it() {
+    fn model_text_is_scenario_syntax() {
         let model = GilbertElliott { p: 0.005, r: 0.3, bad: 1.0, good: 0.0 };
         let text = "loss = { gilbert_elliott = { p = \"0.5%\", r = \"30%\", bad = \"100%\", good = \"0%\" } }";
         assert_eq!(scenario(Some(model), 0.1), text);

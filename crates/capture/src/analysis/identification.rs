@@ -20,7 +20,7 @@ pub enum Order {
 
 /// A packet's position by its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SequencePosition {
     /// It has no data.
     Empty,
     /// Its data follows what was captured.
@@ -32,26 +32,26 @@ pub enum Place {
 }
 
 /// A larger jump is not missing packets: the counter serves other connections too, or there is none.
-const WILD: u16 = 4096;
+const MAX_JUMP: u16 = 4096;
 
 /// Steps after which the counter is judged, and the share of them that must be small.
-const TRUST: (u32, f64) = (8, 0.95);
+const TRUSTED_AFTER: (u32, f64) = (8, 0.95);
 
 /// In a counter of the connection, jumps with a gap per jump without one: lost retransmissions and acknowledgements
 /// leave no gap.
-const WITH_HOLES: u32 = 4;
+const EXPLAINED_RATIO: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identification {
     next: Option<u16>,
     latest: u16,
     steps: u32,
-    wild: u32,
+    implausible: u32,
     /// Packets with new data that have the previous packet's identification, and those with another.
     same: u16,
     changed: u16,
     /// Jumps over packets that a gap shows to be missing, and other jumps.
-    shown: u16,
+    explained: u16,
     unexplained: u16,
     missing: u32,
     /// The SYN-ACK had 0 and other packets do not.
@@ -61,14 +61,14 @@ pub struct Identification {
 impl Identification {
     /// Takes a packet that represents `packets` on the wire (more than one if offload joined them). Linux increments by
     /// that number (`__ip_select_ident`, `ip_select_ident_segs`).
-    pub fn order(&mut self, identification: Option<u16>, packets: u16, place: Place) -> Order {
+    pub fn order(&mut self, identification: Option<u16>, packets: u16, position: SequencePosition) -> Order {
         // 0 with "don't fragment" has no meaning (RFC 6864 section 4.1); a counter passes it.
         let Some(id) = identification.filter(|&id| id != 0 || self.counts_up()) else { return Order::Unknown };
         let Some(next) = self.next else {
             (self.next, self.latest) = (Some(id.wrapping_add(packets)), id);
             return Order::Unknown;
         };
-        if matches!(place, Place::Next | Place::AfterHole(_)) {
+        if matches!(position, SequencePosition::Next | SequencePosition::AfterHole(_)) {
             let same = id == self.latest;
             self.same = self.same.saturating_add(u16::from(same));
             self.changed = self.changed.saturating_add(u16::from(!same));
@@ -76,28 +76,28 @@ impl Identification {
         self.latest = id;
         self.steps = self.steps.saturating_add(1);
         let ahead = id.wrapping_sub(next);
-        if ahead < WILD {
+        if ahead < MAX_JUMP {
             self.next = Some(id.wrapping_add(packets));
             self.missing = self.missing.saturating_add(u32::from(ahead));
-            match place {
+            match position {
                 _ if ahead == 0 => (),
-                Place::AfterHole(packets) if (packets..=2 * packets).contains(&u64::from(ahead)) => {
-                    self.shown = self.shown.saturating_add(1);
+                SequencePosition::AfterHole(packets) if (packets..=2 * packets).contains(&u64::from(ahead)) => {
+                    self.explained = self.explained.saturating_add(1);
                 }
                 _ => self.unexplained = self.unexplained.saturating_add(1),
             }
-            return self.trusted(Order::After);
+            return self.if_trusted(Order::After);
         }
         let behind = next.wrapping_sub(id);
         // Data that follows everything captured was not sent before it.
-        if behind <= WILD && !matches!(place, Place::Next | Place::AfterHole(_)) {
+        if behind <= MAX_JUMP && !matches!(position, SequencePosition::Next | SequencePosition::AfterHole(_)) {
             if behind > packets {
                 self.missing = self.missing.saturating_sub(u32::from(packets));
-                return self.trusted(Order::Late);
+                return self.if_trusted(Order::Late);
             }
-            return self.trusted(Order::Again);
+            return self.if_trusted(Order::Again);
         }
-        self.wild = self.wild.saturating_add(1);
+        self.implausible = self.implausible.saturating_add(1);
         self.next = Some(id.wrapping_add(packets));
         Order::Unknown
     }
@@ -110,21 +110,22 @@ impl Identification {
     /// Packets that were sent but never captured, if the counter is known to belong to this connection; at most `seen`,
     /// the number of captured ones.
     pub fn missing(&self, seen: u64) -> Option<u64> {
-        let own = u32::from(self.unexplained) * WITH_HOLES <= u32::from(self.shown) || self.zero_at_first;
+        let own = u32::from(self.unexplained) * EXPLAINED_RATIO <= u32::from(self.explained) || self.zero_at_first;
         let missing = u64::from(self.missing);
         (self.counts_up() && own && missing <= seen).then_some(missing)
     }
 
     /// Whether this sender gives each packet a distinct identification, counted or random.
-    pub fn is_own_to_each(&self) -> bool {
+    pub fn is_unique_per_packet(&self) -> bool {
         u32::from(self.changed) > 4 * u32::from(self.same)
     }
 
     fn counts_up(&self) -> bool {
-        self.steps >= TRUST.0 && f64::from(self.steps - self.wild) >= TRUST.1 * f64::from(self.steps)
+        self.steps >= TRUSTED_AFTER.0
+            && f64::from(self.steps - self.implausible) >= TRUSTED_AFTER.1 * f64::from(self.steps)
     }
 
-    fn trusted(&self, order: Order) -> Order {
+    fn if_trusted(&self, order: Order) -> Order {
         if self.counts_up() { order } else { Order::Unknown }
     }
 }
@@ -136,72 +137,72 @@ mod tests {
     fn counting() -> Identification {
         let mut identification = Identification::default();
         for id in 65_520..=65_535_u16 {
-            identification.order(Some(id), 1, Place::Next);
+            identification.order(Some(id), 1, SequencePosition::Next);
         }
         for id in 0..5_u16 {
-            identification.order(Some(id), 1, Place::Next);
+            identification.order(Some(id), 1, SequencePosition::Next);
         }
         identification
     }
 
     #[test]
-    fn a_jump_over_a_hole_is_so_many_packets_missing_and_a_late_one_fills_it() {
+    fn ip_id_jump_over_hole_counts_missing_packets() {
         let mut counter = counting();
-        assert_eq!(counter.order(Some(8), 1, Place::AfterHole(3)), Order::After);
+        assert_eq!(counter.order(Some(8), 1, SequencePosition::AfterHole(3)), Order::After);
         assert_eq!(counter.missing(100), Some(3));
-        assert_eq!(counter.order(Some(6), 1, Place::Below), Order::Late);
+        assert_eq!(counter.order(Some(6), 1, SequencePosition::Below), Order::Late);
         assert_eq!(counter.missing(100), Some(2));
-        assert_eq!(counter.order(Some(8), 1, Place::Below), Order::Again);
+        assert_eq!(counter.order(Some(8), 1, SequencePosition::Below), Order::Again);
     }
 
     #[test]
-    fn a_joined_packet_counts_for_its_parts() {
+    fn offloaded_packet_counts_for_its_segments() {
         let mut counter = counting();
-        assert_eq!(counter.order(Some(5), 10, Place::Next), Order::After);
-        assert_eq!(counter.order(Some(15), 1, Place::Next), Order::After);
+        assert_eq!(counter.order(Some(5), 10, SequencePosition::Next), Order::After);
+        assert_eq!(counter.order(Some(15), 1, SequencePosition::Next), Order::After);
         assert_eq!(counter.missing(100), Some(0));
     }
 
     #[test]
-    fn a_jump_without_a_hole_is_what_the_host_sent_to_others_and_the_order_holds_still() {
+    fn ip_id_jump_without_hole_keeps_only_the_order() {
         let mut counter = counting();
-        assert_eq!(counter.order(Some(9), 1, Place::Next), Order::After);
+        assert_eq!(counter.order(Some(9), 1, SequencePosition::Next), Order::After);
         assert_eq!(counter.missing(100), None);
-        assert_eq!(counter.order(Some(7), 1, Place::Below), Order::Late);
+        assert_eq!(counter.order(Some(7), 1, SequencePosition::Below), Order::Late);
     }
 
     #[test]
-    fn a_jump_that_is_larger_than_its_hole_is_not_only_that() {
+    fn ip_id_jump_larger_than_its_hole_is_unexplained() {
         let mut counter = counting();
-        counter.order(Some(15), 1, Place::AfterHole(3));
+        counter.order(Some(15), 1, SequencePosition::AfterHole(3));
         assert_eq!(counter.missing(100), None);
     }
 
     #[test]
-    fn an_end_whose_syn_ack_had_0_counts_by_connection() {
+    fn zero_ip_id_in_syn_ack_means_per_connection_counter() {
         let mut counter = counting();
         counter.of_syn_ack(Some(0));
-        counter.order(Some(9), 1, Place::Empty);
+        counter.order(Some(9), 1, SequencePosition::Empty);
         assert_eq!(counter.missing(100), Some(4));
         assert_eq!(counter.missing(3), None);
     }
 
     #[test]
-    fn random_and_constant_numbers_are_not_trusted() {
+    fn random_and_constant_ip_ids_are_not_trusted() {
         let mut random = Identification::default();
         let mut id = 1_u16;
         for _ in 0..100 {
             id = id.wrapping_mul(25_173).wrapping_add(13_849);
-            random.order(Some(id), 1, Place::Next);
+            random.order(Some(id), 1, SequencePosition::Next);
         }
         assert_eq!(random.missing(100), None);
-        assert!(random.is_own_to_each());
+        assert!(random.is_unique_per_packet());
         for id in [0, 7] {
             let mut constant = Identification::default();
             for _ in 0..100 {
-                assert_eq!(constant.order(Some(id), 1, Place::Next), Order::Unknown);
+                assert_eq!(constant.order(Some(id), 1, SequencePosition::Next), Order::Unknown);
             }
-            assert_eq!((constant.missing(100), constant.is_own_to_each()), (None, false));
+            assert_eq!((constant.missing(100), constant.is_unique_per_packet()), (None, false));
         }
     }
 }

@@ -157,28 +157,28 @@ mod tests {
     }
 
     #[test]
-    fn no_room_for_a_segment_is_the_receivers_window() {
+    fn window_below_a_segment_is_receiver_window_limited() {
         let full = Moment { flight_after: 99_500, ..moment(0) };
         assert_eq!(judged(&[full, moment(20)], 20).0[Limit::ReceiverWindow as usize], 20);
     }
 
     #[test]
-    fn a_short_segment_and_room_is_the_sender() {
+    fn short_segment_with_room_is_sender_limited() {
         assert_eq!(judged(&[Moment { full: false, ..moment(0) }, moment(20)], 20).0[Limit::Sender as usize], 20);
     }
 
     #[test]
-    fn room_full_segments_and_a_short_round_trip_are_the_congestion_window() {
+    fn full_segments_with_short_rtt_are_cwnd_limited() {
         assert_eq!(judged(&[moment(0), moment(20)], 20).0[Limit::CongestionWindow as usize], 20);
     }
 
     #[test]
-    fn a_round_trip_that_stays_longer_is_the_path() {
+    fn longer_rtt_is_path_limited() {
         assert_eq!(judged(&[moment(0), moment(20)], 40).0[Limit::Path as usize], 20);
     }
 
     #[test]
-    fn time_with_nothing_in_flight_is_idle_from_when_the_sender_knows() {
+    fn idle_begins_when_the_sender_learns_of_the_ack() {
         let after = Moment { emptied: true, emptied_ns: 20 * MS, ..moment(100) };
         let (totals, intervals) = judged(&[moment(0), after], 20);
         assert_eq!((totals[Limit::CongestionWindow as usize], totals[Limit::Idle as usize]), (20, 80));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_window_is_not_idleness() {
+    fn zero_window_is_not_idle() {
         let after = Moment { emptied: true, emptied_ns: 20 * MS, least_window: 0, ..moment(100) };
         assert_eq!(judged(&[moment(0), after], 20).0[Limit::ReceiverWindow as usize], 100);
     }

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_lost_are_one_run() {
+    fn adjacent_losses_are_one_run() {
         let (losses, lengths) = runs(&[0, 1, 1, 0, 0, 1, 0], &[]);
         assert_eq!(lengths, [2, 1]);
         let runs: Vec<(u32, u32)> = losses.runs.iter().map(|lost| (lost.gap, lost.run)).collect();
@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reported_as_duplicate_was_not_needed() {
+    fn dsacked_copy_was_not_lost() {
         let (losses, lengths) = runs(&[0, 1, 1, 1, 0], &[2]);
         assert_eq!(lengths, [1, 1]);
         assert_eq!(losses.first_copies, 2);
     }
 
     #[test]
-    fn a_retransmission_lost_too_counts_as_another_copy() {
+    fn lost_retransmission_counts_as_another_copy() {
         let (losses, lengths) = runs(&[0, 2, 0], &[]);
         assert_eq!((lengths, losses.copies, losses.first_copies), (vec![1], 2, 1));
     }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_inside_a_stretch_leaves_its_rest() {
+    fn partial_ack_leaves_rest_of_range() {
         let mut outstanding = ten();
         let mut bytes = 0;
         outstanding.acknowledge(250, |gone| bytes += gone.end - gone.start);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sack_block_counts_once_and_may_cut_a_stretch() {
+    fn sack_block_counts_once_and_splits_range() {
         let mut outstanding = ten();
         outstanding.sack(150, 350, |_| ());
         outstanding.sack(100, 350, |_| ());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_outside_are_not_touched() {
+    fn ranges_outside_are_unchanged() {
         let mut outstanding = ten();
         assert_eq!(outstanding.within(-50, 0).count(), 0);
         assert_eq!(outstanding.within(1000, 2000).count(), 0);

@@ -58,11 +58,11 @@ impl Quantiles {
             self.counts.splice(0..0, std::iter::repeat_n(0, missing));
             self.first = bucket;
         }
-        let place = bucket - self.first;
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
+        let index = bucket - self.first;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
         }
-        self.counts[place] = self.counts[place].saturating_add(1);
+        self.counts[index] = self.counts[index].saturating_add(1);
     }
 
     pub fn count(&self) -> u64 {
@@ -76,12 +76,12 @@ impl Quantiles {
 
     /// The duration in nanoseconds that the share `q` (0 … 1) of all durations does not exceed.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
-        let wanted = (q * self.count.approx()).ceil().max(1.0).whole();
+        let rank = (q * self.count.approx()).ceil().max(1.0).whole();
         let mut passed = 0;
-        for (place, &count) in self.counts.iter().enumerate() {
+        for (index, &count) in self.counts.iter().enumerate() {
             passed += u64::from(count);
-            if passed >= wanted {
-                return Some(middle(self.first + place).clamp(self.min_ns.approx(), self.max_ns.approx()));
+            if passed >= rank {
+                return Some(middle(self.first + index).clamp(self.min_ns.approx(), self.max_ns.approx()));
             }
         }
         None
@@ -123,15 +123,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_within_two_percent() {
+    fn quantile_error_is_below_two_percent() {
         let mut spread = Quantiles::default();
         for us in (1..=10_000_u64).rev() {
             spread.add(us * 1000);
         }
         for q in [0.01, 0.5, 0.95, 1.0] {
             let exact = q * 1e7;
-            let told = spread.quantile_ns(q).unwrap();
-            assert!((told - exact).abs() < 0.02 * exact, "{q}: {told} and {exact}");
+            let estimate = spread.quantile_ns(q).unwrap();
+            assert!((estimate - exact).abs() < 0.02 * exact, "{q}: {estimate} and {exact}");
         }
         let summary = spread.summary().unwrap();
         assert_eq!((summary.min_s, summary.max_s, summary.samples), (1e-6, 0.01, 10_000));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_of_64_bits_fit() {
+    fn extreme_u64_values_fit() {
         let mut spread = Quantiles::default();
         spread.add(u64::MAX);
         spread.add(0);

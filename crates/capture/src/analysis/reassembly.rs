@@ -79,41 +79,41 @@ mod tests {
     /// Start, end, segments and lost copies of the result for pieces `(start, end, lost)` of `first`, in segments of
     /// 100.
     fn whole(first: (i64, i64), pieces: &[(i64, i64, u8)]) -> Vec<(i64, i64, u32, u8)> {
-        let mut told = Vec::new();
+        let mut segments = Vec::new();
         let mut all = Reassembly::default();
         for &(start, end, lost) in pieces {
             let at = Where::AfterCapture;
             let piece = Passed { start, end, segments: 0, lost, at, sent_ns: 0, acknowledged_ns: 0 };
-            all.take(piece, first, 100, |one| told.push((one.start, one.end, one.segments, one.lost)));
+            all.take(piece, first, 100, |one| segments.push((one.start, one.end, one.segments, one.lost)));
         }
-        told.extend(all.rest().map(|one| (one.start, one.end, one.segments, one.lost)));
-        told
+        segments.extend(all.rest().map(|one| (one.start, one.end, one.segments, one.lost)));
+        segments
     }
 
     #[test]
-    fn what_is_not_cut_has_the_segments_that_it_was_sent_in() {
+    fn uncut_data_has_its_original_segments() {
         assert_eq!(whole((50, 380), &[(50, 380, 1)]), [(50, 380, 4, 1)]);
         assert_eq!(whole((50, 380), &[(50, 150, 0), (150, 380, 1)]), [(50, 150, 1, 0), (150, 380, 3, 1)]);
     }
 
     #[test]
-    fn pieces_of_a_segment_are_one_segment() {
+    fn pieces_of_a_segment_are_joined() {
         assert_eq!(whole((0, 100), &[(0, 22, 1), (22, 90, 1), (90, 100, 2)]), [(0, 100, 1, 1)]);
     }
 
     #[test]
-    fn a_segment_of_which_a_part_was_not_sent_again_had_arrived() {
+    fn partly_retransmitted_segment_had_arrived() {
         assert_eq!(whole((0, 100), &[(0, 22, 1), (22, 100, 0)]), [(0, 100, 1, 0)]);
     }
 
     #[test]
-    fn cuts_within_joined_segments_part_none_of_them() {
-        let told = whole((0, 400), &[(0, 130, 1), (130, 350, 1), (350, 400, 0)]);
-        assert_eq!(told, [(0, 100, 1, 1), (100, 200, 1, 1), (200, 300, 1, 1), (300, 400, 1, 0)]);
+    fn cuts_inside_offloaded_segments_split_none() {
+        let segments = whole((0, 400), &[(0, 130, 1), (130, 350, 1), (350, 400, 0)]);
+        assert_eq!(segments, [(0, 100, 1, 1), (100, 200, 1, 1), (200, 300, 1, 1), (300, 400, 1, 0)]);
     }
 
     #[test]
-    fn a_segment_acknowledged_in_part_at_the_end_counts() {
+    fn partially_acknowledged_last_segment_counts() {
         assert_eq!(whole((0, 100), &[(0, 22, 0)]), [(0, 22, 1, 0)]);
     }
 }

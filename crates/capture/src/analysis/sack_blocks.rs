@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_block_that_is_acknowledged_or_inside_the_second_reports_duplicates() {
+    fn dsack_is_first_block_below_ack_or_inside_second() {
         assert!(is_duplicate(&[(10, 20)], 20));
         assert!(is_duplicate(&[(30, 40), (30, 60)], 20));
         assert!(!is_duplicate(&[(30, 40), (50, 60)], 20));
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_known_block_has_is_new() {
+    fn news_is_only_outside_known_blocks() {
         let known = [(50, 60), (20, 30), (0, 0), (0, 0)];
         assert_eq!(news(10, 70, &known).collect::<Vec<_>>(), [(10, 20), (30, 50), (60, 70)]);
         assert_eq!(news(20, 30, &known).count(), 0);

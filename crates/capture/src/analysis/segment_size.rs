@@ -82,20 +82,20 @@ mod tests {
     }
 
     #[test]
-    fn what_applications_write_shows_nothing_however_often() {
+    fn application_writes_do_not_show_the_mss() {
         assert_eq!(full(&[(7, false); 100]), None);
         assert_eq!(full(&[(1400, false); 100]), None);
     }
 
     #[test]
-    fn a_segment_that_tcp_cut_is_full() {
+    fn segment_cut_by_tcp_is_full() {
         assert_eq!(full(&[(16, false), (1448, true), (100, false)]), Some(1448));
         assert_eq!(full(&[(48, true), (48, true), (30, false)]), None);
         assert_eq!(full(&[(48, true), (48, true), (48, true)]), Some(48));
     }
 
     #[test]
-    fn what_offload_has_joined_are_multiples() {
+    fn offloaded_segments_are_multiples_of_the_mss() {
         assert_eq!(full(&[(65_160, true), (2896, true)]), Some(1448));
         assert_eq!(full(&[(2896, true), (4344, true)]), Some(1448));
         assert_eq!(full(&[(1448, true), (1448, true), (1448, true), (65_160, true), (5000, true)]), Some(1448));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_with_more_options_are_a_little_shorter() {
+    fn segments_with_more_options_are_shorter() {
         assert_eq!(full(&[(1448, true), (1436, true), (1448, true)]), Some(1448));
         assert_eq!(full(&[(1436, true), (1448, true)]), Some(1448));
     }

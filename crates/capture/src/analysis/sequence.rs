@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_continue_past_2_to_the_32() {
+    fn relative_numbers_continue_past_2_to_the_32() {
         let mut sequence = Sequence::of_syn(u32::MAX - 1);
         for step in 1..10_i64 {
             let raw = (u32::MAX - 1).wrapping_add((step * 1_000_000_000) as u32);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_number_is_lower_also_across_the_wrap() {
+    fn older_numbers_are_lower_across_the_wrap() {
         let mut sequence = Sequence::of_syn(u32::MAX - 10);
         sequence.reach(100);
         assert_eq!(sequence.relative(u32::MAX), 10);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_joined_midway_starts_at_1() {
+    fn connection_joined_midway_starts_at_1() {
         let sequence = Sequence::joined(5);
         assert_eq!(sequence.relative(5), 1);
         assert_eq!(sequence.relative(2), -2);

@@ -122,17 +122,17 @@ impl Series {
         while (at_ns / self.length_ns()).saturating_sub(self.first) >= most as u64 {
             self.fold();
         }
-        let place = (at_ns / self.length_ns()).saturating_sub(self.first).fit_usize();
-        if place >= self.intervals.len() {
-            self.intervals.resize(place + 1, Interval::default());
+        let index = (at_ns / self.length_ns()).saturating_sub(self.first).fit_usize();
+        if index >= self.intervals.len() {
+            self.intervals.resize(index + 1, Interval::default());
         }
-        &mut self.intervals[place]
+        &mut self.intervals[index]
     }
 
     /// The interval of `at_ns` if it exists.
     pub fn existing(&mut self, at_ns: u64) -> Option<&mut Interval> {
-        let place = (at_ns / self.length_ns()).checked_sub(self.first)?;
-        self.intervals.get_mut(usize::try_from(place).ok()?)
+        let index = (at_ns / self.length_ns()).checked_sub(self.first)?;
+        self.intervals.get_mut(usize::try_from(index).ok()?)
     }
 
     /// Merges the intervals until there are at most `most`.
@@ -149,15 +149,15 @@ impl Series {
         self.intervals
             .iter()
             .enumerate()
-            .map(move |(place, one)| ((self.first + place as u64 + 1).saturating_mul(length), one))
+            .map(move |(index, one)| ((self.first + index as u64 + 1).saturating_mul(length), one))
     }
 
     fn fold(&mut self) {
         let odd = (self.first % 2) as usize;
         let folded = (self.intervals.len() + odd).div_ceil(2);
-        for place in 0..self.intervals.len() {
-            let one = std::mem::take(&mut self.intervals[place]);
-            self.intervals[(place + odd) / 2].join(&one);
+        for index in 0..self.intervals.len() {
+            let one = std::mem::take(&mut self.intervals[index]);
+            self.intervals[(index + odd) / 2].join(&one);
         }
         self.intervals.truncate(folded);
         self.first /= 2;
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_never_more_intervals_than_allowed_and_nothing_is_lost() {
+    fn intervals_are_merged_at_the_bound_without_loss() {
         let mut series = Series::default();
         for step in 0..100_000_u64 {
             series.at(55_000_000 + step * 7_000_000, 256).acknowledged += 1;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_by_years_costs_no_memory() {
+    fn clock_jump_of_years_is_bounded() {
         let mut series = Series::default();
         series.at(0, MOST).packets += 1;
         series.at(u64::MAX / 2, MOST).packets += 1;
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn all_directions_share_one_budget() {
+    fn directions_share_one_interval_budget() {
         assert_eq!((share(1), share(128), share(2000)), (4096, 4096, 256));
         assert!(share(1_000_000) >= 64);
     }
 
     #[test]
-    fn the_limit_that_prevails_is_reported() {
+    fn prevailing_limit_is_reported() {
         let mut interval = Interval::default();
         interval.limit(1, 40);
         interval.limit(3, 50);

@@ -23,7 +23,7 @@ pub struct Shared {
     pub start_ns: u64,
     pub losses: Vec<LossRow>,
     pub losses_left_out: u64,
-    /// Rows of the connection being processed, if they are wanted.
+    /// Rows of the connection being processed, if they are kept.
     pub details: Option<Box<Details>>,
     /// Outstanding ranges in all directions.
     pub outstanding: usize,

@@ -17,20 +17,20 @@ pub enum Device {
     /// The capture has one device.
     Only,
     /// One of several devices; the capture does not say which.
-    Untold,
+    Unknown,
     /// This device; the lowest bit is 1 for packets that its host sends.
-    Told(u64),
+    Id(u64),
 }
 
 /// Packets remembered once copies are expected; and before that, or if the devices are unknown.
-const MOST: usize = 1 << 15;
-const FEW: usize = 16;
+const MAX_REMEMBERED: usize = 1 << 15;
+const MAX_RECENT: usize = 16;
 
 /// Devices distinguished for one packet.
 const DEVICES: usize = 4;
 
 /// Nanoseconds between copies if the devices are unknown.
-const AT_ONCE_NS: u64 = 1_000_000;
+const REPEAT_NS: u64 = 1_000_000;
 
 /// How often each device has seen a packet; unused entries have 0.
 type Sightings = [(u64, u32); DEVICES];
@@ -42,7 +42,7 @@ pub struct Copies {
     oldest: usize,
     /// The device of each direction, and the sender of the last incoming packet.
     devices: [Option<u64>; 2],
-    came_from: Option<Endpoint>,
+    last_incoming_sender: Option<Endpoint>,
     /// Packets by their headers, once copies are expected; `order` is their order of arrival.
     seen: Option<HashMap<Segment, Sightings>>,
     order: VecDeque<Segment>,
@@ -54,13 +54,13 @@ impl Copies {
     pub fn is_copy(&mut self, segment: &Segment, device: Device) -> bool {
         match device {
             Device::Only => false,
-            Device::Untold => self.comes_at_once(segment),
-            Device::Told(device) if self.seen.is_some() => self.has_passed(segment, device),
-            Device::Told(device) if self.is_one_of_several(segment, device) => {
+            Device::Unknown => self.is_immediate_repeat(segment),
+            Device::Id(device) if self.seen.is_some() => self.is_repeat_on_other_device(segment, device),
+            Device::Id(device) if self.is_one_of_several(segment, device) => {
                 self.expect_copies();
-                self.has_passed(segment, device)
+                self.is_repeat_on_other_device(segment, device)
             }
-            Device::Told(device) => {
+            Device::Id(device) => {
                 self.keep(segment, device);
                 false
             }
@@ -68,10 +68,10 @@ impl Copies {
     }
 
     /// Without devices: a packet with the same identification within a time too short to detect a loss.
-    fn comes_at_once(&mut self, segment: &Segment) -> bool {
+    fn is_immediate_repeat(&mut self, segment: &Segment) -> bool {
         let same = |(other, _): &(Segment, u64)| {
             other.seq == segment.seq
-                && other.time_ns.abs_diff(segment.time_ns) <= AT_ONCE_NS
+                && other.time_ns.abs_diff(segment.time_ns) <= REPEAT_NS
                 && headers(other) == headers(segment)
         };
         if segment.ip_id.is_some_and(|id| id != 0) && self.recent.iter().any(same) {
@@ -84,20 +84,20 @@ impl Copies {
     /// Whether a direction has another device than before, or the host forwards incoming packets.
     fn is_one_of_several(&mut self, segment: &Segment, device: u64) -> bool {
         let outgoing = device & 1 == 1;
-        let forwards = outgoing && self.came_from == Some(segment.source);
+        let forwards = outgoing && self.last_incoming_sender == Some(segment.source);
         if !outgoing {
-            self.came_from = Some(segment.source);
+            self.last_incoming_sender = Some(segment.source);
         }
         *self.devices[usize::from(outgoing)].get_or_insert(device) != device || forwards
     }
 
     #[inline]
     fn keep(&mut self, segment: &Segment, device: u64) {
-        if self.recent.len() < FEW {
+        if self.recent.len() < MAX_RECENT {
             self.recent.push((*segment, device));
         } else {
             self.recent[self.oldest] = (*segment, device);
-            self.oldest = (self.oldest + 1) % FEW;
+            self.oldest = (self.oldest + 1) % MAX_RECENT;
         }
     }
 
@@ -105,18 +105,18 @@ impl Copies {
         self.seen = Some(HashMap::new());
         self.recent.rotate_left(self.oldest);
         for (segment, device) in std::mem::take(&mut self.recent) {
-            self.has_passed(&segment, device);
+            self.is_repeat_on_other_device(&segment, device);
         }
     }
 
-    fn has_passed(&mut self, segment: &Segment, device: u64) -> bool {
+    fn is_repeat_on_other_device(&mut self, segment: &Segment, device: u64) -> bool {
         let seen = self.seen.get_or_insert_default();
         let headers = headers(segment);
         let sightings = seen.entry(headers).or_default();
-        let (new, taken) = (sightings[0].1 == 0, sight(sightings, device));
+        let (new, taken) = (sightings[0].1 == 0, record_sighting(sightings, device));
         if new {
             self.order.push_back(headers);
-            if self.order.len() > MOST
+            if self.order.len() > MAX_REMEMBERED
                 && let Some(oldest) = self.order.pop_front()
             {
                 seen.remove(&oldest);
@@ -127,13 +127,13 @@ impl Copies {
 }
 
 /// Records that `device` saw a packet; true if no device has seen it more often.
-fn sight(sightings: &mut Sightings, device: u64) -> bool {
-    let most = sightings.iter().map(|&(_, times)| times).max().unwrap_or(0);
-    let place = sightings.iter_mut().find(|(known, times)| *times == 0 || *known == device);
-    let Some((known, times)) = place else { return false };
+fn record_sighting(sightings: &mut Sightings, device: u64) -> bool {
+    let max_times = sightings.iter().map(|&(_, times)| times).max().unwrap_or(0);
+    let entry = sightings.iter_mut().find(|(known, times)| *times == 0 || *known == device);
+    let Some((known, times)) = entry else { return false };
     *known = device;
     *times += 1;
-    *times > most
+    *times > max_times
 }
 
 /// The fields that all copies of a packet share: a router decreases the time to live, and may mark congestion and lower

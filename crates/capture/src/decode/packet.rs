@@ -10,29 +10,29 @@ use crate::format::frames::Frame;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Most nested tunnels: a hostile packet may have hundreds.
-const MOST_TUNNELS: usize = 8;
+const MAX_TUNNELS: usize = 8;
 
 /// The segment in `frame`, also inside a tunnel.
 pub fn segment(frame: &Frame<'_>) -> Result<Segment, Skip> {
-    let mut place = link::ip_header(frame.link, frame.data)?;
-    for _ in 0..=MOST_TUNNELS {
-        let on_wire = place.end.unwrap_or(frame.wire as usize).saturating_sub(place.at);
-        let packet = frame.data.get(place.at..).unwrap_or_default();
+    let mut cursor = link::ip_header(frame.link, frame.data)?;
+    for _ in 0..=MAX_TUNNELS {
+        let on_wire = cursor.end.unwrap_or(frame.wire as usize).saturating_sub(cursor.at);
+        let packet = frame.data.get(cursor.at..).unwrap_or_default();
         let ip = match packet.first().map(|byte| byte >> 4) {
             Some(4) => ipv4(packet, on_wire)?,
             Some(6) => ipv6(packet, on_wire)?,
             _ => return Err(Skip::Unreadable),
         };
         // Some senders count the frame's padding as packet data; PPPoE has the right length.
-        let ip = match place.end {
+        let ip = match cursor.end {
             Some(_) => Ip { length: ip.length.min(on_wire.saturating_sub(ip.header)), ..ip },
             None => ip,
         };
-        let inside = place.behind(ip.header);
-        place = match ip.protocol {
-            TCP => return tcp(frame, packet, ip, place.via),
+        let inside = cursor.skip(ip.header);
+        cursor = match ip.protocol {
+            TCP => return tcp(frame, packet, ip, cursor.via),
             // IPv4 and IPv6 in IP (RFC 2003, 4213).
-            4 | 41 => inside.inside(u32::from(ip.protocol)),
+            4 | 41 => inside.enclosed_by(u32::from(ip.protocol)),
             47 => tunnel::gre(frame.data, inside)?,
             17 => tunnel::udp(frame.data, inside)?,
             50 => return Err(Skip::Unread("IPsec")),

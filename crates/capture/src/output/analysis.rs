@@ -7,35 +7,35 @@ use crate::analysis::shared::{MOST_LOSS_ROWS, MOST_OUTSTANDING};
 use crate::decode::reader::Reader;
 use crate::format::problems::ReadError;
 use crate::output::facts::{ConnectionFacts, Facts};
-use crate::output::retention::{Retention, Wanted};
+use crate::output::retention::{Retention, RetentionPolicy};
 use crate::output::tables::{self, Table};
 use sawtooth_units::width::Approx;
 
-/// A capture being read. Memory grows with its connections, and with the segments of the connections in `wanted`.
+/// A capture being read. Memory grows with its connections, and with the segments of the connections that `policy` selects.
 pub struct Analysis {
     file: String,
     reader: Reader,
     connections: Option<Connections>,
-    wanted: Wanted,
+    policy: RetentionPolicy,
 }
 
 impl Analysis {
-    /// Opens the capture `path` (`-`: standard input); `wanted` selects the connections whose every segment is kept.
-    pub fn open(path: &str, wanted: Wanted) -> Result<Self, ReadError> {
-        Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, wanted })
+    /// Opens the capture `path` (`-`: standard input); `policy` selects the connections whose every segment is kept.
+    pub fn open(path: &str, policy: RetentionPolicy) -> Result<Self, ReadError> {
+        Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, policy })
     }
 
     /// Opens a capture in any stream.
-    pub fn new(stream: impl Read + Send + 'static, wanted: Wanted) -> Result<Self, ReadError> {
-        Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, wanted })
+    pub fn new(stream: impl Read + Send + 'static, policy: RetentionPolicy) -> Result<Self, ReadError> {
+        Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, policy })
     }
 
     /// Takes up to `segments` segments; true at the capture's end.
     pub fn advance(&mut self, segments: u64) -> bool {
         for _ in 0..segments {
             let Some(segment) = self.reader.next_segment() else { return true };
-            let (reader, wanted) = (&self.reader, self.wanted);
-            self.connections.get_or_insert_with(|| Connections::new(reader.counts().first_ns, wanted)).take(&segment);
+            let (reader, policy) = (&self.reader, self.policy);
+            self.connections.get_or_insert_with(|| Connections::new(reader.counts().first_ns, policy)).take(&segment);
         }
         false
     }
@@ -53,7 +53,7 @@ impl Analysis {
     /// The results, once the capture's end is reached: facts, the tables `series` and `losses`, and the kept segments.
     pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>, Retention) {
         let counts = self.reader.counts();
-        let mut connections = self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.wanted));
+        let mut connections = self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.policy));
         connections.finish();
         let mut problems = self.reader.problems().to_vec();
         problems.extend(bounds(&connections));
@@ -80,24 +80,24 @@ impl Analysis {
 /// Sentences about what the memory bounds left out.
 fn bounds(connections: &Connections) -> Vec<String> {
     let shared = &connections.shared;
-    let mut told = Vec::new();
+    let mut problems = Vec::new();
     if connections.passed_over > 0 {
-        told.push(format!(
+        problems.push(format!(
             "{} segments are of connections after the first {MOST_CONNECTIONS}, and were passed over",
             connections.passed_over
         ));
     }
     if shared.losses_left_out > 0 {
-        told.push(format!(
+        problems.push(format!(
             "the table of losses ends after {MOST_LOSS_ROWS} rows; {} more are counted",
             shared.losses_left_out
         ));
     }
     if shared.given_up > 0 {
-        told.push(format!(
+        problems.push(format!(
             "{} segments were never seen acknowledged and given up, to keep to {MOST_OUTSTANDING} a connection",
             shared.given_up
         ));
     }
-    told
+    problems
 }

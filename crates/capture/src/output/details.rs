@@ -89,8 +89,8 @@ impl Details {
 
     /// Values (0) or echoes (1) of timestamps; -1 where a segment has none.
     fn timestamps(&self, which: usize) -> Vec<i64> {
-        let told = |(&stamped, stamps): (&bool, &[u32; 2])| if stamped { i64::from(stamps[which]) } else { -1 };
-        self.stamped.iter().zip(&self.stamps).map(told).collect()
+        let value = |(&stamped, stamps): (&bool, &[u32; 2])| if stamped { i64::from(stamps[which]) } else { -1 };
+        self.stamped.iter().zip(&self.stamps).map(value).collect()
     }
 
     /// The rows, for an estimate of the path.

@@ -73,7 +73,7 @@ impl LossFacts {
             after: losses.after,
             missing,
             acks_missing,
-            place: place(flow, before, acks_missing),
+            place: lost_where(flow, before, acks_missing),
             sure: sure(flow, missing),
         }
     }
@@ -86,8 +86,8 @@ fn never_seen(connection: &Connection, side: usize) -> Option<u64> {
     end.identification.missing(end.packets.max(data))
 }
 
-/// Nine in ten decide for one place; below that it is both.
-fn place(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
+/// From nine in ten on it is one side; below that both.
+fn lost_where(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
     let (before, after) = (before.approx(), flow.losses.after.approx());
     let all = before + after;
     if all == 0.0 {

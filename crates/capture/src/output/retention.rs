@@ -2,11 +2,11 @@
 
 use crate::output::details::Details;
 use crate::output::tables::Table;
-use crate::path::{self, Facts, Refused, Shown};
+use crate::path::{self, Facts, PathEstimate, Refused};
 
 /// The connections whose segments are kept as rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RetentionPolicy {
     None,
     /// This connection, with all columns and without a bound.
     One(u32),
@@ -18,85 +18,85 @@ pub enum Wanted {
 }
 
 /// Cost of a connection beyond its rows, in rows, so that a flood of short ones is bounded too.
-const OF_EACH: usize = 16;
+const ROWS_PER_CONNECTION: usize = 16;
 
 /// The rows of the kept connections.
 #[derive(Debug)]
 pub struct Retention {
-    wanted: Wanted,
-    /// By the connection's index; None: not wanted, dropped, or lent.
+    policy: RetentionPolicy,
+    /// By the connection's index; None: not selected, dropped, or borrowed.
     all: Vec<Option<Box<Details>>>,
     /// Rows of all kept connections.
     rows: usize,
-    /// Rows of the lent connection before it was lent.
-    lent: usize,
+    /// Rows of the borrowed connection before it was borrowed.
+    borrowed: usize,
 }
 
 impl Retention {
-    pub fn new(wanted: Wanted) -> Self {
-        Retention { wanted, all: Vec::new(), rows: 0, lent: 0 }
+    pub fn new(policy: RetentionPolicy) -> Self {
+        Retention { policy, all: Vec::new(), rows: 0, borrowed: 0 }
     }
 
     /// Registers the next connection.
     pub fn begin(&mut self) {
-        let details = match self.wanted {
-            Wanted::None => return,
-            Wanted::One(one) => (one as usize == self.all.len()).then(|| Details::new(true)),
-            Wanted::Longest { .. } => Some(Details::new(false)),
+        let details = match self.policy {
+            RetentionPolicy::None => return,
+            RetentionPolicy::One(one) => (one as usize == self.all.len()).then(|| Details::new(true)),
+            RetentionPolicy::Longest { .. } => Some(Details::new(false)),
         };
-        self.rows += details.as_ref().map_or(0, |_| OF_EACH);
+        self.rows += details.as_ref().map_or(0, |_| ROWS_PER_CONNECTION);
         self.all.push(details.map(Box::new));
     }
 
     /// The rows of a connection, while one of its segments is processed.
     #[inline]
-    pub fn lend(&mut self, index: u32) -> Option<Box<Details>> {
-        if self.wanted == Wanted::None {
+    pub fn borrow(&mut self, index: u32) -> Option<Box<Details>> {
+        if self.policy == RetentionPolicy::None {
             return None;
         }
         let details = self.all[index as usize].take()?;
-        self.lent = details.rows();
+        self.borrowed = details.rows();
         Some(details)
     }
 
-    /// Takes back the lent rows, unless there are too many now.
+    /// Takes back the borrowed rows, unless there are too many now.
     #[inline]
-    pub fn take_back(&mut self, index: u32, details: Box<Details>) {
-        let most = if let Wanted::Longest { rows } = self.wanted { rows } else { usize::MAX };
-        if details.rows() + OF_EACH > most / 2 {
-            self.rows -= self.lent + OF_EACH;
+    pub fn give_back(&mut self, index: u32, details: Box<Details>) {
+        let most = if let RetentionPolicy::Longest { rows } = self.policy { rows } else { usize::MAX };
+        if details.rows() + ROWS_PER_CONNECTION > most / 2 {
+            self.rows -= self.borrowed + ROWS_PER_CONNECTION;
             return;
         }
-        self.rows += details.rows() - self.lent;
+        self.rows += details.rows() - self.borrowed;
         self.all[index as usize] = Some(details);
         if self.rows > most {
-            self.give_up(most / 2);
+            self.keep_longest(most / 2);
         }
     }
 
     /// The estimate of a connection's path, if its rows are kept; `facts` are the connection's.
-    pub fn path(&self, index: u32, facts: &Facts) -> Option<Result<Shown, Refused>> {
+    pub fn path(&self, index: u32, facts: &Facts) -> Option<Result<PathEstimate, Refused>> {
         let details = self.all.get(index as usize)?.as_ref()?;
-        Some(path::shown(facts, &details.as_rows()))
+        Some(path::estimate_path(facts, &details.as_rows()))
     }
 
     /// Hands out the tables `segments` and `sacks` of a connection, once; None if its rows are not kept.
     pub fn take(&mut self, index: u32) -> Option<Vec<(&'static str, Table)>> {
         let details = self.all.get_mut(index as usize)?.take()?;
-        self.rows -= details.rows() + OF_EACH;
+        self.rows -= details.rows() + ROWS_PER_CONNECTION;
         Some(details.tables())
     }
 
-    /// The tables of the single wanted connection; without rows if there is no such connection.
+    /// The tables of the single selected connection; without rows if there is no such connection.
     pub fn only(&mut self) -> Option<Vec<(&'static str, Table)>> {
-        let Wanted::One(index) = self.wanted else { return None };
+        let RetentionPolicy::One(index) = self.policy else { return None };
         Some(self.take(index).unwrap_or_else(|| Details::new(true).tables()))
     }
 
     /// Keeps the longest connections that have at most `most` rows together. This is half the limit, so it rarely
     /// happens.
-    fn give_up(&mut self, most: usize) {
-        let size = |details: &Option<Box<Details>>| details.as_ref().map(|one| one.rows() + OF_EACH);
+    fn keep_longest(&mut self, most: usize) {
+        let size = |details: &Option<Box<Details>>| details.as_ref().map(|one| one.rows() + ROWS_PER_CONNECTION);
         let mut sizes: Vec<(usize, usize)> =
             self.all.iter().enumerate().filter_map(|(index, one)| Some((size(one)?, index))).collect();
         sizes.sort_unstable_by(|one, other| other.cmp(one));
@@ -142,15 +142,15 @@ mod tests {
     /// Adds this many segments of a connection.
     fn give(kept: &mut Retention, index: u32, segments: usize) {
         for _ in 0..segments {
-            let Some(mut details) = kept.lend(index) else { return };
+            let Some(mut details) = kept.borrow(index) else { return };
             let row = Row { t_s: 0.0, direction: 0, seq: 0, ack: 0, window: 0, kind: Kind::InOrder, rtt_s: 0.0 };
             details.push(&segment(), row);
-            kept.take_back(index, details);
+            kept.give_back(index, details);
         }
     }
 
-    fn begun(wanted: Wanted, connections: usize) -> Retention {
-        let mut kept = Retention::new(wanted);
+    fn begun(policy: RetentionPolicy, connections: usize) -> Retention {
+        let mut kept = Retention::new(policy);
         (0..connections).for_each(|_| kept.begin());
         kept
     }
@@ -161,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn all_are_kept_where_they_fit_and_handed_out_once() {
-        let mut kept = begun(Wanted::Longest { rows: 1_000 }, 3);
+    fn connections_that_fit_are_kept_and_handed_out_once() {
+        let mut kept = begun(RetentionPolicy::Longest { rows: 1_000 }, 3);
         give(&mut kept, 0, 100);
         give(&mut kept, 2, 300);
         assert_eq!([0, 1, 2, 2, 3].map(|index| rows(&mut kept, index)), [Some(100), Some(0), Some(300), None, None]);
@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn where_they_do_not_fit_the_longest_stay_and_none_is_kept_in_part() {
-        let mut kept = begun(Wanted::Longest { rows: 1_000 }, 5);
+    fn longest_connections_are_kept_whole_beyond_the_bound() {
+        let mut kept = begun(RetentionPolicy::Longest { rows: 1_000 }, 5);
         for (index, segments) in [(0, 200), (1, 350), (2, 90), (3, 250), (4, 60)] {
             give(&mut kept, index, segments);
         }
@@ -181,8 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_longer_than_half_of_what_may_be_makes_room() {
-        let mut kept = begun(Wanted::Longest { rows: 1_000 }, 2);
+    fn connection_over_half_the_bound_is_dropped() {
+        let mut kept = begun(RetentionPolicy::Longest { rows: 1_000 }, 2);
         give(&mut kept, 0, 600);
         give(&mut kept, 1, 400);
         assert_eq!([0, 1].map(|index| rows(&mut kept, index)), [None, Some(400)]);
@@ -190,23 +190,23 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_short_ones_is_bounded() {
-        let mut kept = Retention::new(Wanted::Longest { rows: 1_000 });
+    fn many_short_connections_are_bounded() {
+        let mut kept = Retention::new(RetentionPolicy::Longest { rows: 1_000 });
         for index in 0..10_000 {
             kept.begin();
             give(&mut kept, index, 1);
             assert!(kept.rows <= 1_000);
         }
-        assert!(kept.all.iter().flatten().count() * (OF_EACH + 1) <= 1_000);
+        assert!(kept.all.iter().flatten().count() * (ROWS_PER_CONNECTION + 1) <= 1_000);
     }
 
     #[test]
-    fn where_one_is_wanted_there_is_nothing_of_others() {
-        let mut kept = begun(Wanted::One(1), 3);
+    fn policy_one_keeps_no_other_connection() {
+        let mut kept = begun(RetentionPolicy::One(1), 3);
         (0..3).for_each(|index| give(&mut kept, index, 10));
         assert_eq!([0, 2].map(|index| rows(&mut kept, index)), [None, None]);
-        let tables = kept.only().expect("it is wanted");
+        let tables = kept.only().expect("it is selected");
         assert_eq!((tables[0].1.len(), tables[0].1[0].1.len()), (12, 10));
-        assert!(begun(Wanted::None, 1).only().is_none());
+        assert!(begun(RetentionPolicy::None, 1).only().is_none());
     }
 }

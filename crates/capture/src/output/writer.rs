@@ -111,8 +111,8 @@ impl<W: Write> Writer<W> {
         let wire = payload.saturating_add((record.len() - RECORD_HEADER).fit_u32());
         let kept = wire.min(self.snaplen);
         record.resize(RECORD_HEADER + kept as usize, 0);
-        for (place, value) in record.chunks_exact_mut(4).zip([seconds, nanos, kept, wire]) {
-            place.copy_from_slice(&value.to_le_bytes());
+        for (field, value) in record.chunks_exact_mut(4).zip([seconds, nanos, kept, wire]) {
+            field.copy_from_slice(&value.to_le_bytes());
         }
         self.out.write_all(record)
     }

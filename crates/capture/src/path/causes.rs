@@ -1,8 +1,8 @@
 //! Why packets were lost: at a full queue, or by the path regardless of its queue.
 
-use super::gathered::overloaded;
-use super::numbers::{after, before, counts, quantile, sorted};
+use super::aggregation::overloaded;
 use super::poisson::at_least;
+use super::statistics::{after, before, counts, quantile, sorted};
 use super::trace::Trace;
 use sawtooth_units::width::Approx;
 
@@ -13,7 +13,7 @@ pub const LEAST_FRAMES: f64 = 2.0;
 /// A wait farther away than this many frames, and than a round trip, says nothing about the queue.
 const FAR_FRAMES: f64 = 8.0;
 /// Units of the delays below which a full queue cannot be distinguished from an empty one.
-const FEWEST_GRAINS: f64 = 3.0;
+const MIN_GRAINS: f64 = 3.0;
 const SPARSE: f64 = 0.5;
 pub const CHANCE: f64 = 1e-3;
 /// Losses within this share of the mean time between them are near each other.
@@ -79,9 +79,9 @@ impl Causes {
             random_sent: sent,
             ..Causes::default()
         };
-        let Some(least) = trace.least_s() else { return all(false, 0.0) };
+        let Some(least) = trace.min_delay_s() else { return all(false, 0.0) };
         let span = quantile(&sorted(trace.delay_s.clone()), 0.9995) - least;
-        let grains = FEWEST_GRAINS * trace.grain_s;
+        let grains = MIN_GRAINS * trace.grain_s;
         if 0.0 < span && span < grains && lost > 0 && used > SPARSE {
             return all(false, span);
         }

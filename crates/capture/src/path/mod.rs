@@ -1,28 +1,28 @@
 //! The path behind a captured transfer: rate from trains of deliveries, queue from delays at losses, random loss
 //! separated from congestion. `sawtooth whatif` and the laboratory's page use this one estimate.
 
+mod aggregation;
 mod causes;
-mod estimated;
-mod gathered;
-mod lost;
-mod numbers;
+mod directions;
+mod estimate;
+mod loss_runs;
 mod poisson;
 mod quantities;
 mod rate;
-mod seen;
-mod sides;
+mod rtt_samples;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod trips;
+mod transfer;
 
 use serde::Serialize;
 
-pub use estimated::{Bound, Estimated};
+pub use directions::Rows;
+pub use estimate::{Bound, Estimated};
 pub use poisson::poisson_interval;
 pub use quantities::{beyond_host, host_limit};
-pub use seen::{Facts, Seen, refused};
-pub use sides::Rows;
+pub use transfer::{Facts, Transfer, check_transfer};
 
 use causes::Causes;
 use trace::Trace;
@@ -65,54 +65,59 @@ pub struct Path {
 
 /// One captured transfer, and the path behind it or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Shown {
-    pub seen: Seen,
+pub struct PathEstimate {
+    #[serde(rename = "seen")]
+    pub transfer: Transfer,
     pub path: Result<Path, Refused>,
 }
 
 const BULK: &str = "capture a bulk transfer over TCP, at either end or between them";
 
 /// The transfer in the direction with more data of a connection whose every segment is in `rows`.
-pub fn shown(facts: &Facts, rows: &Rows<'_>) -> Result<Shown, Refused> {
+pub fn estimate_path(facts: &Facts, rows: &Rows<'_>) -> Result<PathEstimate, Refused> {
     let nothing = |message: &str| Refused::new("not-a-measurement", message, BULK);
-    let (direction, flow) = facts.busier().ok_or_else(|| nothing("no TCP connection in this capture carries data"))?;
-    let (data, acks) = sides::split(rows, direction);
-    seen::answered(&acks)?;
-    let trips = trips::round_trips(&trips::First::of(&data), &acks).1;
-    let back = trips::echoes(&data, &acks);
-    let seen = Seen::of(facts, (direction, flow), &data, [&trips, &back]);
-    if seen.least_s().is_none() {
+    let (direction, flow) =
+        facts.main_direction().ok_or_else(|| nothing("no TCP connection in this capture carries data"))?;
+    let (data, acks) = directions::split(rows, direction);
+    transfer::check_acknowledgements(&acks)?;
+    let trips = rtt_samples::round_trips(&rtt_samples::FirstCopies::of(&data), &acks).1;
+    let back = rtt_samples::echoes(&data, &acks);
+    let transfer = Transfer::of(facts, (direction, flow), &data, [&trips, &back]);
+    if transfer.min_rtt_s().is_none() {
         return Err(nothing("this capture shows no round trip: neither the handshake nor data that is acknowledged"));
     }
     let trace = if facts.sender_side(direction, &trips, &back) {
-        Trace::at_sender(&data, &acks, seen.mss, facts.beyond_s(direction).unwrap_or(f64::INFINITY))
+        Trace::at_sender(&data, &acks, transfer.mss, facts.beyond_s(direction).unwrap_or(f64::INFINITY))
     } else {
-        Trace::at_receiver(&data, &acks, seen.mss)
+        Trace::at_receiver(&data, &acks, transfer.mss)
     };
-    let lasted = (Some(seen.duration_s), Some(seen.segments));
-    let path = refused(lasted.0, lasted.1, seen.rtt_min_s, seen.rtt_mean_s, seen.application)
-        .and_then(|()| path(&seen, trace).ok_or_else(|| nothing("this capture shows no round trip")));
-    Ok(Shown { seen, path })
+    let lasted = (Some(transfer.duration_s), Some(transfer.segments));
+    let path = check_transfer(lasted.0, lasted.1, transfer.rtt_min_s, transfer.rtt_mean_s, transfer.application)
+        .and_then(|()| {
+            estimate_quantities(&transfer, trace).ok_or_else(|| nothing("this capture shows no round trip"))
+        });
+    Ok(PathEstimate { transfer, path })
 }
 
 /// Estimates each quantity from the segments; None without a round trip.
-fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
-    let least_s = seen.least_s()?;
-    let groups = gathered::gathered(&trace);
+fn estimate_quantities(transfer: &Transfer, mut trace: Trace) -> Option<Path> {
+    let least_s = transfer.min_rtt_s()?;
+    let groups = aggregation::group_deliveries(&trace);
     let gathers = groups.is_some();
     trace.delivered = groups.unwrap_or(trace.delivered);
-    let rate = rate::bottleneck(&trace, seen, least_s, gathers).above(seen.got_bps() * seen.until_acknowledged());
-    let rtt = quantities::base_rtt(seen, &rate)?;
-    let frame_s = seen.frame_bytes() * 8.0 / rate.value;
-    let trip_s = seen.rtt_mean_s.unwrap_or(least_s);
-    let mut causes = Causes::of(&trace, frame_s, trip_s, seen.got_bps() / rate.value);
+    let rate = rate::bottleneck(&trace, transfer, least_s, gathers)
+        .above(transfer.frame_goodput_bps() * transfer.until_acknowledged());
+    let rtt = quantities::base_rtt(transfer, &rate)?;
+    let frame_s = transfer.frame_bytes() * 8.0 / rate.value;
+    let trip_s = transfer.rtt_mean_s.unwrap_or(least_s);
+    let mut causes = Causes::of(&trace, frame_s, trip_s, transfer.frame_goodput_bps() / rate.value);
     if gathers {
         causes = causes.by_load(&trace, frame_s, least_s);
     }
     let causes = causes.by_time(&trace, trip_s);
     let (delayed_ack, delayed_ack_how) = quantities::delayed_acks(&trace);
     let mut cannot_tell: Vec<String> =
-        beyond_host(seen.receive_window, "receive window", "receiver").into_iter().collect();
+        beyond_host(transfer.receive_window, "receive window", "receiver").into_iter().collect();
     if rate.bound != Bound::None {
         let open = "the bottleneck's rate: it was never full, so its rate and BBR's goodput are lower bounds";
         cannot_tell.push(open.to_owned());
@@ -122,16 +127,16 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
         cannot_tell.push(open.to_owned());
     }
     Some(Path {
-        queue: quantities::queue_limit(&causes, &rate, &rtt, seen),
+        queue: quantities::queue_limit(&causes, &rate, &rtt, transfer),
         loss: quantities::random_loss(&causes),
         burst: quantities::runs(&causes, &trace),
         ack_loss: quantities::ack_loss(&trace),
         burst_loss: quantities::burst_loss(&causes),
         delayed_ack,
         delayed_ack_how,
-        window: seen
+        window: transfer
             .window()
-            .and_then(|bytes| quantities::host_limit(bytes, seen.receive_window, "the largest receive window; it")),
+            .and_then(|bytes| quantities::host_limit(bytes, transfer.receive_window, "the largest receive window; it")),
         open_loss: !causes.known && !trace.lost.t_s.is_empty(),
         cannot_tell,
         rate,

@@ -7,7 +7,7 @@ use sawtooth_units::width::Approx;
 const SMALLEST: f64 = 1e-15;
 /// From this count on, the cube root is normal to six digits of the interval's ends (Wilson and Hilferty, 1931).
 const MANY: f64 = 1e5;
-const MOST_TERMS: u32 = 100_000;
+const MAX_TERMS: u32 = 100_000;
 /// Standard deviations from the center of a normal distribution to either end of its middle 90%.
 pub const Z90: f64 = 1.644_853_626_951_472_2;
 
@@ -46,7 +46,7 @@ fn lower(a: f64, x: f64) -> f64 {
     let scale = libm::exp(a * libm::log(x) - x - libm::lgamma(a));
     if x < a + 1.0 {
         let (mut term, mut sum) = (1.0 / a, 1.0 / a);
-        for step in 1..MOST_TERMS {
+        for step in 1..MAX_TERMS {
             term *= x / (a + f64::from(step));
             sum += term;
             if term < sum * SMALLEST {
@@ -59,7 +59,7 @@ fn lower(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (f64::MAX, 1.0 / b);
     let mut fraction = d;
-    for step in (1..MOST_TERMS).map(f64::from) {
+    for step in (1..MAX_TERMS).map(f64::from) {
         let numerator = -step * (step - a);
         b += 2.0;
         d = 1.0 / (numerator * d + b);
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_that_vary_make_a_sum_less_certain() {
+    fn varying_lengths_widen_the_interval() {
         assert_eq!(compound_interval(100, 100), poisson_interval(100));
         assert_eq!(compound_interval(0, 0), poisson_interval(0));
         // Mean length 10: as certain as 10 / 1.9 counts.
@@ -101,7 +101,7 @@ mod tests {
 
     /// SciPy's gammaincinv(count + 1/2, …) and gammainc(count, mean).
     #[test]
-    fn intervals_and_chances_are_scipys() {
+    fn intervals_match_scipy() {
         for (count, low, high) in [
             (0, 0.0, 1.920_729_410_3),
             (1, 0.175_923_158_6, 3.907_363_951_6),

@@ -1,12 +1,12 @@
 //! The other quantities of a path: base round trip, queue, losses, acknowledgements, the receiver's window.
 
 use super::causes::{CHANCE, Causes, LEAST_FRAMES};
-use super::estimated::{Bound, Estimated};
-use super::numbers::{percent, quantile, sorted, three};
+use super::estimate::{Bound, Estimated};
 use super::poisson::{Z90, at_least, compound_interval, poisson_interval};
-use super::rate::{FASTER, FEWEST_TRAINS};
-use super::seen::Seen;
+use super::rate::{LOWER_BOUND_RANGE, MIN_TRAINS};
+use super::statistics::{percent, quantile, sorted, three};
 use super::trace::Trace;
+use super::transfer::Transfer;
 use sawtooth_units::width::Approx;
 
 /// Queue lengths tried if no queue was seen, in bandwidth-delay products: smallest, middle, largest.
@@ -18,14 +18,15 @@ const LIMITED: [f64; 2] = [0.1, 0.3];
 const LONG: u64 = 3;
 
 /// Propagation only: in a scenario, the frame's time at the bottleneck belongs to the transmitter.
-pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
-    let full = seen.rtt_full_s.filter(|&one| one > 0.0).or(seen.rtt_min_s);
-    let sizes = [seen.rtt_handshake_s.map(|trip| (trip, SYN_BYTES)), full.map(|trip| (trip, seen.frame_bytes()))];
+pub fn base_rtt(transfer: &Transfer, rate: &Estimated) -> Option<Estimated> {
+    let full = transfer.rtt_full_s.filter(|&one| one > 0.0).or(transfer.rtt_min_s);
+    let sizes =
+        [transfer.rtt_handshake_s.map(|trip| (trip, SYN_BYTES)), full.map(|trip| (trip, transfer.frame_bytes()))];
     let (trip, size) = sizes.into_iter().flatten().reduce(|one, other| if other.0 < one.0 { other } else { one })?;
     let base = (trip - size * 8.0 / rate.value).max(trip * 0.05);
     let jitter = (base * 0.01).max(2e-5);
     let how = "the minimum RTT minus the time to send a frame at the bottleneck";
-    Some(if seen.from_start {
+    Some(if transfer.from_start {
         let low = (base - jitter).max(base * 0.5);
         Estimated::new(base, low, base + jitter, format!("{how}; the capture has the start, with an empty queue"))
     } else {
@@ -35,9 +36,9 @@ pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
 }
 
 /// The queue's limit in packets.
-pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Seen) -> Estimated {
-    let bdp = seen.bdp(rate.value, rtt.value);
-    let packets = rate.value / 8.0 / seen.frame_bytes();
+pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, transfer: &Transfer) -> Estimated {
+    let bdp = transfer.bdp(rate.value, rtt.value);
+    let packets = rate.value / 8.0 / transfer.frame_bytes();
     let waited = three(causes.full_s * 1e3);
     if causes.full {
         let middle = (causes.full_s * packets).max(1.0);
@@ -120,7 +121,7 @@ pub fn runs(causes: &Causes, trace: &Trace) -> Estimated {
 /// Whether the receiver acknowledges every second segment, or each one.
 pub fn delayed_acks(trace: &Trace) -> (bool, String) {
     let steps = &trace.segments_an_ack;
-    if steps.len() < FEWEST_TRAINS {
+    if steps.len() < MIN_TRAINS {
         return (true, "assumed: too few acknowledgements in order".to_owned());
     }
     let count = steps.len().approx();
@@ -136,7 +137,7 @@ pub fn ack_loss(trace: &Trace) -> Estimated {
     if !trace.sender_side {
         return none("not visible at this capture point");
     }
-    if steps.len() < FEWEST_TRAINS {
+    if steps.len() < MIN_TRAINS {
         return none("too few acknowledgements in order");
     }
     let usual = quantile(&sorted(steps.clone()), 0.5).max(1.0);
@@ -167,7 +168,7 @@ pub fn host_limit(bytes: f64, share: f64, what: &str) -> Option<Estimated> {
     if sure >= 1.0 {
         return Some(Estimated::exact(bytes, how));
     }
-    let most = bytes * libm::pow(FASTER, 1.0 - sure);
+    let most = bytes * libm::pow(LOWER_BOUND_RANGE, 1.0 - sure);
     Some(Estimated::at_least((bytes * most).sqrt(), bytes, most, how))
 }
 

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use super::causes::Causes;
-use super::estimated::{Bound, Estimated};
-use super::lost::{self, Lost};
+use super::directions::{Acks, Data, Rows, split};
+use super::estimate::{Bound, Estimated};
+use super::loss_runs::{self, LossRuns};
 use super::rate::{busy_rates, train_rates};
-use super::seen::Seen;
-use super::sides::{Acks, Data, Rows, split};
+use super::rtt_samples::{FirstCopies, echoes, lateness, round_trips};
 use super::trace::{Delivery, Trace};
-use super::trips::{First, echoes, lateness, round_trips};
-use super::{Path, quantities, refused};
+use super::transfer::Transfer;
+use super::{Path, check_transfer, quantities};
 
 const MSS: u32 = 1448;
 const PAYLOAD: f64 = 1448.0;
@@ -87,13 +87,13 @@ impl Table {
             sack_end: &end,
             sack_dsack: &vec![false; segment.len()],
         };
-        assert!(rows.whole());
+        assert!(rows.is_consistent());
         split(&rows, 0)
     }
 
     fn trips(&self) -> (Vec<f64>, Vec<f64>) {
         let (data, acks) = self.split();
-        round_trips(&First::of(&data), &acks)
+        round_trips(&FirstCopies::of(&data), &acks)
     }
 }
 
@@ -102,26 +102,26 @@ fn near(found: f64, expected: f64, by: f64) {
 }
 
 #[test]
-fn a_round_trip_is_of_the_newest_of_several_segments_acknowledged() {
+fn rtt_sample_uses_newest_of_several_acked_segments() {
     let (times, trips) = Table::default().data(0.0, 0, 0).data(0.001, 1, 0).ack(0.041, 2).trips();
     assert_eq!(times, [0.001]);
     near(trips[0], 0.04, 1e-9);
 }
 
 #[test]
-fn a_single_segments_acknowledgement_may_have_waited_and_is_no_round_trip() {
+fn ack_of_single_segment_gives_no_rtt_sample() {
     assert!(Table::default().data(0.0, 0, 0).ack(0.08, 1).trips().1.is_empty());
 }
 
 #[test]
-fn a_sack_is_a_round_trip_and_a_retransmitted_segment_none() {
+fn sack_gives_rtt_sample_retransmission_does_not() {
     let mut table = Table::default();
     table.data(0.0, 0, 0).data(0.001, 1, 0).ack(0.041, 0).sack(1, 2).data(0.042, 0, 1).ack(0.083, 2);
     assert_eq!(table.trips().0, [0.001]);
 }
 
 #[test]
-fn without_sack_what_a_recovery_acknowledges_is_no_round_trip() {
+fn recovery_without_sack_gives_no_rtt_sample() {
     let mut table = Table::default();
     for at in 0..6 {
         table.data(at as f64 / 1000.0, at, 0);
@@ -132,27 +132,27 @@ fn without_sack_what_a_recovery_acknowledges_is_no_round_trip() {
 }
 
 #[test]
-fn the_sender_sees_losses_at_the_time_of_the_copy_that_was_lost() {
+fn losses_at_sender_have_the_time_of_the_lost_copy() {
     let mut table = Table::default();
     for at in 0..8 {
         table.data(at as f64 / 1000.0, at, 0);
     }
     table.data(0.05, 2, 1).data(0.051, 3, 1).data(0.052, 6, 2).data(0.3, 2, 2).data(0.4, 5, 4).ack(0.5, 8);
-    let expected = Lost { t_s: vec![0.002, 0.006, 0.05], segments: vec![2, 1, 1] };
-    assert_eq!(lost::at_sender(&table.split().0), expected);
+    let expected = LossRuns { t_s: vec![0.002, 0.006, 0.05], segments: vec![2, 1, 1] };
+    assert_eq!(loss_runs::at_sender(&table.split().0), expected);
 }
 
 #[test]
-fn the_receiver_sees_losses_when_the_segment_beyond_the_hole_passes() {
+fn losses_at_receiver_have_the_time_of_the_segment_after_the_hole() {
     let mut table = Table::default();
     table.data(0.0, 0, 0).data(0.003, 3, 0).data(0.004, 4, 0).data(0.05, 1, 6).data(0.051, 2, 6).data(0.06, 6, 0);
     table.data(0.1, 5, 6).data(0.2, 7, 0).ack(0.3, 8);
-    let expected = Lost { t_s: vec![0.003, 0.06], segments: vec![2, 1] };
-    assert_eq!(lost::at_receiver(&table.split().0, MSS), expected);
+    let expected = LossRuns { t_s: vec![0.003, 0.06], segments: vec![2, 1] };
+    assert_eq!(loss_runs::at_receiver(&table.split().0, MSS), expected);
 }
 
 #[test]
-fn echoed_timestamps_give_the_way_to_the_sender_and_back() {
+fn echoed_timestamps_give_rtt_to_the_sender() {
     let mut table = Table::default();
     table.ack(0.0, 0).stamped(500, 1).ack(0.0004, 0).stamped(500, 1);
     table.data(0.02, 0, 0).stamped(1, 500).data(0.03, 1, 0).stamped(1, 500);
@@ -161,13 +161,13 @@ fn echoed_timestamps_give_the_way_to_the_sender_and_back() {
 }
 
 #[test]
-fn segments_without_timestamps_echo_nothing() {
+fn segments_without_timestamps_give_no_echo_sample() {
     let (data, acks) = Table::default().ack(0.0, 0).data(0.02, 0, 0).split();
     assert!(echoes(&data, &acks).is_empty() && lateness(&data).0.is_empty());
 }
 
 #[test]
-fn lateness_is_the_delay_above_the_least_whatever_the_timestamps_unit() {
+fn lateness_is_delay_above_minimum_for_any_timestamp_unit() {
     for tick in [1e-3, 4e-3] {
         let mut table = Table::default();
         for at in 0..2000_i64 {
@@ -183,7 +183,7 @@ fn lateness_is_the_delay_above_the_least_whatever_the_timestamps_unit() {
 }
 
 #[test]
-fn a_burst_after_a_pause_does_not_shorten_the_wait_before_it() {
+fn burst_after_pause_keeps_earlier_queueing_delay() {
     let mut table = Table::default();
     for at in 0..2000_i64 {
         // Twenty at once, every 10 ms, at 0.2 ms a segment: the last one waits for 3.8 ms.
@@ -195,7 +195,7 @@ fn a_burst_after_a_pause_does_not_shorten_the_wait_before_it() {
 }
 
 #[test]
-fn the_acknowledgements_that_open_or_fill_a_hole_say_nothing_of_the_pace() {
+fn acks_that_open_or_fill_a_hole_give_no_delivery_rate() {
     let mut table = Table::default();
     for at in 0..6 {
         table.data(at as f64 / 1000.0, at, 0);
@@ -217,8 +217,8 @@ fn at_random(share: f64) -> Vec<usize> {
         .collect()
 }
 
-fn seen() -> Seen {
-    Seen {
+fn transfer() -> Transfer {
+    Transfer {
         direction: 0,
         place: "at the receiver".to_owned(),
         goodput_bps: Some(50e6 * PAYLOAD / FRAME),
@@ -259,7 +259,7 @@ fn bulk(queue: f64, lost: &[usize], burst: u64, full: bool) -> Trace {
         delay_s: (0..FRAMES).map(delay).collect(),
         sent_t_s: (0..FRAMES).map(passed).collect(),
         sent_segments: vec![1; FRAMES],
-        lost: Lost {
+        lost: LossRuns {
             t_s: runs.iter().map(|one| passed(one.0)).collect(),
             segments: runs.iter().map(|one| one.1).collect(),
         },
@@ -270,13 +270,13 @@ fn bulk(queue: f64, lost: &[usize], burst: u64, full: bool) -> Trace {
     }
 }
 
-fn path(seen: &Seen, trace: Trace) -> Path {
-    super::path(seen, trace).expect("a path")
+fn path(transfer: &Transfer, trace: Trace) -> Path {
+    super::estimate_quantities(transfer, trace).expect("a path")
 }
 
 #[test]
-fn the_path_is_found_within_its_intervals() {
-    let found = path(&seen(), bulk(100.0, &at_random(0.001), 1, true));
+fn estimates_lie_within_their_intervals() {
+    let found = path(&transfer(), bulk(100.0, &at_random(0.001), 1, true));
     for (quantity, truth) in [(&found.rate, 50e6), (&found.rtt, 0.04), (&found.queue, 100.0), (&found.loss, 0.001)] {
         assert!(quantity.low <= truth && truth <= quantity.high, "{quantity:?}");
     }
@@ -284,16 +284,16 @@ fn the_path_is_found_within_its_intervals() {
 }
 
 #[test]
-fn losses_at_a_full_queue_are_not_the_paths() {
-    let found = path(&seen(), bulk(100.0, &[], 1, true)).loss;
+fn losses_at_full_queue_are_not_random_loss() {
+    let found = path(&transfer(), bulk(100.0, &[], 1, true)).loss;
     assert!(found.value == 0.0 && found.high < 1e-4 && found.how.contains("of a full queue"), "{found:?}");
 }
 
 #[test]
-fn a_full_queue_has_at_least_so_many_packets_where_the_rate_is_a_lower_bound() {
+fn queue_limit_is_lower_bound_if_rate_is() {
     let full =
         Causes { known: true, full: true, full_s: 0.04, full_low_s: 0.03, full_high_s: 0.05, ..Causes::default() };
-    let limit = |rate: Estimated| quantities::queue_limit(&full, &rate, &Estimated::exact(0.04, ""), &seen());
+    let limit = |rate: Estimated| quantities::queue_limit(&full, &rate, &Estimated::exact(0.04, ""), &transfer());
     let known = limit(Estimated::exact(50e6, ""));
     assert_eq!(known.bound, Bound::None);
     let found = limit(Estimated::at_least(50e6, 50e6, 250e6, ""));
@@ -301,25 +301,25 @@ fn a_full_queue_has_at_least_so_many_packets_where_the_rate_is_a_lower_bound() {
 }
 
 #[test]
-fn losses_that_do_not_care_for_the_queue_leave_it_open() {
-    let found = path(&seen(), bulk(100.0, &at_random(0.001), 1, false));
+fn losses_independent_of_queue_leave_queue_limit_open() {
+    let found = path(&transfer(), bulk(100.0, &at_random(0.001), 1, false));
     assert_eq!(found.queue.bound, Bound::AtLeast);
     near(found.queue.low, 60.0, 0.05);
     assert!(found.loss.low <= 0.001 && 0.001 <= found.loss.high);
 }
 
 #[test]
-fn runs_of_losses_are_distinguished_from_single_ones() {
-    assert!(path(&seen(), bulk(100.0, &at_random(0.002), 1, false)).burst.value == 1.0);
-    near(path(&seen(), bulk(100.0, &at_random(0.002), 3, false)).burst.value, 3.0, 0.15);
+fn loss_runs_differ_from_single_losses() {
+    assert!(path(&transfer(), bulk(100.0, &at_random(0.002), 1, false)).burst.value == 1.0);
+    near(path(&transfer(), bulk(100.0, &at_random(0.002), 3, false)).burst.value, 3.0, 0.15);
 }
 
 #[test]
-fn one_long_run_of_losses_is_a_burst_and_one_or_two_losses_are_none() {
-    let found = path(&seen(), bulk(100.0, &[5000], 20, false)).burst;
+fn one_long_run_is_a_burst_two_losses_are_not() {
+    let found = path(&transfer(), bulk(100.0, &[5000], 20, false)).burst;
     near(found.value, 20.0, 0.01);
     assert!(found.low < 5.0 && found.high > 50.0, "{found:?}");
-    let of = |length: u64| path(&seen(), bulk(100.0, &[5000], length, false)).burst.value;
+    let of = |length: u64| path(&transfer(), bulk(100.0, &[5000], length, false)).burst.value;
     assert_eq!((of(1), of(2)), (1.0, 1.0));
     near(of(3), 3.0, 0.01);
 }
@@ -336,9 +336,9 @@ fn at(times: &[f64]) -> Trace {
 }
 
 #[test]
-fn bursts_spread_by_a_window_show_the_bottleneck_in_short_trains() {
+fn short_trains_show_rate_of_window_limited_bursts() {
     // Ten packets back to back at 50 Mbit/s, then a pause: 2.9 Mbit/s on average.
-    let slow = Seen { goodput_bps: Some(2.9e6), ..seen() };
+    let slow = Transfer { goodput_bps: Some(2.9e6), ..transfer() };
     let bursts: Vec<f64> = (0..2000).map(|at| f64::from(at / 10) * 0.04 + f64::from(at % 10) * FRAME_S).collect();
     let found = path(&slow, at(&bursts)).rate;
     assert!(found.low <= 50e6 && 50e6 <= found.high, "{found:?}");
@@ -349,19 +349,19 @@ fn bursts_spread_by_a_window_show_the_bottleneck_in_short_trains() {
 }
 
 #[test]
-fn the_pace_that_a_window_allows_is_no_bottlenecks() {
+fn window_limited_pace_is_not_the_bottleneck_rate() {
     let even: Vec<f64> = (0..20_000).map(|at| f64::from(at) * FRAME_S * 3.0).collect();
-    let got = Seen { goodput_bps: Some(13e6 * PAYLOAD / FRAME), ..seen() };
+    let got = Transfer { goodput_bps: Some(13e6 * PAYLOAD / FRAME), ..transfer() };
     assert_eq!(path(&got, at(&even)).rate.bound, Bound::None);
-    let windowed = path(&Seen { receive_window: 0.8, ..got }, at(&even)).rate;
+    let windowed = path(&Transfer { receive_window: 0.8, ..got }, at(&even)).rate;
     assert_eq!(windowed.bound, Bound::AtLeast);
     assert!(windowed.low <= 50e6 && 50e6 <= windowed.high);
 }
 
 #[test]
-fn a_pace_at_which_nothing_waited_is_the_senders() {
+fn pace_without_queueing_is_the_senders() {
     let even: Vec<f64> = (0..20_000).map(|at| f64::from(at) * FRAME_S * 3.0).collect();
-    let got = Seen { goodput_bps: Some(13e6 * PAYLOAD / FRAME), ..seen() };
+    let got = Transfer { goodput_bps: Some(13e6 * PAYLOAD / FRAME), ..transfer() };
     let mut trace = at(&even);
     trace.delivered.iter_mut().for_each(|one| one.sent_s = one.t_s - 0.02);
     let found = path(&got, trace).rate;
@@ -373,9 +373,9 @@ fn a_pace_at_which_nothing_waited_is_the_senders() {
 fn grouped(flight: i32) -> Trace {
     let mut trace = at(&[]);
     let delivery = |number: i32| {
-        let (round, place) = (number / flight, number % flight);
+        let (round, position_in_round) = (number / flight, number % flight);
         let sent_s = f64::from(round) * 0.4;
-        Delivery { t_s: sent_s + 0.05 + f64::from(place / 15) * 0.06, bytes: PAYLOAD, sent_s }
+        Delivery { t_s: sent_s + 0.05 + f64::from(position_in_round / 15) * 0.06, bytes: PAYLOAD, sent_s }
     };
     trace.delivered = (0..flight * 100).map(delivery).collect();
     trace.delay_t_s = trace.delivered.iter().map(|one| one.sent_s).collect();
@@ -384,18 +384,18 @@ fn grouped(flight: i32) -> Trace {
 }
 
 #[test]
-fn groups_show_the_rate_only_where_they_waited_for_each_other() {
+fn groups_show_rate_only_if_queued() {
     let link_bps = 15.0 * FRAME * 8.0 / 0.06;
-    let busy = Seen { goodput_bps: Some(45.0 * PAYLOAD * 8.0 / 0.4), ..seen() };
+    let busy = Transfer { goodput_bps: Some(45.0 * PAYLOAD * 8.0 / 0.4), ..transfer() };
     let found = path(&busy, grouped(45)).rate;
     assert!(found.bound == Bound::None && found.low <= link_bps && link_bps <= found.high, "{found:?}");
-    let idle = Seen { goodput_bps: Some(15.0 * PAYLOAD * 8.0 / 0.4), ..seen() };
+    let idle = Transfer { goodput_bps: Some(15.0 * PAYLOAD * 8.0 / 0.4), ..transfer() };
     let found = path(&idle, grouped(15)).rate;
     assert!(found.bound == Bound::AtLeast && found.low <= link_bps, "{found:?}");
 }
 
 #[test]
-fn deliveries_while_packets_wait_outweigh_bunched_acknowledgements() {
+fn busy_deliveries_outweigh_bunched_acks() {
     // There is a standing queue at 50 Mbit/s, but deliveries are reported in groups of 16 at ten times that rate.
     let mut trace = bulk(100.0, &[], 1, true);
     for (at, one) in trace.delivered.iter_mut().enumerate() {
@@ -403,14 +403,14 @@ fn deliveries_while_packets_wait_outweigh_bunched_acknowledgements() {
     }
     trace.delay_s = vec![0.05; FRAMES];
     trace.delay_s[0] = 0.02;
-    let rates = super::numbers::sorted(busy_rates(&trace, 0.04, 0.0));
+    let rates = super::statistics::sorted(busy_rates(&trace, 0.04, 0.0));
     // Packets waited for eight groups, plus or minus part of one.
     near(rates[rates.len() / 2], 50e6 * PAYLOAD / FRAME, 0.05);
 }
 
 #[test]
-fn a_bottleneck_is_not_slower_than_what_got_through() {
-    let faster = Seen { goodput_bps: Some(60e6 * PAYLOAD / FRAME), rtt_max_s: Some(0.4), ..seen() };
+fn bottleneck_rate_is_at_least_the_goodput() {
+    let faster = Transfer { goodput_bps: Some(60e6 * PAYLOAD / FRAME), rtt_max_s: Some(0.4), ..transfer() };
     let found = path(&faster, bulk(100.0, &[], 1, true)).rate;
     // The last acknowledgement may have come 0.4 s after the 20 s in which data was sent.
     near(found.low, 60e6 / 1.02, 1e-9);
@@ -418,7 +418,7 @@ fn a_bottleneck_is_not_slower_than_what_got_through() {
 }
 
 /// A link with 100 slots of 50 ms, each of which carries five packets at once; they were sent one by one.
-fn slotted(apart_s: f64) -> (Seen, Trace) {
+fn slotted(apart_s: f64) -> (Transfer, Trace) {
     let mut trace = at(&[]);
     let sent = |at: i32| f64::from(at) * apart_s - 0.05;
     let delivery = |at: i32| Delivery {
@@ -431,32 +431,32 @@ fn slotted(apart_s: f64) -> (Seen, Trace) {
     trace.delay_s = vec![0.02; 500];
     trace.sent_t_s = (0..500).map(sent).collect();
     trace.sent_segments = vec![1; 500];
-    (Seen { goodput_bps: Some(5.0 * PAYLOAD * 8.0 / 0.05), duration_s: 5.0, ..seen() }, trace)
+    (Transfer { goodput_bps: Some(5.0 * PAYLOAD * 8.0 / 0.05), duration_s: 5.0, ..transfer() }, trace)
 }
 
 #[test]
-fn what_leaves_the_bottleneck_together_is_as_fast_as_its_groups_are_apart() {
-    let (seen, trace) = slotted(0.01);
-    near(path(&seen, trace).rate.value, 5.0 * FRAME * 8.0 / 0.05, 0.02);
+fn grouped_deliveries_have_rate_of_group_spacing() {
+    let (transfer, trace) = slotted(0.01);
+    near(path(&transfer, trace).rate.value, 5.0 * FRAME * 8.0 / 0.05, 0.02);
     // If they were also sent together, they may have arrived back to back: the pace within the group is the
     // bottleneck's.
-    assert!(path(&seen, slotted(1e-5).1).rate.value > 100e6);
+    assert!(path(&transfer, slotted(1e-5).1).rate.value > 100e6);
 }
 
 #[test]
-fn losses_where_more_is_sent_than_the_link_takes_are_congestions() {
-    let (seen, mut trace) = slotted(0.01);
+fn losses_above_link_rate_are_congestion() {
+    let (transfer, mut trace) = slotted(0.01);
     trace.sent_segments = vec![3; 500];
-    trace.lost = Lost { t_s: (0..20).map(|at| f64::from(at) / 5.0).collect(), segments: vec![10; 20] };
-    let found = path(&seen, trace).loss;
+    trace.lost = LossRuns { t_s: (0..20).map(|at| f64::from(at) / 5.0).collect(), segments: vec![10; 20] };
+    let found = path(&transfer, trace).loss;
     assert!(found.value < 0.01 && found.how.contains("of a full queue"), "{found:?}");
 }
 
 #[test]
-fn losses_near_each_other_are_a_burst_that_lets_packets_through() {
+fn nearby_losses_form_a_burst_with_deliveries() {
     // Five bursts of twelve losses, every third packet in each.
     let lost: Vec<usize> = (1..6).flat_map(|burst| (0..12).map(move |at| at * 3 + 10_000 * burst)).collect();
-    let found = path(&seen(), bulk(100.0, &lost, 1, false));
+    let found = path(&transfer(), bulk(100.0, &lost, 1, false));
     near(found.burst.value, 34.0, 0.05);
     near(found.burst_loss, 12.0 / 34.0, 0.05);
     // Five events, not sixty: their frequency is uncertain.
@@ -464,7 +464,7 @@ fn losses_near_each_other_are_a_burst_that_lets_packets_through() {
 }
 
 #[test]
-fn trains_are_never_taken_across_a_break() {
+fn trains_do_not_cross_a_break() {
     let mut trace = bulk(100.0, &[], 1, true);
     trace.delivered.iter_mut().step_by(4).for_each(|one| one.bytes = f64::NAN);
     assert!(train_rates(&trace, 4).is_empty());
@@ -472,7 +472,7 @@ fn trains_are_never_taken_across_a_break() {
 }
 
 #[test]
-fn a_queue_shorter_than_the_clocks_grain_leaves_the_losses_cause_open_only_on_a_busy_path() {
+fn queue_below_clock_resolution_leaves_cause_open_on_busy_path() {
     let mut trace = bulk(5.0, &at_random(0.001), 1, true);
     trace.grain_s = 1e-3;
     assert!(!Causes::of(&trace, FRAME_S, 0.05, 0.9).known);
@@ -488,19 +488,19 @@ fn bursts_that_overflow() -> Trace {
     trace.delay_s = (0..20_000).map(|at| 0.02 + (at % 20 + usize::from(at % 200 > 180)) as f64 * FRAME_S).collect();
     (trace.sent_t_s, trace.sent_segments) = (trace.delay_t_s.clone(), vec![1; 20_000]);
     let ends: Vec<f64> = (199..20_000).step_by(200).map(|at| sent(at) + 0.015).collect();
-    trace.lost = Lost { segments: vec![1; ends.len()], t_s: ends };
+    trace.lost = LossRuns { segments: vec![1; ends.len()], t_s: ends };
     trace
 }
 
 #[test]
-fn a_loss_at_a_bursts_end_is_a_drop_of_the_queue_that_the_burst_filled() {
+fn loss_at_end_of_burst_is_queue_drop() {
     // The next burst, which finds the queue empty, is nearer in time than the one that filled it.
     let causes = Causes::of(&bursts_that_overflow(), FRAME_S, 0.05, 0.9);
     assert_eq!((causes.full, causes.random, causes.congestive), (true, 0, 100));
 }
 
 #[test]
-fn losses_while_no_wait_is_known_count_for_no_cause() {
+fn losses_without_known_delay_have_no_cause() {
     let mut trace = bursts_that_overflow();
     // A second in which all is sent again.
     trace.sent_t_s.extend((0..500).map(|at| 20.5 + f64::from(at) * 0.002));
@@ -512,18 +512,18 @@ fn losses_while_no_wait_is_known_count_for_no_cause() {
 }
 
 #[test]
-fn without_delays_the_losses_cause_stays_open() {
+fn loss_cause_is_open_without_delays() {
     let mut trace = bulk(100.0, &at_random(0.001), 1, true);
     (trace.delay_t_s, trace.delay_s) = (Vec::new(), Vec::new());
     let causes = Causes::of(&trace, FRAME_S, 0.05, 1.0);
     assert!(!causes.known);
     assert_eq!(quantities::random_loss(&causes).bound, Bound::AtMost);
-    let found = path(&seen(), trace);
-    assert!(found.open_loss && found.cannot_tell.iter().any(|said| said.contains("losses are random")));
+    let found = path(&transfer(), trace);
+    assert!(found.open_loss && found.cannot_tell.iter().any(|text| text.contains("losses are random")));
 }
 
 #[test]
-fn a_window_that_was_the_limit_goes_over_to_none_bit_by_bit() {
+fn window_limit_fades_to_none_gradually() {
     let limit = |share: f64| quantities::host_limit(1e5, share, "it");
     assert!(limit(0.1).is_none());
     let [few, some, most] = [0.11, 0.2, 0.5].map(|share| limit(share).expect("a limit"));
@@ -533,9 +533,9 @@ fn a_window_that_was_the_limit_goes_over_to_none_bit_by_bit() {
 }
 
 #[test]
-fn short_idle_and_contradicting_transfers_are_refused() {
+fn check_transfer_refuses_short_idle_and_contradicting() {
     let code = |duration, segments, trips: (f64, f64), idle| {
-        refused(Some(duration), Some(segments), Some(trips.0), Some(trips.1), idle).err().map(|one| one.code)
+        check_transfer(Some(duration), Some(segments), Some(trips.0), Some(trips.1), idle).err().map(|one| one.code)
     };
     assert_eq!(code(1.0, 1000, (0.02, 0.03), 0.0), Some("too-short"));
     assert_eq!(code(9.0, 50, (0.02, 0.03), 0.0), Some("too-short"));

@@ -3,10 +3,10 @@
 //! At the sender, acknowledgements report deliveries, and the round trip of data shows waiting. At the receiver,
 //! arrivals are deliveries, and waiting shows in how late a segment arrives relative to its timestamp.
 
-use super::lost::{self, Lost};
-use super::numbers::least;
-use super::sides::{Acks, Data};
-use super::trips::{First, lateness, round_trips, sent};
+use super::directions::{Acks, Data};
+use super::loss_runs::{self, LossRuns};
+use super::rtt_samples::{FirstCopies, lateness, round_trips, sent};
+use super::statistics::least;
 use sawtooth_units::width::Approx;
 
 /// An event that concerns packets of the transfer.
@@ -29,7 +29,7 @@ pub struct Trace {
     pub sent_t_s: Vec<f64>,
     pub sent_segments: Vec<u64>,
     /// When lost packets were sent; if that was not captured, when their neighbors passed.
-    pub lost: Lost,
+    pub lost: LossRuns,
     pub segments_an_ack: Vec<f64>,
     pub sender_side: bool,
     /// The resolution of delays.
@@ -41,7 +41,7 @@ pub struct Trace {
 impl Trace {
     /// For a capture before the path; `handshake_s` is the SYN's round trip from here, or infinite.
     pub fn at_sender(data: &Data, acks: &Acks, mss: u32, handshake_s: f64) -> Self {
-        let first = First::of(data);
+        let first = FirstCopies::of(data);
         let mut delivered = Vec::new();
         let (mut most, mut held) = (0, false);
         for at in 0..acks.ack.len() {
@@ -66,7 +66,7 @@ impl Trace {
             delay_s,
             sent_t_s: data.t_s.clone(),
             sent_segments: sizes(data, mss),
-            lost: lost::at_sender(data),
+            lost: loss_runs::at_sender(data),
             segments_an_ack: stretch(acks, mss),
             sender_side: true,
             grain_s: 0.0,
@@ -77,7 +77,7 @@ impl Trace {
     /// For a capture after the path.
     pub fn at_receiver(data: &Data, acks: &Acks, mss: u32) -> Self {
         let (late, grain_s) = lateness(data);
-        let lost = lost::at_receiver(data, mss);
+        let lost = loss_runs::at_receiver(data, mss);
         let delivery = |at: usize| Delivery {
             t_s: data.t_s[at],
             bytes: (data.end[at] - data.seq[at]).unsigned_abs().approx(),
@@ -103,7 +103,7 @@ impl Trace {
     }
 
     /// The delay without any wait, in s; None if there is no delay.
-    pub fn least_s(&self) -> Option<f64> {
+    pub fn min_delay_s(&self) -> Option<f64> {
         least(&self.delay_s).map(|one| one.min(self.floor_s))
     }
 
@@ -118,7 +118,7 @@ impl Trace {
 
 /// Super-packets count as the segments into which they are split.
 fn sizes(data: &Data, mss: u32) -> Vec<u64> {
-    data.seq.iter().zip(&data.end).map(|(seq, end)| lost::segments(end - seq, mss)).collect()
+    data.seq.iter().zip(&data.end).map(|(seq, end)| loss_runs::segments(end - seq, mss)).collect()
 }
 
 /// Segments newly covered by each in-order acknowledgement.

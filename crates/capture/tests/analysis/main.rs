@@ -1,10 +1,10 @@
-//! The analysis of any talk that TCP may have: what it counts agrees, and is the same each time.
+//! The analysis of random TCP traffic: its counts agree, and each run gives the same.
 
-mod talk;
+mod random_capture;
 
 use std::path::PathBuf;
 
-use talk::{capture, check};
+use random_capture::{capture, check};
 
 fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/analysis")
@@ -19,7 +19,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn the_counts_of_any_talk_agree() {
+fn counts_of_random_traffic_agree() {
     let mut state = 1;
     for length in 1..250 {
         let bytes: Vec<u8> = (0..length * 4).map(|_| random(&mut state) as u8).collect();
@@ -28,7 +28,7 @@ fn the_counts_of_any_talk_agree() {
 }
 
 #[test]
-fn the_counts_agree_wherever_the_capture_begins_and_ends() {
+fn counts_agree_for_any_cut_of_a_capture() {
     let mut state = 2;
     let bytes: Vec<u8> = (0..600).map(|_| random(&mut state) as u8).collect();
     let file = capture(&bytes);
@@ -45,7 +45,7 @@ fn the_counts_agree_wherever_the_capture_begins_and_ends() {
 }
 
 #[test]
-fn the_same_capture_reports_the_same_each_time() {
+fn analysis_is_deterministic() {
     let mut state = 3;
     let bytes: Vec<u8> = (0..4_000).map(|_| random(&mut state) as u8).collect();
     let file = capture(&bytes);
@@ -53,7 +53,7 @@ fn the_same_capture_reports_the_same_each_time() {
 }
 
 #[test]
-fn what_the_fuzzer_found_is_reported() {
+fn fuzz_corpus_is_analyzed() {
     let mut files = 0;
     for entry in std::fs::read_dir(corpus()).expect("the corpus is part of the sources") {
         check(&capture(&std::fs::read(entry.expect("an entry").path()).expect("a file")));

@@ -45,21 +45,21 @@ fn taken(link: u32, frames: &[Vec<u8>]) -> (Vec<u64>, u64) {
 }
 
 #[test]
-fn what_a_bridge_and_its_port_have_seen_is_one_packet() {
+fn bridge_and_port_copies_are_one_packet() {
     let second = Packet { identification: 8, seq: 101, ..FIRST };
     let frames = [(FIRST, 3), (FIRST, 5), (second, 3), (second, 5)].map(|(packet, on)| packet.cooked_2(on, HOST));
     assert_eq!(taken(276, &frames), (vec![1, 3], 2));
 }
 
 #[test]
-fn copies_may_come_much_later_and_among_others() {
+fn late_interleaved_copies_are_recognized() {
     let train: Vec<Packet> = (0..9).map(|n| Packet { identification: n, seq: n as u8 * 20, ..FIRST }).collect();
     let on = |device| train.iter().map(move |packet| packet.cooked_2(device, OUTGOING));
     assert_eq!(taken(276, &on(5).chain(on(3)).chain(on(2)).collect::<Vec<_>>()), ((1..=9).collect(), 18));
 }
 
 #[test]
-fn what_a_router_forwards_is_one_packet_with_fewer_hops() {
+fn forwarded_packet_with_lower_ttl_is_a_copy() {
     let out = Packet { hops: 63, ..FIRST };
     assert_eq!(taken(276, &[FIRST.cooked_2(3, HOST), out.cooked_2(4, OUTGOING)]), (vec![1], 1));
     // A router with one device only.
@@ -67,7 +67,7 @@ fn what_a_router_forwards_is_one_packet_with_fewer_hops() {
 }
 
 #[test]
-fn a_retransmission_passes_all_devices_again_and_is_no_copy() {
+fn retransmission_seen_on_all_devices_is_not_a_copy() {
     let again = Packet { identification: 8, clock: 201, ..FIRST };
     let frames = [(FIRST, 5), (FIRST, 3), (again, 5), (again, 3)].map(|(packet, on)| packet.cooked_2(on, OUTGOING));
     assert_eq!(taken(276, &frames), (vec![1, 3], 2));
@@ -99,7 +99,7 @@ fn interfaces_of_pcapng_are_devices() {
 }
 
 #[test]
-fn without_devices_copies_have_the_same_identification_at_once() {
+fn copies_without_devices_have_same_ip_id_at_once() {
     let again = Packet { identification: 8, ..FIRST };
     assert_eq!(taken(113, &[FIRST, FIRST, again].map(|packet| packet.cooked(HOST))), (vec![1, 3], 1));
     let unidentified = Packet { identification: 0, ..FIRST };
@@ -112,6 +112,6 @@ fn without_devices_copies_have_the_same_identification_at_once() {
 }
 
 #[test]
-fn a_capture_of_one_device_has_no_copies() {
+fn single_device_capture_has_no_copies() {
     assert_eq!(taken(101, &[FIRST.bytes(), FIRST.bytes()]), (vec![1, 2], 0));
 }

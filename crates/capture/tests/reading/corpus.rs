@@ -9,7 +9,7 @@ fn directory() -> PathBuf {
 }
 
 #[test]
-fn every_file_of_the_corpus_is_survived() {
+fn reader_accepts_every_corpus_file() {
     let mut files = 0;
     for entry in std::fs::read_dir(directory()).expect("the corpus is part of the sources") {
         survives(&std::fs::read(entry.expect("an entry").path()).expect("a file"));

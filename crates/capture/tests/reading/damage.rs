@@ -39,7 +39,7 @@ fn every_cut_of_a_capture_gives_its_first_segments() {
 }
 
 #[test]
-fn a_cut_file_says_at_which_packet_and_byte() {
+fn truncated_file_reports_packet_and_byte() {
     let file = pcap(1, &[plain(&[], 0), plain(&[], 0)]);
     let (segments, _, problems) = read(&file[..file.len() - 1]);
     assert_eq!(segments.len(), 1);
@@ -77,7 +77,7 @@ fn random_damage_never_panics() {
 }
 
 #[test]
-fn a_record_longer_than_any_capture_keeps_is_damage() {
+fn record_above_maximum_length_is_damage() {
     let mut file = pcap(1, &[plain(&[], 0)]);
     file.extend([0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     let problems = read(&file).2;
@@ -85,7 +85,7 @@ fn a_record_longer_than_any_capture_keeps_is_damage() {
 }
 
 #[test]
-fn block_lengths_that_can_not_be_are_damage() {
+fn impossible_block_lengths_are_damage() {
     let order = Order::Little;
     let head = [section(order), interface(order, 1, 0, &[])].concat();
     let mut differs = enhanced_packet(order, 0, 1, &plain(&[], 0));
@@ -101,7 +101,7 @@ fn block_lengths_that_can_not_be_are_damage() {
 }
 
 #[test]
-fn a_packet_block_that_contradicts_itself_is_left_out_and_the_next_read() {
+fn inconsistent_packet_block_is_skipped() {
     let order = Order::Little;
     let good = enhanced_packet(order, 0, 1, &plain(&[], 5));
     for make in
@@ -117,7 +117,7 @@ fn a_packet_block_that_contradicts_itself_is_left_out_and_the_next_read() {
 }
 
 #[test]
-fn a_block_that_claims_gigabytes_is_passed_without_holding_it() {
+fn gigabyte_block_is_skipped_without_buffering() {
     let order = Order::Little;
     let claim: u32 = 512 << 20;
     let head = [section(order), 6_u32.to_le_bytes().to_vec(), claim.to_le_bytes().to_vec()].concat();
@@ -138,7 +138,7 @@ fn peak_memory_kib() -> u64 {
 }
 
 #[test]
-fn problems_and_interfaces_without_end_are_bounded() {
+fn number_of_problems_and_interfaces_is_bounded() {
     let order = Order::Little;
     let stranger = enhanced_packet(order, 9_999, 1, &plain(&[], 0));
     let file = [section(order), interface(order, 1, 0, &[]).repeat(5_000), stranger.repeat(1_000)].concat();

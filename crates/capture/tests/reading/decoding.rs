@@ -10,7 +10,7 @@ fn one(link: u32, frame: Vec<u8>) -> sawtooth_capture::Segment {
 }
 
 #[test]
-fn every_header_field_is_where_the_rfcs_have_it() {
+fn header_fields_follow_the_rfcs() {
     let segment = one(1, plain(&[], 9));
     assert_eq!((segment.source.address, segment.target.address), ([10, 0, 0, 1].into(), [10, 0, 0, 2].into()));
     assert_eq!((segment.source.port, segment.target.port), (1_000, 2_000));
@@ -58,7 +58,7 @@ fn every_link_layer_is_read() {
 }
 
 #[test]
-fn what_is_not_tcp_is_counted() {
+fn other_protocols_are_counted() {
     let arp = ethernet(&[8, 6], &[0; 28]);
     let udp = ethernet(&[8, 0], &ipv4(17, &[0; 8]));
     let icmp = ethernet(&[0x86, 0xdd], &ipv6(58, &[0; 8]));
@@ -67,7 +67,7 @@ fn what_is_not_tcp_is_counted() {
 }
 
 #[test]
-fn a_link_type_that_is_not_read_is_a_problem_reported_once() {
+fn unsupported_link_type_is_reported_once() {
     let (segments, counts, problems) = read(&pcap(105, &[vec![0; 60], vec![0; 60]]));
     assert_eq!((segments.len(), counts.not_tcp), (0, 2));
     assert_eq!(problems, ["packet 1, byte 24: link type-105 is not read"]);
@@ -75,14 +75,14 @@ fn a_link_type_that_is_not_read_is_a_problem_reported_once() {
 }
 
 #[test]
-fn ethernet_padding_is_no_payload() {
+fn ethernet_padding_is_not_payload() {
     let mut frame = plain(&[], 0);
     frame.resize(60, 0);
     assert_eq!(one(1, frame).payload, 0);
 }
 
 #[test]
-fn ipv4_options_are_passed() {
+fn ipv4_options_are_skipped() {
     let mut packet = ipv4(6, &tcp(&[], 9));
     packet.splice(20..20, [1; 8]);
     packet[0] = 0x47;
@@ -105,7 +105,7 @@ fn only_the_first_fragment_is_a_segment() {
 }
 
 #[test]
-fn ipv6_extension_headers_are_passed() {
+fn ipv6_extension_headers_are_skipped() {
     let hop_by_hop = [43, 0, 1, 4, 0, 0, 0, 0];
     let routing = [60, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let destination = [51, 0, 1, 4, 0, 0, 0, 0];
@@ -115,7 +115,7 @@ fn ipv6_extension_headers_are_passed() {
 }
 
 #[test]
-fn a_packet_of_length_zero_is_as_long_as_its_frame() {
+fn zero_total_length_means_frame_length() {
     let mut four = plain(&[], 0);
     four[16..18].copy_from_slice(&[0, 0]);
     let mut six = ethernet(&[0x86, 0xdd], &ipv6(6, &tcp(&[], 0)));
@@ -128,7 +128,7 @@ fn a_packet_of_length_zero_is_as_long_as_its_frame() {
 }
 
 #[test]
-fn a_jumbogram_is_as_long_as_its_option_says() {
+fn jumbogram_length_is_in_its_option() {
     let length = 8_u32 + 20 + 70_000;
     let option = [&[6, 0, 0xc2, 4], length.to_be_bytes().as_slice(), &tcp(&[], 0)].concat();
     let mut packet = ipv6(0, &option);
@@ -139,7 +139,7 @@ fn a_jumbogram_is_as_long_as_its_option_says() {
 }
 
 #[test]
-fn options_are_read_in_any_order_and_padding() {
+fn tcp_options_are_read_in_any_order_and_padding() {
     let options = [
         &[1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 6][..],
         &[2, 4, 5, 0xb4, 3, 3, 7, 4, 2],
@@ -153,12 +153,12 @@ fn options_are_read_in_any_order_and_padding() {
 }
 
 #[test]
-fn a_window_scale_above_14_counts_as_14() {
+fn window_scale_is_clamped_to_14() {
     assert_eq!(one(1, plain(&[3, 3, 200], 0)).options.window_scale, Some(14));
 }
 
 #[test]
-fn options_end_where_their_lengths_can_not_be() {
+fn impossible_option_length_ends_options() {
     let mss = [2, 4, 5, 0xb4];
     for nonsense in [&[8, 0][..], &[8, 1], &[5, 200], &[8, 10, 0, 0], &[8]] {
         let options = one(1, plain(&[&mss, nonsense].concat(), 0)).options;
@@ -170,7 +170,7 @@ fn options_end_where_their_lengths_can_not_be() {
 }
 
 #[test]
-fn a_header_cut_by_the_capture_keeps_its_numbers_and_says_so() {
+fn truncated_header_keeps_numbers_and_sets_cut() {
     let frame = plain(&[1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 6, 2, 4, 5, 0xb4], 1_000);
     let kept = |bytes: usize| {
         let record = pcap_record(Order::Little, &frame[..bytes], frame.len());
@@ -191,7 +191,7 @@ fn a_header_cut_by_the_capture_keeps_its_numbers_and_says_so() {
 }
 
 #[test]
-fn sack_blocks_that_the_capture_kept_whole_are_read() {
+fn complete_sack_blocks_of_truncated_header_are_read() {
     let blocks: Vec<u8> = (1..=6_u32).flat_map(u32::to_be_bytes).collect();
     let frame = plain(&[&[1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 6, 1, 1, 5, 26], blocks.as_slice()].concat(), 0);
     for (bytes, whole) in [(94, 3), (93, 2), (86, 2), (85, 1), (77, 0), (70, 0)] {
@@ -206,7 +206,7 @@ fn sack_blocks_that_the_capture_kept_whole_are_read() {
 }
 
 #[test]
-fn a_header_that_contradicts_itself_is_unreadable() {
+fn inconsistent_header_is_unreadable() {
     let with = |at: usize, value: u8| {
         let mut frame = plain(&[], 0);
         frame[at] = value;

@@ -28,7 +28,7 @@ fn flags_above_the_link_type_of_pcap_do_not_hide_it() {
 }
 
 #[test]
-fn counts_tell_packets_bytes_on_the_wire_truncation_and_times() {
+fn counts_have_packets_wire_bytes_truncation_and_times() {
     let frame = plain(&[], 1_000);
     let file = [pcap(1, &[plain(&[], 0)]), pcap_record(Order::Little, &frame[..60], frame.len())].concat();
     let (segments, counts, _) = read(&file);
@@ -88,7 +88,7 @@ fn each_interface_has_its_own_link_type_resolution_and_offset() {
 }
 
 #[test]
-fn a_time_that_no_number_holds_is_the_latest_or_1970() {
+fn out_of_range_times_are_clamped() {
     let order = Order::Little;
     for (offset, time_ns) in [(i64::MAX, u64::MAX), (i64::MIN, 0)] {
         let file = [
@@ -101,7 +101,7 @@ fn a_time_that_no_number_holds_is_the_latest_or_1970() {
 }
 
 #[test]
-fn a_section_begins_again_with_its_own_byte_order_and_interfaces() {
+fn new_section_has_its_own_byte_order_and_interfaces() {
     let file = [
         section(Order::Little),
         interface(Order::Little, ETHERNET, 0, &[]),
@@ -118,7 +118,7 @@ fn a_section_begins_again_with_its_own_byte_order_and_interfaces() {
 }
 
 #[test]
-fn simple_packets_are_as_long_as_the_interface_keeps() {
+fn simple_packets_are_cut_at_the_snap_length() {
     let frame = plain(&[], 1_000);
     let order = Order::Little;
     let file = [section(order), interface(order, ETHERNET, 54, &[]), simple_packet(order, &frame[..54], 1_054)];
@@ -127,7 +127,7 @@ fn simple_packets_are_as_long_as_the_interface_keeps() {
 }
 
 #[test]
-fn blocks_of_other_types_are_passed_whatever_they_hold() {
+fn unknown_block_types_are_skipped() {
     let order = Order::Little;
     let names = block(order, 4, &[0xff; 100]);
     let custom = block(order, 0xbad, &vec![0; 3 << 20]);
@@ -137,7 +137,7 @@ fn blocks_of_other_types_are_passed_whatever_they_hold() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_with_a_code() {
+fn other_files_are_refused_with_a_code() {
     for (file, text) in [
         (&b""[..], "not-a-capture: it has less than 4 bytes"),
         (b"\xd4\xc3\xb2\xa1\x02\x00", "not-a-capture: it ends inside the file header of pcap"),

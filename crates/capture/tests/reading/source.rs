@@ -19,7 +19,7 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn gzip_and_zstandard_are_unpacked_also_in_several_members() {
+fn gzip_and_zstandard_with_several_members_are_unpacked() {
     let file = sample();
     let expected = read(&file);
     assert_eq!(expected.0.len(), 1_000);
@@ -31,7 +31,7 @@ fn gzip_and_zstandard_are_unpacked_also_in_several_members() {
 }
 
 #[test]
-fn a_packed_stream_that_breaks_gives_what_came_before_and_says_where() {
+fn broken_compressed_stream_gives_its_first_packets_and_the_offset() {
     for pack in [gzip, zstandard] {
         let packed = pack(&sample());
         let (segments, _, problems) = read(&packed[..packed.len() - 20]);
@@ -42,7 +42,7 @@ fn a_packed_stream_that_breaks_gives_what_came_before_and_says_where() {
 }
 
 #[test]
-fn progress_is_reported_in_bytes_of_the_file_as_it_is() {
+fn progress_counts_compressed_bytes() {
     for file in [sample(), gzip(&sample()), zstandard(&sample())] {
         let size = file.len() as u64;
         let mut reader = Reader::new(Cursor::new(file)).expect("a capture");
@@ -52,7 +52,7 @@ fn progress_is_reported_in_bytes_of_the_file_as_it_is() {
 }
 
 #[test]
-fn a_file_reports_its_size() {
+fn file_size_is_reported() {
     let path = std::env::temp_dir().join(format!("sawtooth-size-{}.pcap", std::process::id()));
     std::fs::write(&path, sample()).expect("a temporary file");
     let reader = Reader::open(path.to_str().expect("a plain path"));
@@ -71,7 +71,7 @@ impl std::io::Read for Slow {
 }
 
 #[test]
-fn a_stream_that_comes_byte_by_byte_reads_the_same() {
+fn stream_of_single_bytes_reads_the_same() {
     for file in [sample(), gzip(&sample()), zstandard(&sample())] {
         let expected = read(&file).0;
         let mut reader = Reader::new(Slow(Cursor::new(file))).expect("a capture");
@@ -94,7 +94,7 @@ fn bomb(head: &[u8], again: &[u8], length: usize, zstd: bool) -> Vec<u8> {
 }
 
 #[test]
-fn zeros_are_no_packets() {
+fn zero_records_are_not_packets() {
     let mut file = sample();
     file.resize(file.len() + 1_000, 0);
     for file in [file.clone(), gzip(&file), zstandard(&file)] {
@@ -106,7 +106,7 @@ fn zeros_are_no_packets() {
 }
 
 #[test]
-fn what_unpacks_to_more_than_any_capture_ends_with_a_problem() {
+fn decompression_bomb_ends_with_a_problem() {
     let header = &sample()[..24];
     // A packet of 60 bytes on the wire of which nothing was kept, at one second, again and again.
     let record = [1_u32, 0, 0, 60].map(u32::to_le_bytes).concat();
@@ -130,7 +130,7 @@ fn what_unpacks_to_more_than_any_capture_ends_with_a_problem() {
 }
 
 #[test]
-fn what_is_packed_twice_or_by_others_is_named() {
+fn double_and_unsupported_compression_is_named() {
     let twice = [gzip(&gzip(&sample())), zstandard(&gzip(&sample())), gzip(&zstandard(&sample()))];
     for (file, says) in [
         (&twice[0][..], "gzip a second time"),

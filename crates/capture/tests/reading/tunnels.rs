@@ -61,7 +61,7 @@ pub fn packets() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn what_tunnels_carry_is_read() {
+fn tunnel_payloads_are_decoded() {
     for (name, packet) in packets() {
         let (segments, counts, problems) = read(&pcap(101, &[packet]));
         assert_eq!((segments.len(), problems.len()), (1, 0), "{name}: {counts:?}");
@@ -72,7 +72,7 @@ fn what_tunnels_carry_is_read() {
 }
 
 #[test]
-fn labels_and_llc_are_passed() {
+fn mpls_labels_and_llc_are_skipped() {
     let (ip, frame) = (inner_ip(), inner_frame());
     let behind = |head: &[u8], inner: &[u8]| [head, inner].concat();
     for (name, frame) in [
@@ -97,7 +97,7 @@ fn tags_and_tunnels_are_distinguished() {
 }
 
 #[test]
-fn what_pppoe_calls_padding_is_no_payload() {
+fn pppoe_padding_is_not_payload() {
     // The packet says that it is 6 bytes longer, which are the frame's padding.
     let packet = ipv4(6, &tcp(&[], 6));
     let session = |length: u8| [&[0x88, 0x64, 0x11, 0, 0, 1, 0, length, 0, 0x21], packet.as_slice()].concat();
@@ -107,7 +107,7 @@ fn what_pppoe_calls_padding_is_no_payload() {
 }
 
 #[test]
-fn what_is_not_looked_into_is_named() {
+fn unsupported_encapsulations_are_named() {
     let macsec = ethernet(&[0x88, 0xe5], &[0; 40]);
     let ip = |packet: Vec<u8>| ethernet(&[8, 0], &packet);
     let frames = [
@@ -125,14 +125,14 @@ fn what_is_not_looked_into_is_named() {
 }
 
 #[test]
-fn a_port_alone_makes_no_tunnel() {
+fn port_alone_is_not_a_tunnel() {
     let others = [udp(4789, &[0; 40]), udp(2152, &[0; 40]), udp(6081, &[0xff; 40]), udp(3544, b"other traffic")];
     let (segments, counts, _) = read(&pcap(101, &others));
     assert_eq!((segments.len(), counts.not_tcp, counts.unread.len()), (0, 4, 0));
 }
 
 #[test]
-fn tunnels_without_end_end() {
+fn tunnel_nesting_is_bounded() {
     let mut packet = inner_ip();
     for _ in 0..100 {
         packet = ipv4(4, &packet);
@@ -142,7 +142,7 @@ fn tunnels_without_end_end() {
 }
 
 #[test]
-fn tunnels_that_are_cut_anywhere_are_counted_once() {
+fn truncated_tunnels_are_counted_once() {
     let vxlan = udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0], inner_frame().as_slice()].concat());
     let erspan = gre(&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1, 0x20, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1], &[0; 8]);
     let gtp = udp(2152, &[0x34, 0xff, 0, 57, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0, 9, 0x85, 0, 0, 0, 0]);

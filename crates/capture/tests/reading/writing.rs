@@ -31,7 +31,7 @@ fn options_of(file: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn what_is_written_is_read_as_the_same_segment() {
+fn written_segments_read_back_unchanged() {
     let mut random = Random(1);
     let segments: Vec<Segment> = (1..=2_000).map(|frame| random.segment(frame)).collect();
     let headers_over_ipv6 = 14 + 40 + 60;
@@ -42,7 +42,7 @@ fn what_is_written_is_read_as_the_same_segment() {
 }
 
 #[test]
-fn another_reader_finds_right_checksums_and_the_same_fields() {
+fn etherparse_confirms_checksums_and_fields() {
     let mut random = Random(2);
     for _ in 0..500 {
         let segment = random.segment(1);
@@ -86,7 +86,7 @@ fn options_are_laid_out_as_linux_does() {
 }
 
 #[test]
-fn beside_timestamps_three_sack_blocks_have_room() {
+fn three_sack_blocks_fit_beside_timestamps() {
     let mut options = Options::default();
     (0..4).for_each(|block| options.add_sack(block, block + 1));
     assert_eq!(read(&write(&[segment(ACK, options, 0)], HEADERS_ONLY)).0[0].options.sacks().len(), 4);
@@ -104,13 +104,13 @@ fn headers_only_keeps_96_bytes_and_reports_the_length_on_the_wire() {
 }
 
 #[test]
-fn a_super_packet_is_as_long_as_its_frame() {
+fn super_packet_has_its_frame_length() {
     let written = segment(ACK, Options::default(), 200_000);
     assert_eq!(read(&write(&[written], HEADERS_ONLY)).0, [written]);
 }
 
 #[test]
-fn what_a_file_can_not_hold_is_an_error() {
+fn unrepresentable_segments_are_errors() {
     let mut writer = Writer::new(Vec::new(), FULL).expect("memory takes all");
     let good = segment(ACK, Options::default(), 0);
     let late = Segment { time_ns: (1 << 32) * 1_000_000_000, ..good };

@@ -23,10 +23,10 @@ impl Flow {
     /// The receiver reported `start..end` as received twice (RFC 2883).
     fn reported(&mut self, start: i64, end: i64, shared: &mut Shared) {
         self.counts.dsacks += 1;
-        let Some(place) = self.copies.iter().rposition(|copy| copy.start < end && copy.end > start) else {
+        let Some(index) = self.copies.iter().rposition(|copy| copy.start < end && copy.end > start) else {
             return;
         };
-        let Some(copy) = self.copies.remove(place) else { return };
+        let Some(copy) = self.copies.remove(index) else { return };
         if copy.known {
             return;
         }
@@ -154,13 +154,13 @@ impl Flow {
         let now_ns = seen.segment.time_ns;
         let absolute = |raw: u32| seen.ack + i64::from(raw.wrapping_sub(seen.segment.ack).cast_signed());
         let mut all: Blocks = [(0, 0); 4];
-        for (place, &(left, right)) in all.iter_mut().zip(blocks) {
-            *place = (absolute(left), absolute(right));
+        for (block, &(left, right)) in all.iter_mut().zip(blocks) {
+            *block = (absolute(left), absolute(right));
         }
         let duplicate = is_duplicate(&all[..blocks.len()], seen.ack);
         self.counts.sack_blocks += blocks.len() as u64;
-        for (place, &(start, end)) in all[..blocks.len()].iter().enumerate() {
-            let dsack = duplicate && place == 0;
+        for (index, &(start, end)) in all[..blocks.len()].iter().enumerate() {
+            let dsack = duplicate && index == 0;
             if let Some(details) = &mut shared.details {
                 details.sack(start, end, dsack);
             }

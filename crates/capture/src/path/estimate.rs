@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_an_estimate_is_below_what_got_through() {
+    fn above_raises_value_and_interval() {
         let found = Estimated::new(10.0, 5.0, 20.0, "");
         assert_eq!(found.clone().above(12.0), Estimated::new(12.0, 12.0, 20.0, ""));
         assert_eq!(found.clone().above(4.0), found);

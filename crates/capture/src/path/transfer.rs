@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::Refused;
-use super::numbers::{least, percent, three};
-use super::sides::{Acks, Data};
+use super::directions::{Acks, Data};
+use super::statistics::{least, percent, three};
 use sawtooth_units::width::Approx;
 
-const SHORTEST_S: f64 = 2.0;
-const FEWEST_SEGMENTS: u64 = 100;
+const MIN_DURATION_S: f64 = 2.0;
+const MIN_SEGMENTS: u64 = 100;
 /// If the application had nothing to send for a larger share of the time, the transfer says little about the path.
-const MOST_IDLE: f64 = 0.25;
+const MAX_IDLE: f64 = 0.25;
 /// A capture point this far from both ends, as a share of the round trip, is between them.
 const BETWEEN: f64 = 0.1;
 /// Header bytes of a frame: Ethernet, IPv4 and TCP; and the timestamp option with its padding.
@@ -83,7 +83,7 @@ struct Limits {
 
 impl Facts {
     /// The direction with more data, and its facts.
-    pub fn busier(&self) -> Option<(u8, &Flow)> {
+    pub fn main_direction(&self) -> Option<(u8, &Flow)> {
         let flows = self.directions.iter().map(|one| one.data.as_ref().filter(|flow| flow.payload_bytes > 0));
         let of = (0..).zip(flows).filter_map(|(side, flow)| Some((side, flow?)));
         of.reduce(|one, other| if other.1.payload_bytes > one.1.payload_bytes { other } else { one })
@@ -114,7 +114,7 @@ impl Facts {
 
 /// One bulk transfer as captured. Times are in s, rates in bit/s of payload over `duration_s`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Seen {
+pub struct Transfer {
     /// 0: the client sends.
     pub direction: u8,
     /// "at the sender", "at the receiver" or between them.
@@ -138,7 +138,7 @@ pub struct Seen {
     pub receive_window: f64,
 }
 
-impl Seen {
+impl Transfer {
     pub fn of(facts: &Facts, (direction, flow): (u8, &Flow), data: &Data, [trips, back]: [&[f64]; 2]) -> Self {
         let halves = facts.halves();
         let both = halves[0].zip(halves[1]).map(|(client, server)| client + server);
@@ -164,7 +164,7 @@ impl Seen {
         .iter()
         .sum();
         let share = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
-        Seen {
+        Transfer {
             direction,
             place,
             goodput_bps: flow.goodput_bps,
@@ -191,12 +191,12 @@ impl Seen {
     }
 
     /// Frame bytes per payload byte.
-    pub fn wire(&self) -> f64 {
+    pub fn wire_ratio(&self) -> f64 {
         self.frame_bytes() / f64::from(self.mss)
     }
 
     /// The shortest round trip of any kind.
-    pub fn least_s(&self) -> Option<f64> {
+    pub fn min_rtt_s(&self) -> Option<f64> {
         let full = self.rtt_full_s.filter(|&one| one > 0.0).or(self.rtt_min_s);
         [self.rtt_handshake_s, full].into_iter().flatten().reduce(f64::min)
     }
@@ -204,7 +204,7 @@ impl Seen {
 
 /// Refuses transfers from which nothing can be estimated, whatever program measured them. Times are in s; `application`
 /// is the share of the time without data to send.
-pub fn refused(
+pub fn check_transfer(
     duration_s: Option<f64>,
     segments: Option<u64>,
     rtt_min_s: Option<f64>,
@@ -212,12 +212,13 @@ pub fn refused(
     application: f64,
 ) -> Result<(), Refused> {
     const LONGER: &str = "measure a bulk transfer of ten seconds or more";
-    if let Some(lasted) = duration_s.filter(|&one| one < SHORTEST_S) {
-        let message = format!("the transfer lasted {} s; less than {SHORTEST_S} s is mostly slow start", three(lasted));
+    if let Some(lasted) = duration_s.filter(|&one| one < MIN_DURATION_S) {
+        let message =
+            format!("the transfer lasted {} s; less than {MIN_DURATION_S} s is mostly slow start", three(lasted));
         return Err(Refused::new("too-short", message, LONGER));
     }
-    if let Some(few) = segments.filter(|&one| one < FEWEST_SEGMENTS) {
-        let message = format!("the transfer had {few} segments of data; at least {FEWEST_SEGMENTS} are needed");
+    if let Some(few) = segments.filter(|&one| one < MIN_SEGMENTS) {
+        let message = format!("the transfer had {few} segments of data; at least {MIN_SEGMENTS} are needed");
         return Err(Refused::new("too-short", message, LONGER));
     }
     if let Some((least, mean)) = rtt_min_s.zip(rtt_mean_s).filter(|(least, mean)| *mean < 0.99 * least) {
@@ -230,7 +231,7 @@ pub fn refused(
             "capture a bulk transfer with the headers of both directions",
         ));
     }
-    if application > MOST_IDLE {
+    if application > MAX_IDLE {
         let share = percent(application, 0);
         let message = format!("the application, not the path, limited the transfer {share} of the time");
         return Err(Refused::new("application-limited", message, "measure a transfer that always has data to send"));
@@ -239,7 +240,7 @@ pub fn refused(
 }
 
 /// Checks that data and acknowledgements were both captured.
-pub fn answered(acks: &Acks) -> Result<(), Refused> {
+pub fn check_acknowledgements(acks: &Acks) -> Result<(), Refused> {
     if acks.ack.iter().all(|&one| one == 0) {
         let message = "the acknowledgements of this connection are not in the capture";
         return Err(Refused::new("not-a-measurement", message, "capture both directions"));
@@ -247,15 +248,15 @@ pub fn answered(acks: &Acks) -> Result<(), Refused> {
     Ok(())
 }
 
-impl Seen {
+impl Transfer {
     /// How much longer the delivery took than the sending, at most: until the last acknowledgement.
     pub fn until_acknowledged(&self) -> f64 {
         self.duration_s / (self.duration_s + self.rtt_max_s.unwrap_or(0.0))
     }
 
     /// Its share of `bps`, by frames.
-    pub fn got_bps(&self) -> f64 {
-        self.goodput_bps.unwrap_or(0.0) * self.wire()
+    pub fn frame_goodput_bps(&self) -> f64 {
+        self.goodput_bps.unwrap_or(0.0) * self.wire_ratio()
     }
 
     pub fn bdp(&self, bps: f64, rtt_s: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::numbers::{before, highest};
+use super::statistics::{before, highest};
 use crate::analysis::kind::Kind;
 
 /// Kinds of data segments that show the loss of an earlier copy.
@@ -28,7 +28,7 @@ pub struct Rows<'a> {
 
 impl Rows<'_> {
     /// Whether the columns have equal length and every block belongs to an existing segment.
-    pub fn whole(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         let rows = self.t_s.len();
         let blocks = self.sack_segment.len();
         let columns = [self.direction.len(), self.seq.len(), self.length.len(), self.ack.len(), self.kind.len()];
@@ -106,7 +106,7 @@ pub fn split(rows: &Rows<'_>, direction: u8) -> (Data, Acks) {
 fn blind(data: &Data, acks: &Acks, mute: &[bool]) -> Vec<bool> {
     let mut blind = vec![false; acks.ack.len()];
     let (acked, high) = (highest(&acks.ack), highest(&data.end));
-    let said = super::numbers::counts(mute.iter().map(|&one| u64::from(one)));
+    let silent = super::statistics::counts(mute.iter().map(|&one| u64::from(one)));
     let mut until = 0;
     for ((&kind, &t_s), &high) in data.kind.iter().zip(&data.t_s).zip(&high) {
         if !RETRANSMITTED.contains(&kind) && kind != Kind::FillsHole as u8 {
@@ -117,7 +117,7 @@ fn blind(data: &Data, acks: &Acks, mute: &[bool]) -> Vec<bool> {
             continue;
         }
         let end = (before(&acked, high) + 1).min(blind.len());
-        if end > at && said[end] > said[at] {
+        if end > at && silent[end] > silent[at] {
             blind[at..end].fill(true);
             until = end;
         }

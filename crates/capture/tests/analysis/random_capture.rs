@@ -4,11 +4,11 @@
 use std::io::Cursor;
 
 use sawtooth_capture::segment::{ACK, CWR, ECE, FIN, PSH, RST, SYN};
-use sawtooth_capture::{Analysis, Endpoint, HEADERS_ONLY, Options, Segment, Wanted, Writer};
+use sawtooth_capture::{Analysis, Endpoint, HEADERS_ONLY, Options, RetentionPolicy, Segment, Writer};
 
 const MSS: u32 = 1448;
 /// Packets of a capture, at most.
-const MOST: usize = 4096;
+const MAX_PACKETS: usize = 4096;
 
 /// One end of a connection; numbers are relative to `isn`.
 #[derive(Clone, Copy, Default)]
@@ -21,7 +21,7 @@ struct End {
     closed: bool,
 }
 
-struct Talk<'a> {
+struct Generator<'a> {
     bytes: &'a [u8],
     time_ns: u64,
     /// The connection and the end that act.
@@ -33,7 +33,7 @@ struct Talk<'a> {
 
 /// A pcap file given as `bytes`.
 pub fn capture(bytes: &[u8]) -> Vec<u8> {
-    let mut talk = Talk {
+    let mut generator = Generator {
         bytes,
         time_ns: 1_700_000_000_000_000_000,
         connection: 0,
@@ -41,21 +41,21 @@ pub fn capture(bytes: &[u8]) -> Vec<u8> {
         ends: Default::default(),
         packets: Vec::new(),
     };
-    for (number, end) in talk.ends.iter_mut().flatten().enumerate() {
+    for (number, end) in generator.ends.iter_mut().flatten().enumerate() {
         // Data crosses 2^32 in one of them.
         *end = End { isn: [u32::MAX - 20_000, 7, 1 << 31, 0][number], sent: 1, acknowledged: 1, window: 500, ..*end };
     }
-    while !talk.bytes.is_empty() && talk.packets.len() < MOST {
-        talk.act();
+    while !generator.bytes.is_empty() && generator.packets.len() < MAX_PACKETS {
+        generator.act();
     }
     let mut writer = Writer::new(Vec::new(), HEADERS_ONLY).expect("memory takes all");
-    for packet in &talk.packets {
+    for packet in &generator.packets {
         writer.write(packet).expect("memory takes all");
     }
     writer.finish().expect("memory takes all")
 }
 
-impl Talk<'_> {
+impl Generator<'_> {
     fn byte(&mut self) -> u32 {
         let (first, rest) = self.bytes.split_first().unwrap_or((&0, &[]));
         self.bytes = rest;
@@ -193,10 +193,10 @@ impl Talk<'_> {
 
 /// Analyses a capture file and checks what holds for any; the facts as JSON.
 pub fn check(file: &[u8]) -> String {
-    let mut analysis = Analysis::new(Cursor::new(file.to_vec()), Wanted::One(0)).expect("a capture");
+    let mut analysis = Analysis::new(Cursor::new(file.to_vec()), RetentionPolicy::One(0)).expect("a capture");
     while !analysis.advance(100) {}
     let (facts, mut tables, mut kept) = analysis.finish();
-    tables.extend(kept.only().expect("one is wanted"));
+    tables.extend(kept.only().expect("one is selected"));
     let mut packets = facts.not_tcp + facts.fragments + facts.unreadable + facts.copies;
     let mut of_first = 0;
     for connection in &facts.connections {

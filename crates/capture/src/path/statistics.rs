@@ -48,10 +48,10 @@ pub fn counts(values: impl Iterator<Item = u64>) -> Vec<u64> {
 
 /// The value below which the share `part` of the values is, interpolated; `sorted` is not empty.
 pub fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let place = part * (sorted.len() - 1).approx();
-    let below = usize::try_from(place.floor().whole()).unwrap_or(0);
+    let position = part * (sorted.len() - 1).approx();
+    let below = usize::try_from(position.floor().whole()).unwrap_or(0);
     let (low, high) = (sorted[below], sorted[(below + 1).min(sorted.len() - 1)]);
-    low + (high - low) * (place - place.floor())
+    low + (high - low) * (position - position.floor())
 }
 
 pub fn sorted(mut values: Vec<f64>) -> Vec<f64> {
@@ -83,12 +83,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_between_its_neighbours() {
+    fn quantile_interpolates_between_neighbours() {
         assert_eq!([0.0, 0.5, 0.75, 1.0].map(|part| quantile(&[1.0, 2.0, 4.0], part)), [1.0, 2.0, 3.0, 4.0]);
     }
 
     #[test]
-    fn three_digits_are_reported_whatever_the_size() {
+    fn three_significant_digits_at_any_size() {
         assert_eq!([12.345, 0.012_345, 1234.5, 0.0].map(three), ["12.3", "0.0123", "1230", "0"]);
     }
 }

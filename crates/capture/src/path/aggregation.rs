@@ -1,7 +1,7 @@
 //! Deliveries that leave the bottleneck in groups, as on cellular lines, Wi-Fi and mahimahi. Packets sent over some
 //! time arrive at once; the pace within a group is that of a later link, not the bottleneck's.
 
-use super::numbers::{after, before, counts, quantile, sorted};
+use super::statistics::{after, before, counts, quantile, sorted};
 use super::trace::{Delivery, Trace};
 use sawtooth_units::width::Approx;
 
@@ -9,17 +9,17 @@ use sawtooth_units::width::Approx;
 /// that serves packets one by one spreads them and never brings them together.
 const COMPRESSED: f64 = 0.25;
 /// A link gathers packets if this share of its deliveries is brought together.
-const USUAL: f64 = 0.5;
-const FEWEST: usize = 40;
+const MIN_COMPRESSED_SHARE: f64 = 0.5;
+const MIN_KNOWN: usize = 40;
 
 /// Each group of deliveries as one, at the time of its first; None if the link does not gather.
-pub fn gathered(trace: &Trace) -> Option<Vec<Delivery>> {
+pub fn group_deliveries(trace: &Trace) -> Option<Vec<Delivery>> {
     let steps: Vec<(f64, f64)> =
         trace.delivered.windows(2).map(|two| (two[1].t_s - two[0].t_s, two[1].sent_s - two[0].sent_s)).collect();
     let together = |&(since, sent): &(f64, f64)| !sent.is_nan() && since < COMPRESSED * (sent - 2.0 * trace.grain_s);
     let known = steps.iter().filter(|(_, sent)| !sent.is_nan()).count();
     let near = sorted(steps.iter().filter(|&one| together(one)).map(|one| one.0).collect());
-    if known < FEWEST || near.len().approx() < USUAL * known.approx() || near.is_empty() {
+    if known < MIN_KNOWN || near.len().approx() < MIN_COMPRESSED_SHARE * known.approx() || near.is_empty() {
         return None;
     }
     // Deliveries equally near, without known sending times, also belong to the group.

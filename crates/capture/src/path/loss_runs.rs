@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::numbers::{before, highest};
-use super::sides::{Data, RETRANSMITTED};
+use super::directions::{Data, RETRANSMITTED};
+use super::statistics::{before, highest};
 use crate::analysis::kind::Kind;
 
 /// Runs of losses in order of time: when (s), and how many segments.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lost {
+pub struct LossRuns {
     pub t_s: Vec<f64>,
     pub segments: Vec<u64>,
 }
 
-impl Lost {
+impl LossRuns {
     fn of(mut runs: Vec<(f64, u64)>) -> Self {
         runs.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (t_s, segments) = runs.into_iter().unzip();
-        Lost { t_s, segments }
+        LossRuns { t_s, segments }
     }
 }
 
@@ -28,7 +28,7 @@ pub fn segments(bytes: i64, mss: u32) -> u64 {
 
 /// Losses seen at the sender: for each retransmission the time at which its lost copy was sent. A run is of
 /// consecutively sent segments. Needless retransmissions do not count.
-pub fn at_sender(data: &Data) -> Lost {
+pub fn at_sender(data: &Data) -> LossRuns {
     let mut last = BTreeMap::new();
     let mut lost = Vec::new();
     let mut starts = data.seq.clone();
@@ -51,11 +51,11 @@ pub fn at_sender(data: &Data) -> Lost {
         }
         previous = Some(at);
     }
-    Lost::of(runs)
+    LossRuns::of(runs)
 }
 
 /// Losses seen after the loss: for each gap the time at which the first segment beyond it passed, and its length.
-pub fn at_receiver(data: &Data, mss: u32) -> Lost {
+pub fn at_receiver(data: &Data, mss: u32) -> LossRuns {
     let high = highest(&data.end);
     let mut fills: Vec<(usize, i64, usize)> = (0..data.kind.len())
         .filter(|&at| data.kind[at] == Kind::FillsHole as u8)
@@ -73,5 +73,5 @@ pub fn at_receiver(data: &Data, mss: u32) -> Lost {
         }
         previous = Some((beyond, data.end[at]));
     }
-    Lost::of(runs)
+    LossRuns::of(runs)
 }

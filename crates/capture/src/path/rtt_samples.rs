@@ -2,20 +2,20 @@
 
 use std::cmp::Ordering;
 
-use super::numbers::{after, least};
-use super::sides::{Acks, Data};
+use super::directions::{Acks, Data};
+use super::statistics::{after, least};
 use sawtooth_units::width::{Approx, Whole};
 
 /// Common units of TCP timestamps in s: Linux's first (`TCP_TS_HZ`), then others'.
 const TICKS_S: [f64; 5] = [1e-3, 1e-2, 4e-3, 1e-6, 1e-4];
 const SMOOTHED_TICKS: f64 = 2.0;
-const MOST_SMOOTHED: u64 = 33;
+const MAX_SMOOTHED: u64 = 33;
 /// An older echo does not measure a round trip.
 const LONGEST_ECHO_S: f64 = 10.0;
 
 /// First copies of segments, in sequence order.
 #[derive(Debug, Default)]
-pub struct First {
+pub struct FirstCopies {
     /// Sent only once.
     pub once: Vec<bool>,
     pub end: Vec<i64>,
@@ -23,7 +23,7 @@ pub struct First {
     pub t_s: Vec<f64>,
 }
 
-impl First {
+impl FirstCopies {
     pub fn of(data: &Data) -> Self {
         let mut order: Vec<usize> = (0..data.end.len()).collect();
         order.sort_by(|&one, &other| {
@@ -31,7 +31,7 @@ impl First {
                 .cmp(&data.end[other])
                 .then(data.t_s[one].partial_cmp(&data.t_s[other]).unwrap_or(Ordering::Equal))
         });
-        let mut first = First::default();
+        let mut first = FirstCopies::default();
         for at in order {
             if first.end.last() == Some(&data.end[at]) {
                 if let Some(once) = first.once.last_mut() {
@@ -54,7 +54,7 @@ impl First {
 
 /// Times at which segments passed, and how long until the far end's answer did. Only segments that were sent once
 /// (Karn) and whose arrival was reported at once: by an acknowledgement for two segments, or by a SACK.
-pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
+pub fn round_trips(first: &FirstCopies, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
     let (mut times, mut trips) = (Vec::new(), Vec::new());
     let mut most = 0;
     for at in 0..acks.ack.len() {
@@ -63,12 +63,12 @@ pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
         if newest <= known || acks.blind[at] {
             continue;
         }
-        let Some(place) = first.once_at(newest) else { continue };
+        let Some(segment) = first.once_at(newest) else { continue };
         // The acknowledgement of a single segment may have waited for the delayed-ACK timer.
         let several = after(&first.end, newest) - after(&first.end, known) >= 2;
-        if (several || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[place] {
-            times.push(first.t_s[place]);
-            trips.push(acks.t_s[at] - first.t_s[place]);
+        if (several || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[segment] {
+            times.push(first.t_s[segment]);
+            trips.push(acks.t_s[at] - first.t_s[segment]);
         }
     }
     (times, trips)
@@ -85,8 +85,8 @@ pub fn echoes(data: &Data, acks: &Acks) -> Vec<f64> {
     };
     let sent = firsts(&acks.tsval);
     let trip = |(value, at): (i64, usize)| {
-        let place = sent.binary_search_by_key(&value, |&(value, _)| value).ok()?;
-        Some(data.t_s[at] - acks.t_s[sent[place].1])
+        let found = sent.binary_search_by_key(&value, |&(value, _)| value).ok()?;
+        Some(data.t_s[at] - acks.t_s[sent[found].1])
     };
     firsts(&data.tsecr).into_iter().filter_map(trip).filter(|&s| s > 0.0 && s < LONGEST_ECHO_S).collect()
 }
@@ -112,7 +112,7 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
     let float = |ticks: i64| if ticks < 0 { -ticks.unsigned_abs().approx() } else { ticks.unsigned_abs().approx() };
     let late: Vec<f64> =
         data.t_s.iter().zip(&data.tsval).map(|(t, &tsval)| t - begin - float(ticks(tsval)) * tick).collect();
-    let width = (SMOOTHED_TICKS * tick * late.len().approx() / span).whole().clamp(1, MOST_SMOOTHED);
+    let width = (SMOOTHED_TICKS * tick * late.len().approx() / span).whole().clamp(1, MAX_SMOOTHED);
     let width = usize::try_from(width).unwrap_or(1);
     let smoothed: Vec<f64> = (0..late.len())
         .map(|at| {
@@ -127,6 +127,6 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
 }
 
 /// When the segments that end at `newest` were sent, in s; NaN if sent twice, or if none ends there.
-pub fn sent(first: &First, newest: i64) -> f64 {
+pub fn sent(first: &FirstCopies, newest: i64) -> f64 {
     first.once_at(newest).map_or(f64::NAN, |at| first.t_s[at])
 }
