@@ -18,7 +18,7 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text, line: 1 }
     }
     /// A cursor over a part of a script that starts on `line`.
-    pub fn within(text: &'a str, line: usize) -> Self {
+    pub fn at_line(text: &'a str, line: usize) -> Self {
         Cursor { rest: text, line }
     }
     pub fn peek(&self) -> Option<char> {
@@ -38,8 +38,8 @@ impl<'a> Cursor<'a> {
         self.rest = rest;
         taken
     }
-    pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
-        self.take(self.rest.find(|c| !wanted(c)).unwrap_or(self.rest.len()))
+    pub fn take_while(&mut self, matches: impl Fn(char) -> bool) -> &'a str {
+        self.take(self.rest.find(|c| !matches(c)).unwrap_or(self.rest.len()))
     }
     /// The next character, as text; empty at the end.
     pub fn take_char(&mut self) -> &'a str {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 /// The result of one assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum AssertionResult {
     Held,
     /// The condition is false; with the values of its names.
-    Broken {
+    Failed {
         condition: String,
         values: String,
     },
@@ -21,7 +21,7 @@ pub fn check(
     code: &str,
     variables: &mut BTreeMap<String, i64>,
     read: &dyn Fn(&str) -> Option<i64>,
-) -> Result<Vec<Checked>, String> {
+) -> Result<Vec<AssertionResult>, String> {
     let mut results = Vec::new();
     for line in code.replace("\\\n", " ").lines() {
         for statement in split_outside_strings(strip_comment(line), ';') {
@@ -31,7 +31,7 @@ pub fn check(
             }
             if let Some(rest) = statement.strip_prefix("assert ") {
                 let condition = split_outside_strings(rest, ',')[0].trim().to_owned();
-                results.push(judge(&condition, variables, read));
+                results.push(evaluate_assertion(&condition, variables, read));
             } else {
                 assign(statement, variables, read)?;
             }
@@ -40,15 +40,19 @@ pub fn check(
     Ok(results)
 }
 
-fn judge(condition: &str, variables: &BTreeMap<String, i64>, read: &dyn Fn(&str) -> Option<i64>) -> Checked {
+fn evaluate_assertion(
+    condition: &str,
+    variables: &BTreeMap<String, i64>,
+    read: &dyn Fn(&str) -> Option<i64>,
+) -> AssertionResult {
     let mut evaluation = Evaluation::new(condition, variables, read);
     match evaluation.all() {
         Ok(0) => {
             let values = evaluation.seen.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
-            Checked::Broken { condition: condition.to_owned(), values }
+            AssertionResult::Failed { condition: condition.to_owned(), values }
         }
-        Ok(_) => Checked::Held,
-        Err(what) => Checked::Unknown(what),
+        Ok(_) => AssertionResult::Held,
+        Err(what) => AssertionResult::Unknown(what),
     }
 }
 
@@ -225,7 +229,7 @@ impl<'a> Evaluation<'a> {
 mod tests {
     use super::*;
 
-    fn results(code: &str) -> Vec<Checked> {
+    fn results(code: &str) -> Vec<AssertionResult> {
         let read = |name: &str| match name {
             "tcpi_snd_cwnd" => Some(10),
             "tcpi_lost" => Some(3),
@@ -235,15 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_holds_or_reports_the_values() {
-        assert_eq!(results("assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd"), [Checked::Held]);
-        let broken =
-            Checked::Broken { condition: "tcpi_snd_cwnd == 11".to_owned(), values: "tcpi_snd_cwnd = 10".to_owned() };
+    fn assertion_passes_or_reports_values() {
+        assert_eq!(results("assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd"), [AssertionResult::Held]);
+        let broken = AssertionResult::Failed {
+            condition: "tcpi_snd_cwnd == 11".to_owned(),
+            values: "tcpi_snd_cwnd = 10".to_owned(),
+        };
         assert_eq!(results("assert tcpi_snd_cwnd == 11, 'cwnd, %d' % tcpi_snd_cwnd"), [broken]);
     }
 
     #[test]
-    fn comparisons_chain_and_operators_bind_as_in_python() {
+    fn operator_precedence_and_chaining_follow_python() {
         for (condition, holds) in [
             ("9 <= tcpi_snd_cwnd <= 11", true),
             ("9 <= tcpi_snd_cwnd < 10", false),
@@ -252,21 +258,21 @@ mod tests {
             ("-7 // 2 == -4 and -7 % 2 == 1", true),
             ("tcpi_lost == 4 or tcpi_lost == 3", true),
         ] {
-            assert_eq!(results(&format!("assert {condition}"))[0] == Checked::Held, holds, "{condition}");
+            assert_eq!(results(&format!("assert {condition}"))[0] == AssertionResult::Held, holds, "{condition}");
         }
     }
 
     #[test]
-    fn variables_keep_their_values_between_statements() {
+    fn variables_persist_between_statements() {
         assert_eq!(
             results("cwnd = 9; print(cwnd); cwnd += 1\nassert tcpi_snd_cwnd == cwnd # as before"),
-            [Checked::Held]
+            [AssertionResult::Held]
         );
     }
 
     #[test]
-    fn what_the_sender_does_not_tell_is_unknown_not_held() {
-        assert_eq!(results("assert tcpi_probes == 0"), [Checked::Unknown("tcpi_probes".to_owned())]);
+    fn unavailable_value_makes_assertion_unknown() {
+        assert_eq!(results("assert tcpi_probes == 0"), [AssertionResult::Unknown("tcpi_probes".to_owned())]);
         assert!(check("import os", &mut BTreeMap::new(), &|_| None).is_err());
     }
 }

@@ -253,7 +253,7 @@ impl Host {
         }
         self.closed = true;
         if self.unread() > 0 {
-            let sent = Sent { reset: true, ..self.plain(1 + self.sender.flight.snd_nxt) };
+            let sent = Sent { reset: true, ..self.pure_ack(1 + self.sender.flight.snd_nxt) };
             self.sent.push_back(sent);
             (self.reset, self.fin_sent) = (true, true);
             return;
@@ -266,8 +266,8 @@ impl Host {
     fn send_fin(&mut self) {
         if self.closed && !self.fin_sent && self.sender.flight.snd_nxt == self.written {
             self.fin_sent = true;
-            let told = self.answer();
-            let sent = Sent { fin: true, ..self.acknowledging(&told, 1 + self.written) };
+            let ack = self.current_ack();
+            let sent = Sent { fin: true, ..self.packet_with_ack(&ack, 1 + self.written) };
             self.sent.push_back(sent);
         }
     }
@@ -299,7 +299,7 @@ impl Host {
         }
         if next + self.largest_window < 1 + self.sender.flight.snd_una {
             // It acknowledges what was sent long ago (RFC 5961 section 5.2).
-            let challenge = self.plain(self.next_sequence());
+            let challenge = self.pure_ack(self.next_sequence());
             self.sent.push_back(challenge);
             return Ok(());
         }
@@ -450,7 +450,7 @@ impl Host {
         let mut start = burst.start;
         loop {
             let length = mss.min(burst.end() - start);
-            let told = self.answer();
+            let ack = self.current_ack();
             let is_last = start + length == burst.end();
             // A FIN that waits for the last data leaves with it.
             let fin = self.closed && !self.fin_sent && is_last && burst.bytes > 0 && burst.end() == self.written;
@@ -461,7 +461,7 @@ impl Host {
                 fin,
                 ecn: burst.ecn,
                 cwr: burst.cwr && start == burst.start,
-                ..self.acknowledging(&told, first)
+                ..self.packet_with_ack(&ack, first)
             };
             self.sent.push_back(sent);
             start += length;
@@ -471,16 +471,16 @@ impl Host {
         }
     }
 
-    /// What a packet with data says to the peer.
-    fn answer(&mut self) -> Ack {
-        let (clock, mut told) = (self.clock(), Ack::default());
-        self.receiver.answer(clock, &mut |ack| told = *ack);
-        told
+    /// The acknowledgement that a packet sent now carries.
+    fn current_ack(&mut self) -> Ack {
+        let (clock, mut ack) = (self.clock(), Ack::default());
+        self.receiver.answer(clock, &mut |latest| ack = *latest);
+        ack
     }
 
     fn acknowledge(&mut self, acks: &[Ack]) {
         for ack in acks {
-            let sent = self.acknowledging(ack, self.next_sequence());
+            let sent = self.packet_with_ack(ack, self.next_sequence());
             self.sent.push_back(sent);
         }
     }
@@ -489,38 +489,38 @@ impl Host {
         1 + self.sender.flight.snd_nxt + u64::from(self.fin_sent)
     }
 
-    /// A packet without data that says what `told` says.
-    fn acknowledging(&self, told: &Ack, start: u64) -> Sent {
+    /// A packet without data that carries `ack`.
+    fn packet_with_ack(&self, ack: &Ack, start: u64) -> Sent {
         let mut options = Vec::new();
         if self.agreement.timestamps {
-            let newer = self.ts_recent.wrapping_sub(told.tsecr).cast_signed() > 0;
-            let echo = if newer { self.ts_recent } else { told.tsecr };
+            let newer = self.ts_recent.wrapping_sub(ack.tsecr).cast_signed() > 0;
+            let echo = if newer { self.ts_recent } else { ack.tsecr };
             options.push(TcpOption::Timestamps(self.clock().timestamp(), echo));
         }
-        if told.sack.count > 0 {
-            let blocks = told.sack.blocks().iter().map(|block| (1 + block.start, 1 + block.end)).collect();
+        if ack.sack.count > 0 {
+            let blocks = ack.sack.blocks().iter().map(|block| (1 + block.start, 1 + block.end)).collect();
             options.push(TcpOption::Sack(blocks));
         }
         Sent {
             at_us: self.now_us,
             start,
-            ack: Some(1 + told.next + u64::from(self.ended)),
-            window: (told.window >> self.agreement.own_scale).min(LARGEST_FIELD),
-            ece: told.ece,
+            ack: Some(1 + ack.next + u64::from(self.ended)),
+            window: (ack.window >> self.agreement.own_scale).min(LARGEST_FIELD),
+            ece: ack.ece,
             options,
             ..Sent::default()
         }
     }
 
     /// A packet that only acknowledges, at sequence number `start`.
-    fn plain(&mut self, start: u64) -> Sent {
-        let told = self.answer();
-        self.acknowledging(&told, start)
+    fn pure_ack(&mut self, start: u64) -> Sent {
+        let ack = self.current_ack();
+        self.packet_with_ack(&ack, start)
     }
 
     /// The client's answer to the SYN-ACK.
     pub fn confirm(&mut self) {
-        let sent = self.plain(1);
+        let sent = self.pure_ack(1);
         self.sent.push_back(sent);
     }
 

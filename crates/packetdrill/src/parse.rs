@@ -149,7 +149,7 @@ fn options(text: &str, line: usize) -> Result<Vec<TcpOption>, Unreadable> {
 
 fn tcp_option(text: &str, line: usize) -> Result<TcpOption, Unreadable> {
     let (name, value) = text.split_once(' ').unwrap_or((text, ""));
-    let mut at = Cursor::within(value.trim(), line);
+    let mut at = Cursor::at_line(value.trim(), line);
     Ok(match name {
         "nop" | "eol" | "" => TcpOption::Nothing,
         "mss" => TcpOption::Mss(at.number()?),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_absolute_relative_or_ranges_in_seconds() {
+    fn times_are_absolute_relative_or_ranges() {
         let when = |text: &str| only(&format!("{text} `true`")).when;
         assert_eq!(when("0"), When::Absolute { start_us: 0, end_us: 0 });
         assert_eq!(when("1.25"), When::Absolute { start_us: 1_250_000, end_us: 1_250_000 });
@@ -233,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_has_flags_sequence_numbers_window_and_options() {
-        let event = only("+0 < . 1:1(0) ack 1001 win 320 <sack 2001:3001 5001:6001,nop,nop> // told twice");
+    fn packet_line_is_parsed() {
+        let event = only("+0 < . 1:1(0) ack 1001 win 320 <sack 2001:3001 5001:6001,nop,nop> // listed twice");
         let Action::Inbound(packet) = event.action else { panic!("{event:?}") };
         assert_eq!((packet.start, packet.length, packet.ack, packet.window), (1, 0, Some(1001), Some(320)));
         assert_eq!(packet.options[0], TcpOption::Sack(vec![(2001, 3001), (5001, 6001)]));
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_may_span_lines_and_nest_brackets() {
+    fn call_may_span_lines_and_nest_brackets() {
         let event = only("+.1 sendmsg(4, {name(...)=...,\n iov(1)=[{..., 40}], flags=0}, 0) = 40 // bytes\n");
         let Action::Call(call) = event.action else { panic!("{event:?}") };
         assert_eq!((call.name.as_str(), call.arguments.len(), call.result.as_str()), ("sendmsg", 3, "40"));
     }
 
     #[test]
-    fn an_event_knows_its_line_past_comments_and_code() {
+    fn event_has_its_line_number() {
         let script =
             parse("--tolerance_usecs=9000\n/* two\nlines */\n`a\nb`\n+0 %{\nassert 1\n}%\n+0 > . 1:2(1) ack 1\n");
         let script = script.expect("readable");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_reported_with_its_line() {
+    fn parse_error_has_its_line_number() {
         assert_eq!(parse("\n+0 > udp (10)").expect_err("not TCP").line, 2);
         assert_eq!(parse("+0 frobnicate").expect_err("no event").line, 1);
         assert!(parse("`never closed").is_err());

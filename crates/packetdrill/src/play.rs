@@ -8,7 +8,7 @@
 //! - Several consecutive packets count as one expected packet, if all but the last have the same size.
 //! - Packets that the script does not mention are ignored only at its end.
 
-use crate::expression::{self, Checked};
+use crate::expression::{self, AssertionResult};
 use crate::host::{self, Agreement, Host, Opened};
 use crate::script::{Action, Call, Event, Packet, Script, When};
 use crate::settings::Settings;
@@ -28,12 +28,12 @@ const NEUTRAL_CALLS: [&str; 3] = ["bind", "accept", "fcntl"];
 /// Socket options that have no effect on the simulation.
 const NEUTRAL_OPTIONS: [&str; 5] = ["SO_REUSEADDR", "SO_ERROR", "IP_TOS", "IP_MTU_DISCOVER", "IP_FREEBIND"];
 /// A second connection of a script is a new one after this many.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// Why a run stopped before the script's end.
 enum Stop {
     Differs { expected: String, got: String },
-    Beyond(String),
+    NotSimulated(String),
 }
 
 enum Stage {
@@ -112,9 +112,9 @@ pub fn play(script: &Script, hz: u32, tolerance_us: Option<i64>) -> Outcome {
         }
     }
     for event in &script.events {
-        match player.happen(event) {
+        match player.run_event(event) {
             Ok(()) => {}
-            Err(Stop::Beyond(reason)) => {
+            Err(Stop::NotSimulated(reason)) => {
                 player.outcome.verdict = Verdict::NotApplicable(format!("line {}: {reason}", event.line));
                 return player.outcome;
             }
@@ -141,7 +141,7 @@ impl Player {
         self.outcome
     }
 
-    fn happen(&mut self, event: &Event) -> Result<(), Stop> {
+    fn run_event(&mut self, event: &Event) -> Result<(), Stop> {
         let (start_us, end_us) = match event.when {
             When::Any => (self.now_us, self.now_us),
             When::Absolute { start_us, end_us } => (start_us, end_us),
@@ -154,7 +154,7 @@ impl Player {
             match &event.action {
                 Action::Inbound(packet) => self.inbound(packet)?,
                 Action::Call(call) => self.call(call)?,
-                Action::Command(text) => self.settings.command(text).map_err(Stop::Beyond)?,
+                Action::Command(text) => self.settings.command(text).map_err(Stop::NotSimulated)?,
                 Action::Assertions(code) => self.assertions(code)?,
                 Action::Outbound(_) => {}
             }
@@ -172,22 +172,22 @@ impl Player {
 
     fn inbound(&mut self, packet: &Packet) -> Result<(), Stop> {
         if packet.has('R') {
-            return Err(Stop::Beyond("a RST".to_owned()));
+            return Err(Stop::NotSimulated("a RST".to_owned()));
         }
         if packet.has('S') && packet.length > 0 {
-            return Err(Stop::Beyond("data in a SYN".to_owned()));
+            return Err(Stop::NotSimulated("data in a SYN".to_owned()));
         }
         let window = packet.window.unwrap_or(0);
         let now_us = self.now_us;
         self.stage = match std::mem::replace(&mut self.stage, Stage::Closed) {
             Stage::Closed if packet.has('S') && !packet.has('.') => {
-                let agreement = self.agree(packet)?;
+                let agreement = self.negotiate(packet)?;
                 let receiver = Box::new(agreement.receiver(&self.settings, now_us));
                 let sent = Some(host::syn(&self.settings, Some(&agreement), now_us));
                 Stage::Answering { since_us: now_us, agreement, receiver, sent }
             }
             Stage::Calling { since_us, .. } if packet.has('S') && packet.has('.') => {
-                let agreement = self.agree(packet)?;
+                let agreement = self.negotiate(packet)?;
                 let receiver = agreement.receiver(&self.settings, now_us);
                 let opened = Opened { window, handshake_us: now_us - since_us, now_us };
                 let mut host = Host::open(&self.settings, agreement, receiver, opened);
@@ -198,50 +198,50 @@ impl Player {
                 let window = window << agreement.window_scale;
                 let opened = Opened { window, handshake_us: now_us - since_us, now_us };
                 let mut host = Host::open(&self.settings, agreement, *receiver, opened);
-                host.take(packet, &self.stamps).map_err(Stop::Beyond)?;
+                host.take(packet, &self.stamps).map_err(Stop::NotSimulated)?;
                 Stage::Open(Box::new(host))
             }
             Stage::Open(mut host) if !packet.has('S') => {
                 // A segment without ACK is not taken.
                 if packet.has('.') {
-                    host.take(packet, &self.stamps).map_err(Stop::Beyond)?;
+                    host.take(packet, &self.stamps).map_err(Stop::NotSimulated)?;
                 }
                 Stage::Open(host)
             }
-            _ => return Err(Stop::Beyond("an unusual handshake".to_owned())),
+            _ => return Err(Stop::NotSimulated("an unusual handshake".to_owned())),
         };
         Ok(())
     }
 
-    fn agree(&self, packet: &Packet) -> Result<Agreement, Stop> {
-        Agreement::with(packet, &self.settings).map_err(Stop::Beyond)
+    fn negotiate(&self, packet: &Packet) -> Result<Agreement, Stop> {
+        Agreement::with(packet, &self.settings).map_err(Stop::NotSimulated)
     }
 
     fn outbound(&mut self, packet: &Packet, start_us: i64, end_us: i64, any: bool) -> Result<(), Stop> {
         let tolerance_us = self.tolerance.of(start_us - self.last_us);
         let got = match &mut self.stage {
             Stage::Open(host) => {
-                let got = gather(host, packet, start_us, end_us + tolerance_us);
+                let got = collect_packets(host, packet, start_us, end_us + tolerance_us);
                 self.now_us = host.now_us;
                 got
             }
-            Stage::Closed => return Err(Stop::Beyond("a packet without a connection".to_owned())),
+            Stage::Closed => return Err(Stop::NotSimulated("a packet without a connection".to_owned())),
             Stage::Calling { sent, .. } | Stage::Answering { sent, .. } => {
                 self.now_us = self.now_us.max(start_us);
                 match sent.take() {
                     Some(sent) => vec![sent],
-                    None => return Err(Stop::Beyond("an unusual handshake".to_owned())),
+                    None => return Err(Stop::NotSimulated("an unusual handshake".to_owned())),
                 }
             }
         };
         let late = |got: &Sent| got.at_us < start_us - tolerance_us || got.at_us > end_us + tolerance_us;
         let stamp_us = self.tolerance.of(start_us);
-        let ok = got.len() == 1 && got[0].is(packet, &mut self.stamps, stamp_us);
+        let ok = got.len() == 1 && got[0].matches(packet, &mut self.stamps, stamp_us);
         if !ok || (!any && late(&got[0])) {
             if let Stage::Open(host) = &self.stage
-                && let Some(reason) = lacks(packet, host)
+                && let Some(reason) = unsupported_by_endpoint(packet, host)
             {
-                return Err(Stop::Beyond(reason));
+                return Err(Stop::NotSimulated(reason));
             }
             let range = if end_us > start_us { format!(" to {}", seconds(end_us)) } else { String::new() };
             let expected = format!("{} at {}", wire::describe(packet), seconds(start_us));
@@ -263,18 +263,18 @@ impl Player {
         let result = call.result.split_whitespace().next().unwrap_or_default();
         let result = result.parse::<i64>().unwrap_or(0);
         if result < 0 && !call.result.contains("EINPROGRESS") {
-            return Err(Stop::Beyond(format!("an error of {}", call.name)));
+            return Err(Stop::NotSimulated(format!("an error of {}", call.name)));
         }
         let result = result.max(0) as u64;
         match call.name.as_str() {
             name if NEUTRAL_CALLS.contains(&name) => Ok(()),
             "socket" => {
                 if !call.arguments.iter().any(|one| one.contains("SOCK_STREAM")) {
-                    return Err(Stop::Beyond("a socket other than TCP's".to_owned()));
+                    return Err(Stop::NotSimulated("a socket other than TCP's".to_owned()));
                 }
                 self.connections += 1;
-                if self.connections > MOST_CONNECTIONS {
-                    return Err(Stop::Beyond("many connections".to_owned()));
+                if self.connections > MAX_CONNECTIONS {
+                    return Err(Stop::NotSimulated("many connections".to_owned()));
                 }
                 self.stage = Stage::Closed;
                 self.listener = None;
@@ -322,20 +322,20 @@ impl Player {
                 }
                 Ok(())
             }
-            name => Err(Stop::Beyond(format!("system call {name}"))),
+            name => Err(Stop::NotSimulated(format!("system call {name}"))),
         }
     }
 
     fn host(&mut self, otherwise: &str) -> Result<&mut Host, Stop> {
         match &mut self.stage {
             Stage::Open(host) => Ok(host),
-            _ => Err(Stop::Beyond(otherwise.to_owned())),
+            _ => Err(Stop::NotSimulated(otherwise.to_owned())),
         }
     }
 
     fn write(&mut self, call: &Call, at: usize, written: u64) -> Result<(), Stop> {
-        let asked = call.arguments.get(at).and_then(|bytes| bytes.parse::<u64>().ok());
-        if asked != Some(written) {
+        let requested = call.arguments.get(at).and_then(|bytes| bytes.parse::<u64>().ok());
+        if requested != Some(written) {
             self.outcome.note("how much a write takes is the script's");
         }
         self.host("data before the handshake is done")?.write(written);
@@ -367,7 +367,7 @@ impl Player {
             }
             ("getsockopt", "SO_SNDBUF" | "SO_RCVBUF", _) => {}
             (_, option, _) if NEUTRAL_OPTIONS.contains(&option) => {}
-            (name, option, _) => return Err(Stop::Beyond(format!("{name} {option}"))),
+            (name, option, _) => return Err(Stop::NotSimulated(format!("{name} {option}"))),
         }
         Ok(())
     }
@@ -379,14 +379,14 @@ impl Player {
             _ => None,
         };
         let results = expression::check(code, &mut self.variables, &read)
-            .map_err(|what| Stop::Beyond(format!("code: {what}")))?;
+            .map_err(|what| Stop::NotSimulated(format!("code: {what}")))?;
         for result in results {
             match result {
-                Checked::Held => self.outcome.assertions += 1,
-                Checked::Broken { condition, values } => {
+                AssertionResult::Held => self.outcome.assertions += 1,
+                AssertionResult::Failed { condition, values } => {
                     return Err(Stop::Differs { expected: condition, got: values });
                 }
-                Checked::Unknown(what) => self.outcome.unchecked(what),
+                AssertionResult::Unknown(what) => self.outcome.unchecked(what),
             }
         }
         Ok(())
@@ -399,7 +399,7 @@ fn flags(call: &Call, at: usize) -> &str {
 }
 
 /// What the simulated endpoint does not have, if the expected packet is of that kind.
-fn lacks(packet: &Packet, host: &Host) -> Option<String> {
+fn unsupported_by_endpoint(packet: &Packet, host: &Host) -> Option<String> {
     if packet.has('R') && !host.is_reset() {
         return Some("a RST".to_owned());
     }
@@ -408,7 +408,7 @@ fn lacks(packet: &Packet, host: &Host) -> Option<String> {
 
 /// Collects sent packets, also those sent until the deadline, until they make up the expected packet; joins packets as
 /// packetdrill does. If they do not fit together, returns more than one.
-fn gather(host: &mut Host, expected: &Packet, start_us: i64, deadline_us: i64) -> Vec<Sent> {
+fn collect_packets(host: &mut Host, expected: &Packet, start_us: i64, deadline_us: i64) -> Vec<Sent> {
     let mut joined: Vec<Sent> = Vec::new();
     let mut size = 0;
     loop {

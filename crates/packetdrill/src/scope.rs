@@ -19,12 +19,12 @@ pub fn outside_data_path(script: &Script) -> Option<String> {
     let mut is_checked = false;
     for event in &script.events {
         let reason = match &event.action {
-            Action::Call(call) => of_call(call),
-            Action::Inbound(packet) => of_packet(packet),
+            Action::Call(call) => call_outside_scope(call),
+            Action::Inbound(packet) => packet_outside_scope(packet),
             Action::Outbound(packet) => {
-                let told = packet.ack.is_some_and(|ack| ack > 1) && !packet.has('F');
-                is_checked |= !packet.has('S') && (packet.length > 0 || told);
-                of_packet(packet)
+                let acknowledges_data = packet.ack.is_some_and(|ack| ack > 1) && !packet.has('F');
+                is_checked |= !packet.has('S') && (packet.length > 0 || acknowledges_data);
+                packet_outside_scope(packet)
             }
             Action::Assertions(code) => {
                 is_checked |= code.contains("tcpi_");
@@ -39,7 +39,7 @@ pub fn outside_data_path(script: &Script) -> Option<String> {
     (!is_checked).then(|| "it expects no data, acknowledgement of data or tcp_info".to_owned())
 }
 
-fn of_call(call: &Call) -> Option<String> {
+fn call_outside_scope(call: &Call) -> Option<String> {
     let name = call.name.as_str();
     let argument = |at: usize| call.arguments.get(at).map_or("0", String::as_str);
     if call.result.starts_with('-') && !call.result.contains("EINPROGRESS") {
@@ -56,7 +56,7 @@ fn of_call(call: &Call) -> Option<String> {
     }
 }
 
-fn of_packet(packet: &Packet) -> Option<String> {
+fn packet_outside_scope(packet: &Packet) -> Option<String> {
     let other = packet.options.iter().find_map(|option| match option {
         TcpOption::Other(name) => Some(format!("TCP option {name}")),
         _ => None,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn data_acknowledgements_and_tcp_info_are_the_data_path() {
+    fn data_acks_and_tcp_info_are_data_path() {
         for checked in ["+0 > P. 1:101(100) ack 1", "+0 > . 1:1(0) ack 101", "+0 %{ assert tcpi_snd_cwnd == 10 }%"] {
             assert_eq!(outside(&format!("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n{checked}")), None);
         }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_options_and_packets_beyond_plain_reading_and_writing_are_not() {
+    fn other_calls_options_and_packets_are_outside_data_path() {
         for (line, reason) in [
             ("+0 splice(4, NULL, 6, NULL, 99, 0) = 99", "system call splice"),
             ("+0 send(4, ..., 40, MSG_EOR) = 40", "send with MSG_EOR"),

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_the_sender_lacks_is_reported_by_name() {
+    fn unsupported_setting_is_named() {
         let mut settings = Settings::new(250);
         let text = "../common/defaults.sh\nsysctl -q net.ipv4.tcp_tso_win_divisor=100 net.ipv4.tcp_recovery=1\n\
                     ./set_sysctls.py /proc/sys/net/ipv4/tcp_mtu_probing=2 \\\n /proc/sys/net/ipv4/tcp_sack=0";
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_congestion_control_is_one_that_is_simulated() {
+    fn congestion_control_setting_is_parsed() {
         let mut settings = Settings::new(250);
         settings.command("sysctl -q net.ipv4.tcp_congestion_control=reno").expect("known");
         assert_eq!(settings.algorithm, Algorithm::Reno);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_device_and_an_unknown_command_are_refused() {
+    fn dropping_qdisc_and_unknown_command_are_refused() {
         assert!(Settings::new(250).command("tc qdisc replace dev tun0 root pfifo limit 0").is_err());
         assert!(Settings::new(250).command("ip route change initcwnd 4").is_err());
         assert!(Settings::new(250).command("tc qdisc add dev tun0 root pfifo # plain").is_ok());

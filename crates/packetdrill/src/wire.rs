@@ -73,7 +73,7 @@ impl Sent {
     }
 
     /// Whether it is the `expected` packet, apart from its time; `tolerance_us` is for timestamps.
-    pub fn is(&self, expected: &Packet, stamps: &mut Stamps, tolerance_us: i64) -> bool {
+    pub fn matches(&self, expected: &Packet, stamps: &mut Stamps, tolerance_us: i64) -> bool {
         let flags = [('S', self.syn), ('F', self.fin), ('R', self.reset), ('.', self.ack.is_some())];
         let has_flags = flags.into_iter().all(|(letter, set)| expected.has(letter) == set)
             && (expected.has('E'), expected.has('W')) == (self.ece, self.cwr);

@@ -15,27 +15,27 @@ const OPEN: &str = "\
 +0 accept(3, ..., ...) = 4
 ";
 
-fn played(script: &str) -> Outcome {
+fn run_after_handshake(script: &str) -> Outcome {
     run(&format!("{OPEN}{script}"), HZ, None)
 }
 
-fn differs(outcome: &Outcome) -> (usize, &str) {
+fn failure(outcome: &Outcome) -> (usize, &str) {
     match &outcome.verdict {
         Verdict::Failed { line, got, .. } => (*line, got),
         other => panic!("should have failed: {other:?}"),
     }
 }
 
-fn reason(outcome: &Outcome) -> &str {
+fn not_applicable_reason(outcome: &Outcome) -> &str {
     match &outcome.verdict {
-        Verdict::NotApplicable(reason) => reason,
+        Verdict::NotApplicable(not_applicable_reason) => not_applicable_reason,
         other => panic!("should not be applicable: {other:?}"),
     }
 }
 
 #[test]
-fn the_first_window_leaves_and_each_ack_doubles_what_it_acknowledges() {
-    let outcome = played(
+fn slow_start_doubles_acknowledged_data() {
+    let outcome = run_after_handshake(
         "+0 write(4, ..., 30000) = 30000
          +0 > P. 1:10001(10000) ack 1
          +.05 < . 1:1(0) ack 5001 win 1000
@@ -46,8 +46,8 @@ fn the_first_window_leaves_and_each_ack_doubles_what_it_acknowledges() {
 }
 
 #[test]
-fn a_short_segment_waits_while_another_is_not_acknowledged_unless_the_application_says_no_delay() {
-    let outcome = played(
+fn nagle_holds_short_segment_unless_nodelay() {
+    let outcome = run_after_handshake(
         "+0 write(4, ..., 400) = 400
          +0 > P. 1:401(400) ack 1
          +0 write(4, ..., 300) = 300
@@ -62,8 +62,8 @@ fn a_short_segment_waits_while_another_is_not_acknowledged_unless_the_applicatio
 }
 
 #[test]
-fn an_acknowledgement_may_end_inside_a_segment_and_so_may_a_block() {
-    let outcome = played(
+fn ack_and_sack_block_may_end_inside_a_segment() {
+    let outcome = run_after_handshake(
         "+0 write(4, ..., 5000) = 5000
          +0 > P. 1:5001(5000) ack 1
          +.05 < . 1:1(0) ack 1501 win 1000 <sack 2501:4001,nop,nop>
@@ -73,8 +73,8 @@ fn an_acknowledgement_may_end_inside_a_segment_and_so_may_a_block() {
 }
 
 #[test]
-fn a_third_sack_brings_a_retransmission_and_a_smaller_window() {
-    let outcome = played(
+fn third_sack_retransmits_and_reduces_ssthresh() {
+    let outcome = run_after_handshake(
         "+0 write(4, ..., 10000) = 10000
          +0 > P. 1:10001(10000) ack 1
          +.05 < . 1:1(0) ack 1 win 1000 <sack 1001:2001,nop,nop>
@@ -88,14 +88,17 @@ fn a_third_sack_brings_a_retransmission_and_a_smaller_window() {
 }
 
 #[test]
-fn a_packet_that_does_not_come_a_wrong_one_and_a_late_one_are_distinguished() {
-    let none = played("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 > . 1001:2001(1000) ack 1");
-    assert!(differs(&none).1.starts_with("1:1001(1000)"), "the tail loss probe came instead: {none:?}");
-    let wrong = played("+0 write(4, ..., 2000) = 2000\n+0 > P. 1:1001(1000) ack 1");
-    assert_eq!(differs(&wrong), (9, "1:2001(2000) at 0.05 s"));
+fn missing_wrong_and_late_packets_are_distinguished() {
+    let none =
+        run_after_handshake("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 > . 1001:2001(1000) ack 1");
+    assert!(failure(&none).1.starts_with("1:1001(1000)"), "the tail loss probe came instead: {none:?}");
+    let wrong = run_after_handshake("+0 write(4, ..., 2000) = 2000\n+0 > P. 1:1001(1000) ack 1");
+    assert_eq!(failure(&wrong), (9, "1:2001(2000) at 0.05 s"));
     // A tail loss probe would wait two RTTs and 200 ms. The retransmission timeout of 250 ms comes first.
     let probe = |after: &str| {
-        played(&format!("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n{after} > P. 1:1001(1000) ack 1"))
+        run_after_handshake(&format!(
+            "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n{after} > P. 1:1001(1000) ack 1"
+        ))
     };
     let late = Verdict::Failed {
         line: 10,
@@ -109,22 +112,23 @@ fn a_packet_that_does_not_come_a_wrong_one_and_a_late_one_are_distinguished() {
 }
 
 #[test]
-fn a_broken_assertion_fails_with_the_values_seen() {
-    let outcome = played("+0 write(4, ..., 1000) = 1000\n+0 %{ assert tcpi_unacked == 2, tcpi_unacked }%");
-    assert_eq!(differs(&outcome), (9, "tcpi_unacked = 1"));
+fn failed_assertion_reports_values() {
+    let outcome = run_after_handshake("+0 write(4, ..., 1000) = 1000\n+0 %{ assert tcpi_unacked == 2, tcpi_unacked }%");
+    assert_eq!(failure(&outcome), (9, "tcpi_unacked = 1"));
 }
 
 #[test]
-fn an_assertion_that_cannot_be_judged_is_a_remark_not_a_pass() {
-    let outcome =
-        played("+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 %{ assert tcpi_backoff == 0 }%");
+fn unsupported_assertion_is_a_note() {
+    let outcome = run_after_handshake(
+        "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 %{ assert tcpi_backoff == 0 }%",
+    );
     assert_eq!((outcome.packets, outcome.assertions), (1, 0));
     assert_eq!(outcome.notes, ["assertions on tcpi_backoff are not checked"]);
-    assert_eq!(reason(&played("+0 close(4) = 0")), "checks nothing that the endpoint does");
+    assert_eq!(not_applicable_reason(&run_after_handshake("+0 close(4) = 0")), "checks nothing that the endpoint does");
 }
 
 #[test]
-fn what_is_not_simulated_is_named() {
+fn unsupported_events_are_named() {
     for (script, expected) in [
         ("+0 < R. 1:1(0) ack 1 win 1000", "line 8: a RST"),
         ("+0 < F. 2:2(0) ack 1 win 1000", "line 8: a FIN out of order"),
@@ -133,14 +137,14 @@ fn what_is_not_simulated_is_named() {
         ("+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0", "line 8: setsockopt TCP_CORK"),
         ("+0 > udp (10)", "line 8: not read: a packet other than TCP over IP"),
     ] {
-        assert_eq!(reason(&played(script)), expected);
+        assert_eq!(not_applicable_reason(&run_after_handshake(script)), expected);
     }
-    assert_eq!(reason(&run("--so_filename=x\n", HZ, None)), "option --so_filename");
+    assert_eq!(not_applicable_reason(&run("--so_filename=x\n", HZ, None)), "option --so_filename");
 }
 
 #[test]
-fn a_receiver_acknowledges_every_segment_at_first_and_what_is_beyond_a_gap_in_blocks() {
-    let outcome = played(
+fn receiver_quick_acks_and_sends_sack_blocks() {
+    let outcome = run_after_handshake(
         "+0 < P. 1:1001(1000) ack 1 win 1000
          +0 > . 1:1(0) ack 1001
          +0 < . 2001:3001(1000) ack 1 win 1000
@@ -157,8 +161,8 @@ fn a_receiver_acknowledges_every_segment_at_first_and_what_is_beyond_a_gap_in_bl
 }
 
 #[test]
-fn a_segment_over_data_that_is_here_already_is_told_as_a_duplicate_up_to_its_own_end() {
-    let outcome = played(
+fn overlapping_segment_gives_dsack_up_to_its_end() {
+    let outcome = run_after_handshake(
         "+0 < P. 1001:3001(2000) ack 1 win 1000
          +0 > . 1:1(0) ack 1 <nop,nop,sack 1001:3001>
          +0 < P. 1:2001(2000) ack 1 win 1000
@@ -168,7 +172,7 @@ fn a_segment_over_data_that_is_here_already_is_told_as_a_duplicate_up_to_its_own
 }
 
 #[test]
-fn an_acknowledgement_is_delayed_once_the_first_sixteen_have_left_and_rides_on_data() {
+fn acks_are_delayed_after_sixteen_quick_acks_and_piggybacked() {
     let mut script = String::new();
     for at in 0..17 {
         let (start, end) = (1 + 100 * at, 101 + 100 * at);
@@ -177,13 +181,13 @@ fn an_acknowledgement_is_delayed_once_the_first_sixteen_have_left_and_rides_on_d
         script += &format!(" > . 1:1(0) ack {end}\n");
     }
     script += "+.01 < P. 1701:1801(100) ack 1 win 1000\n+.01 write(4, ..., 50) = 50\n+0 > P. 1:51(50) ack 1801\n";
-    let outcome = played(&script);
+    let outcome = run_after_handshake(&script);
     assert_eq!(outcome, Outcome { packets: 18, ..Outcome::default() });
 }
 
 #[test]
-fn each_end_closes_and_the_other_s_fin_is_acknowledged() {
-    let outcome = played(
+fn both_ends_close_and_fins_are_acknowledged() {
+    let outcome = run_after_handshake(
         "+0 write(4, ..., 500) = 500
          +0 close(4) = 0
          +0 > P. 1:501(500) ack 1
@@ -193,7 +197,7 @@ fn each_end_closes_and_the_other_s_fin_is_acknowledged() {
          +0 > . 502:502(0) ack 2",
     );
     assert_eq!(outcome, Outcome { packets: 3, ..Outcome::default() });
-    let repeated = played(
+    let repeated = run_after_handshake(
         "+0 < . 1:1001(1000) ack 1 win 1000
          +0 > . 1:1(0) ack 1001
          +0 read(4, ..., 1000) = 1000
@@ -201,14 +205,15 @@ fn each_end_closes_and_the_other_s_fin_is_acknowledged() {
          +.04 > . 1:1(0) ack 1002",
     );
     assert_eq!(repeated, Outcome { packets: 2, ..Outcome::default() });
-    let unread =
-        played("+0 < . 1:101(100) ack 1 win 1000\n+0 > . 1:1(0) ack 101\n+0 close(4) = 0\n+0 > R. 1:1(0) ack 101");
+    let unread = run_after_handshake(
+        "+0 < . 1:101(100) ack 1 win 1000\n+0 > . 1:1(0) ack 101\n+0 close(4) = 0\n+0 > R. 1:1(0) ack 101",
+    );
     assert_eq!(unread, Outcome { packets: 2, ..Outcome::default() });
 }
 
 #[test]
-fn closing_the_listener_does_not_close_the_connection() {
-    let outcome = played(
+fn closing_listener_keeps_connection_open() {
+    let outcome = run_after_handshake(
         "+0 close(3) = 0
          +0 < P. 1:1001(1000) ack 1 win 1000
          +0 > . 1:1(0) ack 1001",
@@ -217,8 +222,8 @@ fn closing_the_listener_does_not_close_the_connection() {
 }
 
 #[test]
-fn an_acknowledgement_older_than_the_largest_window_is_answered_and_one_of_unsent_data_is_not() {
-    let outcome = played(
+fn old_ack_is_challenged_and_ack_of_unsent_data_ignored() {
+    let outcome = run_after_handshake(
         "+0 < . 1:1(0) ack 9000 win 1000
          +0 write(4, ..., 400) = 400
          +0 > P. 1:401(400) ack 1
@@ -243,7 +248,7 @@ fn an_acknowledgement_older_than_the_largest_window_is_answered_and_one_of_unsen
 /// A packet of a tun device takes whole pages: 9,000 bytes take 12,544 bytes of 40,000, so 183/256 of memory is payload,
 /// and the window is what that leaves, in whole segments.
 #[test]
-fn the_window_follows_the_memory_that_packets_take_and_data_beyond_it_is_taken_only_by_an_empty_queue() {
+fn window_follows_packet_memory_and_full_queue_drops_data() {
     let open = "\
 --mss=1000
 
@@ -275,7 +280,7 @@ fn the_window_follows_the_memory_that_packets_take_and_data_beyond_it_is_taken_o
 }
 
 #[test]
-fn the_handshake_s_answer_has_what_both_ends_have() {
+fn syn_ack_has_the_common_options() {
     let syn = |options: &str, answer: &str| {
         let script = format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -292,12 +297,12 @@ fn the_handshake_s_answer_has_what_both_ends_have() {
     assert_eq!(syn("mss 1000,sackOK,nop,wscale 0", "mss 1460,nop,nop,sackOK,nop,wscale 8"), passed);
     let stamped = "mss 1000,sackOK,TS val 7 ecr 0,nop,wscale 8";
     assert_eq!(syn(stamped, "mss 1460,sackOK,TS val 100 ecr 7,nop,wscale 8"), passed);
-    assert_eq!(differs(&syn(stamped, "mss 1460,sackOK,TS val 100 ecr 8,nop,wscale 8")).0, 3);
-    assert_eq!(differs(&syn("mss 1000", "mss 1460,nop,wscale 8")).0, 3);
+    assert_eq!(failure(&syn(stamped, "mss 1460,sackOK,TS val 100 ecr 8,nop,wscale 8")).0, 3);
+    assert_eq!(failure(&syn("mss 1000", "mss 1460,nop,wscale 8")).0, 3);
 }
 
 #[test]
-fn marks_are_agreed_on_echoed_and_heeded() {
+fn ecn_is_negotiated_echoed_and_reduces_cwnd() {
     let script = "\
         0 `sysctl -q net.ipv4.tcp_ecn=2`
         +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -314,11 +319,11 @@ fn marks_are_agreed_on_echoed_and_heeded() {
     let outcome = run(script, HZ, None);
     assert_eq!(outcome, Outcome { packets: 3, assertions: 1, ..Outcome::default() });
     let unmarked = run(&script.replace("[ect0] EP", "[noecn] EP"), HZ, None);
-    assert_eq!(differs(&unmarked).0, 9);
+    assert_eq!(failure(&unmarked).0, 9);
 }
 
 #[test]
-fn the_window_restarts_after_idle_time_only_where_it_is_set() {
+fn cwnd_restarts_after_idle_only_if_enabled() {
     let after = |setting: u32, cwnd: u32| {
         let script = format!(
             "+0 `sysctl -q net.ipv4.tcp_slow_start_after_idle={setting}`
@@ -335,7 +340,7 @@ fn the_window_restarts_after_idle_time_only_where_it_is_set() {
 }
 
 #[test]
-fn with_tolerance_0_a_time_must_be_exact_unless_the_script_says_otherwise() {
+fn zero_tolerance_requires_exact_times_unless_script_sets_one() {
     let probe = |options: &str, after: &str| {
         let script = format!(
             "{options}{OPEN}+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n{after} > P. 1:1001(1000) ack 1"
@@ -348,7 +353,7 @@ fn with_tolerance_0_a_time_must_be_exact_unless_the_script_says_otherwise() {
 }
 
 #[test]
-fn a_connection_may_be_opened_by_the_host_under_test() {
+fn active_open_by_host_under_test() {
     let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
         +0...0.020 connect(3, ..., ...) = 0
         +0 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 8>
@@ -361,7 +366,7 @@ fn a_connection_may_be_opened_by_the_host_under_test() {
 }
 
 #[test]
-fn a_slower_tick_makes_timers_later() {
+fn lower_hz_delays_timers() {
     let script = "+0 write(4, ..., 2000) = 2000
          +0 > P. 1:2001(2000) ack 1
          +.102 > P. 1001:2001(1000) ack 1";

@@ -8,7 +8,7 @@ use crate::loss::LossModel;
 use crate::network::{Network, Transmitter, Wire};
 use crate::number::Natural;
 use crate::parts::Host;
-use crate::place::{self, Placed};
+use crate::placement::{self, Placed};
 use crate::policer::check_burst;
 use crate::problem::Problem;
 use crate::program::{self, Programs};
@@ -59,9 +59,9 @@ pub struct Sources {
 pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled, Problem> {
     let network = build(scenario, files)?;
     let mut router = Router::new(&network);
-    let flows = place::flows(scenario, &network, &mut router)?;
-    let probes = place::probes(scenario, &network, &mut router)?;
-    let programs = program::place(scenario, &network, &mut router, &flows)?;
+    let flows = placement::flows(scenario, &network, &mut router)?;
+    let probes = placement::probes(scenario, &network, &mut router)?;
+    let programs = program::place_programs(scenario, &network, &mut router, &flows)?;
     let ways: Vec<Placed> = flows.iter().chain(&programs.ways).cloned().collect();
     let crossing = first_crossing(&network, &ways);
     let varying: Vec<Steps> = network.wires.iter().map(|wire| steps(wire, scenario)).collect::<Result<_, _>>()?;
@@ -72,7 +72,7 @@ pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled
     let hosts = hosts.collect::<Result<_, _>>()?;
     let mut transmitters = Vec::with_capacity(network.transmitters.len());
     for (index, transmitter) in network.transmitters.iter().enumerate() {
-        let crossing = crossing.get(&index).map(|place| &ways[*place]);
+        let crossing = crossing.get(&index).map(|way| &ways[*way]);
         transmitters.push(whole.transmitter(transmitter, crossing, paces.remove(&index))?);
     }
     let mut links = Vec::with_capacity(network.wires.len());
@@ -106,7 +106,7 @@ fn way(placed: &Placed) -> net::Probe {
 
 /// The changes of a link over time, from its trace or its `changes`.
 fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
-    let mut found = steps_of(&wire.changes, scenario.duration.ns, scenario.seed, &wire.name, &wire.place)?;
+    let mut found = steps_of(&wire.changes, scenario.duration.ns, scenario.seed, &wire.name, &wire.field)?;
     let of_trace = match &wire.trace {
         Some(Traced::Steps(traced)) => traced.clone(),
         _ => Steps::default(),
@@ -126,7 +126,7 @@ fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
     }
     if !found.losses.is_empty() && matches!(wire.loss, LossModel::Pattern(_)) {
         let message = format!("the losses of \"{}\" are a pattern, and change", wire.name);
-        let field = format!("{}.loss", wire.place);
+        let field = format!("{}.loss", wire.field);
         return Err(Problem::new("conflict", message, "write it as a share, like \"1%\"").of(field));
     }
     Ok(found)
@@ -154,14 +154,14 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Ra
         };
         let given = [!steps.rates.is_empty(), traced.is_some(), wire.opportunity_bytes > 0];
         let names = ["changes", "trace", "opportunity"];
-        let Some(place) = given.iter().position(|one| *one) else { continue };
+        let Some(index) = given.iter().position(|one| *one) else { continue };
         let conflict = |message: String, fix: &str| {
-            Err(Problem::new("conflict", message, fix).of(format!("{}.{}", wire.place, names[place])))
+            Err(Problem::new("conflict", message, fix).of(format!("{}.{}", wire.field, names[index])))
         };
         if given.iter().filter(|one| **one).count() > 1 {
             let message =
                 format!("of \"{}\", changes of the rate, a trace and opportunities exclude each other", wire.name);
-            return conflict(message, &format!("remove {}, or the others", names[place]));
+            return conflict(message, &format!("remove {}, or the others", names[index]));
         }
         let is_shared = |index: usize| {
             let users = network.wires.iter().filter(|other| other.transmitter == Some(index)).count();
@@ -188,15 +188,15 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Ra
 /// The name of the kernel that all hosts run.
 fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Problem> {
     let all: Vec<&Option<String>> = settings.iter().map(|host| &host.kernel).collect();
-    let Some(place) = all.iter().position(|one| *one != all[0]) else { return Ok(all[0].clone()) };
-    let shown = |kernel: &Option<String>| {
+    let Some(index) = all.iter().position(|one| *one != all[0]) else { return Ok(all[0].clone()) };
+    let kernel_name = |kernel: &Option<String>| {
         kernel.as_ref().map_or("Linux without additions".to_string(), |name| format!("\"{name}\""))
     };
-    let (one, other) = (&network.hosts[0], &network.hosts[place]);
+    let (one, other) = (&network.hosts[0], &network.hosts[index]);
     let message = format!(
         "all hosts of a run share one kernel, but {one} asks for {}, and {other} for {}",
-        shown(all[0]),
-        shown(all[place])
+        kernel_name(all[0]),
+        kernel_name(all[index])
     );
     let fix = "remove kernel from each [hosts.NAME], and set it once: [host] kernel = \"NAME\"";
     Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
@@ -206,10 +206,10 @@ fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Proble
 /// Queues in bdp use its base RTT.
 fn first_crossing(network: &Network, flows: &[Placed]) -> BTreeMap<usize, usize> {
     let mut first = BTreeMap::new();
-    for (place, placed) in flows.iter().enumerate() {
+    for (index, placed) in flows.iter().enumerate() {
         for wire in placed.forward.iter().chain(&placed.backward) {
             if let Some(transmitter) = network.wires[*wire].transmitter {
-                first.entry(transmitter).or_insert(place);
+                first.entry(transmitter).or_insert(index);
             }
         }
     }
@@ -280,7 +280,7 @@ impl Whole<'_> {
             let crossing = flows.iter().filter(|placed| placed.forward.contains(&index));
             let frames = crossing.map(|placed| self.frame(&self.settings[placed.source]));
             let least = frames.max().unwrap_or(0) + wire.overhead_bytes;
-            check_burst(policer.burst, least, &format!("{}.policer.burst", wire.place))?;
+            check_burst(policer.burst, least, &format!("{}.policer.burst", wire.field))?;
         }
         // What the host takes for a packet that reaches it, on average in the delay and up to as much around that.
         let mut jitter = wire.jitter.as_ref().map(|one| one.compile(self.files)).transpose()?;
@@ -319,7 +319,7 @@ impl Whole<'_> {
     ) -> Result<net::Transmitter, Problem> {
         let sender = crossing.map_or(&self.scenario.host, |placed| &self.settings[placed.source]);
         let frame = self.frame(sender);
-        let within = |problem: Problem| problem.within(&given.place);
+        let within = |problem: Problem| problem.within(&given.field);
         let discipline = match &given.queue {
             QueueModel::TailDrop(_) => None,
             QueueModel::Of(discipline) => Some(discipline),
@@ -341,7 +341,7 @@ impl Whole<'_> {
         if matches!(discipline, Some(Discipline::Tbf(_))) && pace.is_some() {
             let message = format!("the rate of \"{}\" varies, and a token bucket needs a constant one", given.name);
             let fix = "split the link in two with a host between them, and give the token bucket to the other one";
-            return Err(Problem::new("conflict", message, fix).of(&given.place));
+            return Err(Problem::new("conflict", message, fix).of(&given.field));
         }
         Ok(net::Transmitter {
             name: given.name.clone(),
@@ -361,7 +361,7 @@ impl Whole<'_> {
         crossing: Option<&Placed>,
         frame: u64,
     ) -> Result<(Option<u64>, Option<u64>), Problem> {
-        let refused = |code, message: String, fix: String| Err(Problem::new(code, message, fix).of(&given.place));
+        let refused = |code, message: String, fix: String| Err(Problem::new(code, message, fix).of(&given.field));
         match limit.unit {
             Unit::Packets => Ok((Some(limit.amount), None)),
             Unit::Bdp => {

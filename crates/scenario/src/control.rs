@@ -6,7 +6,7 @@ use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, table};
 use crate::value::{Table, Value};
 use crate::view::View;
-use crate::words::{shown, suggestion};
+use crate::words::{printable, suggestion};
 use sawtooth_tcp::cc::{RECORDS, Record};
 
 /// Linux's limit for names of congestion controls.
@@ -73,7 +73,7 @@ impl Control {
             Control::Named(name) if kernel.is_none() && Record::of(name).is_none() => {
                 let near = suggestion(name, RECORDS.iter().map(|one| one.name));
                 let fix = format!("{near} or set host.kernel to a kernel that has it");
-                let message = format!("no congestion control is named \"{}\"", shown(name));
+                let message = format!("no congestion control is named \"{}\"", printable(name));
                 Err(Problem::new("unknown-name", message, fix).of("cc"))
             }
             Control::Variant(Variant { name, variant, .. }) => {
@@ -81,7 +81,7 @@ impl Control {
                 if known.contains(&variant.as_str()) {
                     return Ok(());
                 }
-                let message = format!("\"{}\" has no variant \"{}\"", shown(name), shown(variant));
+                let message = format!("\"{}\" has no variant \"{}\"", printable(name), printable(variant));
                 let fix = if known.is_empty() {
                     let some = RECORDS.iter().filter(|one| one.variants().next().is_some()).map(|one| one.name);
                     format!("{} have some; leave it out", some.collect::<Vec<_>>().join(", "))
@@ -104,7 +104,7 @@ impl Module {
         let path = self.source.0[0].trim_end_matches('/');
         let file = path.rsplit('/').next().unwrap_or("");
         let stem = match file.rfind('.') {
-            Some(place) if place > 0 && place + 1 < file.len() => &file[..place],
+            Some(dot) if dot > 0 && dot + 1 < file.len() => &file[..dot],
             _ => file,
         };
         let letter = |one: char| if one.is_ascii_alphanumeric() || "_+-".contains(one) { one } else { '_' };
@@ -130,7 +130,7 @@ impl Field for Control {
                 if is_name && (1..=15).contains(&name.len()) {
                     return Ok(Control::Named(name.clone()));
                 }
-                let message = format!("\"{}\" is not a name that can be used here", shown(name));
+                let message = format!("\"{}\" is not a name that can be used here", printable(name));
                 Err(one(Problem::new("bad-name", message, "use letters, digits, \"-\" and \"_\", at most 15")))
             }
             _ => {

@@ -87,11 +87,11 @@ impl Drawing {
             Way::Forward => (&link.from_, &link.to, &link.forward, format!("{at}.forward")),
             Way::Backward => (&link.to, &link.from_, &link.backward, format!("{at}.backward")),
         };
-        let shown = if twin { format!("{name}:{source}>{target}") } else { format!("{source}>{target}") };
-        let (named, place) = if own.trace.is_none() { (&link.trace, at) } else { (&own.trace, below.as_str()) };
-        let traced = trace(named.as_deref(), &format!("{place}.trace"), files)?;
+        let wire_name = if twin { format!("{name}:{source}>{target}") } else { format!("{source}>{target}") };
+        let (named, field) = if own.trace.is_none() { (&link.trace, at) } else { (&own.trace, below.as_str()) };
+        let traced = trace(named.as_deref(), &format!("{field}.trace"), files)?;
         let traced_bps = traced_rate(traced.as_ref());
-        let transmitter = self.transmitter(network, link, own, source, &shown, at, &below, traced_bps)?;
+        let transmitter = self.transmitter(network, link, own, source, &wire_name, at, &below, traced_bps)?;
         let has_card = self.card_of.contains_key(source);
         let opportunity_bytes = opportunity(link, own, transmitter.filter(|_| !has_card), at, &below)?;
         fn laid<A: Clone>(own: &Option<A>, link: &Option<A>) -> Option<A> {
@@ -100,7 +100,7 @@ impl Drawing {
         let number = network.join(source, target, transmitter);
         let wire = &mut network.wires[number];
         *wire = Wire {
-            name: shown,
+            name: wire_name,
             link: name.into(),
             delay_ns: own.delay.unwrap_or(link.delay).ns,
             loss: own.loss.clone().unwrap_or_else(|| link.loss.clone()),
@@ -114,7 +114,7 @@ impl Drawing {
             duplicate: laid(&own.duplicate, &link.duplicate).map(|one| one.0),
             corrupt: laid(&own.corrupt, &link.corrupt).map(|one| one.0),
             policer: laid(&own.policer, &link.policer),
-            place: at.into(),
+            field: at.into(),
             ..wire.clone()
         };
         Ok(())
@@ -146,7 +146,7 @@ impl Drawing {
         link: &Link,
         own: &Direction,
         source: &str,
-        shown: &str,
+        wire_name: &str,
         at: &str,
         below: &str,
         traced_bps: Option<u64>,
@@ -173,8 +173,8 @@ impl Drawing {
         };
         let usual = QueueModel::USUAL;
         let queue = own.queue.as_ref().or(link.queue.as_ref()).unwrap_or(&usual);
-        let place = if own.queue.is_some() { below } else { at };
-        Ok(Some(network.transmit(shown, rate.bps, queue, &format!("{place}.queue"))))
+        let field = if own.queue.is_some() { below } else { at };
+        Ok(Some(network.transmit(wire_name, rate.bps, queue, &format!("{field}.queue"))))
     }
 }
 
@@ -191,10 +191,10 @@ fn opportunity(
         return Ok(bytes);
     }
     let is_links = own.opportunity.is_none() && own.rate.is_none() && link.rate.is_none();
-    let place = if is_links { at } else { below };
+    let field = if is_links { at } else { below };
     let message = "opportunity needs a rate, and this direction has none";
     let fix = "add rate = \"50 Mbit/s\" to the link, or remove opportunity";
-    Err(Problem::new("conflict", message, fix).of(format!("{place}.opportunity")))
+    Err(Problem::new("conflict", message, fix).of(format!("{field}.opportunity")))
 }
 
 /// Reads the trace file of this name.

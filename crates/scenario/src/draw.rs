@@ -82,7 +82,7 @@ mod tests {
     use super::Draws;
 
     #[test]
-    fn the_numbers_are_cpythons() {
+    fn random_numbers_match_cpython() {
         // The first three values of random() for random.Random("1 a>b 0 rate").
         let mut draws = Draws::new("1 a>b 0 rate");
         assert_eq!([draws.next(), draws.next(), draws.next()], EXPECTED);

@@ -304,7 +304,7 @@ pub(crate) fn one_line(text: &str) -> Result<(), Problem> {
     if words::is_plain(text) {
         return Ok(());
     }
-    let message = format!("\"{}\" has characters that steer a terminal", words::shown(text));
+    let message = format!("\"{}\" has characters that steer a terminal", words::printable(text));
     Err(Problem::new("bad-name", message, "leave out control characters, line ends and marks of direction"))
 }
 
@@ -340,7 +340,7 @@ fn word<'a>(given: &Value, known: &'a [&'a str], name: &str) -> Result<&'a str, 
 
 /// The problem for an unknown word. `is_bare`: the words are numbers and need no quotes.
 pub(crate) fn not_known(given: &Value, known: &[&str], name: &str, is_bare: bool) -> Problem {
-    let text = words::shown(&python::text(given));
+    let text = words::printable(&python::text(given));
     let is_text = matches!(given, Value::Text(_));
     let message = if is_text { format!("\"{text}\" is not known here") } else { format!("{text} is not known here") };
     let fix = match is_text && is_bare && known.contains(&text.as_str()) {

@@ -42,7 +42,7 @@ pub(crate) fn of_kind<A>(
         Some(kind) => kind,
     };
     let Some(known) = kind.as_text().and_then(|text| kinds.iter().find(|known| **known == text)) else {
-        let named = words::shown(&python::text(kind));
+        let named = words::printable(&python::text(kind));
         let fix = words::suggestion(&named, kinds.iter().copied());
         return Err(one(Problem::new("unknown-name", format!("\"{named}\" is no kind of {noun}"), fix).of("kind")));
     };
@@ -207,7 +207,7 @@ impl Field for Date {
             _ => None,
         };
         text.and_then(|text| Date::parse(text)).ok_or_else(|| {
-            let message = format!("\"{}\" is no date from 1970 to 2200", words::shown(&python::text(given)));
+            let message = format!("\"{}\" is no date from 1970 to 2200", words::printable(&python::text(given)));
             one(Problem::new("bad-quantity", message, "write it as \"2026-11-26\" or \"2026-11-26 12:00:00\", in UTC"))
         })
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! TOML, JSON ─► Value ─► Scenario ─► Network ─► Compiled ─► sawtooth-net
 //!                 table.rs  topology.rs   compile.rs
-//!                           custom.rs, routing.rs, place.rs
+//!                           custom.rs, routing.rs, placement.rs
 //! ```
 //!
 //! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. This
@@ -14,12 +14,13 @@
 
 mod application;
 mod arrivals;
+mod as_custom;
+mod canonical;
 mod compile;
 mod control;
 mod custom;
 mod declared;
 mod draw;
-mod drawn;
 mod fields;
 mod files;
 mod flow;
@@ -31,7 +32,7 @@ mod network;
 mod number;
 mod overrides;
 mod parts;
-mod place;
+mod placement;
 mod policer;
 mod problem;
 mod program;
@@ -47,7 +48,6 @@ mod sizes;
 mod sources;
 mod table;
 mod text;
-mod told;
 mod topology;
 mod units;
 mod value;
@@ -58,7 +58,7 @@ mod words;
 pub use compile::{Compiled, Sources};
 pub use declared::{read_table, usual_fields};
 pub use files::{Files, Listed, NoFiles, Steps, Traced};
-pub use place::flow_names;
+pub use placement::flow_names;
 pub use problem::{Problem, elsewhere};
 pub use program::Programs;
 pub use queue::Discipline;

@@ -15,7 +15,7 @@ pub struct Transmitter {
     pub rate_bps: u64,
     pub queue: QueueModel,
     /// The field of the scenario file that gives the queue, for messages.
-    pub place: String,
+    pub field: String,
 }
 
 /// One direction of a link. Hosts and transmitters are given by their numbers in the network.
@@ -41,7 +41,7 @@ pub struct Wire {
     pub corrupt: Option<Share>,
     pub policer: Option<Policer>,
     /// The field of the scenario file that describes this wire, for messages.
-    pub place: String,
+    pub field: String,
 }
 
 /// The network of a scenario.
@@ -54,29 +54,29 @@ pub struct Network {
     pub ends: Option<(String, String)>,
     /// Explicit routes, as lists of wires, by source and target.
     pub routes: BTreeMap<(usize, usize), Vec<usize>>,
-    places: BTreeMap<String, usize>,
+    host_index: BTreeMap<String, usize>,
 }
 
 impl Network {
     pub fn of(hosts: impl IntoIterator<Item = String>) -> Network {
         let hosts: Vec<String> = hosts.into_iter().collect();
-        let places = hosts.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
-        Network { hosts, places, ..Network::default() }
+        let host_index = hosts.iter().enumerate().map(|(index, name)| (name.clone(), index)).collect();
+        Network { hosts, host_index, ..Network::default() }
     }
 
     /// A host's number.
     pub fn host(&self, name: &str) -> Option<usize> {
-        self.places.get(name).copied()
+        self.host_index.get(name).copied()
     }
 
     /// Adds a wire without delay and loss between two known hosts. Returns its number.
     pub fn join(&mut self, source: &str, target: &str, transmitter: Option<usize>) -> usize {
-        let place = |name| self.places[name];
+        let index = |name| self.host_index[name];
         self.wires.push(Wire {
             name: format!("{source}>{target}"),
             link: format!("{source}-{target}"),
-            source: place(source),
-            target: place(target),
+            source: index(source),
+            target: index(target),
             transmitter,
             delay_ns: 0,
             loss: LossModel::NONE,
@@ -91,7 +91,7 @@ impl Network {
             duplicate: None,
             corrupt: None,
             policer: None,
-            place: "links".into(),
+            field: "links".into(),
         });
         self.wires.len() - 1
     }
@@ -112,9 +112,9 @@ impl Network {
     }
 
     /// Adds a transmitter. Returns its number.
-    pub fn transmit(&mut self, name: impl Into<String>, rate_bps: u64, queue: &QueueModel, place: &str) -> usize {
+    pub fn transmit(&mut self, name: impl Into<String>, rate_bps: u64, queue: &QueueModel, field: &str) -> usize {
         let queue = queue.clone();
-        self.transmitters.push(Transmitter { name: name.into(), rate_bps, queue, place: place.into() });
+        self.transmitters.push(Transmitter { name: name.into(), rate_bps, queue, field: field.into() });
         self.transmitters.len() - 1
     }
 

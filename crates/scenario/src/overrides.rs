@@ -5,14 +5,14 @@
 
 use crate::compile::Compiled;
 use crate::files::Files;
-use crate::place::{flow_names, probe_names};
+use crate::placement::{flow_names, probe_names};
 use crate::problem::Problem;
 use crate::program::program_names;
 use crate::scenario::Scenario;
 use crate::table::Field;
 use crate::text::DEEPEST;
 use crate::value::{Table, Value};
-use crate::words::{plain, shown, suggestion};
+use crate::words::{plain, printable, suggestion};
 use std::collections::BTreeMap;
 
 const LISTS: &[&str] = &["flows", "links", "probes", "programs", "routes"];
@@ -103,24 +103,24 @@ fn set_in_list(tables: &mut Table, key: &str, steps: &[&str], value: &Value, nam
     let second = steps[1];
     let is_place = second.len() < 10 && second.bytes().all(|byte| byte.is_ascii_digit());
     let (chosen, rest): (Vec<usize>, &[&str]) = if is_place {
-        let place: usize = second.parse().expect("digits are a number");
-        if place >= items.len() {
+        let index: usize = second.parse().expect("digits are a number");
+        if index >= items.len() {
             let message = format!("the scenario has {} of these {list}, counted from 0", items.len());
             let last = items.len() - 1;
             return Err(bad(message, if last == 0 { "choose 0".into() } else { format!("choose 0 … {last}") }, key));
         }
-        (vec![place], &steps[2..])
-    } else if let Some(place) = names.iter().position(|name| name == second) {
-        (vec![place], &steps[2..])
+        (vec![index], &steps[2..])
+    } else if let Some(index) = names.iter().position(|name| name == second) {
+        (vec![index], &steps[2..])
     } else if steps.len() == 2 || ["forward", "backward", "replace", "source"].contains(&second) {
-        let have_control = |place: &usize| !is_datagrams(&items[*place]);
+        let have_control = |index: &usize| !is_datagrams(&items[*index]);
         let all = 0..items.len();
-        match second == "cc" && all.clone().any(|place| have_control(&place)) {
+        match second == "cc" && all.clone().any(|index| have_control(&index)) {
             true => (all.filter(have_control).collect(), &steps[1..]),
             false => (all.collect(), &steps[1..]),
         }
     } else {
-        let message = format!("none of the {list} is named \"{}\"", shown(second));
+        let message = format!("none of the {list} is named \"{}\"", printable(second));
         let fix = suggestion(second, names.iter().map(String::as_str));
         return Err(Problem::new("unknown-name", message, fix).of(key));
     };
@@ -129,8 +129,8 @@ fn set_in_list(tables: &mut Table, key: &str, steps: &[&str], value: &Value, nam
         let fix = format!("name a field of it, like {shown}.{}", if list == "links" { "loss" } else { "start" });
         return Err(bad(format!("\"{shown}\" is a whole table"), fix, key));
     }
-    for place in chosen {
-        match &mut items[place] {
+    for index in chosen {
+        match &mut items[index] {
             Value::Table(item) => set(item, key, rest, value)?,
             _ => return Err(goes_on(key)),
         }

@@ -77,10 +77,10 @@ impl Field for Times {
             }
         };
         let (mut read, mut wrong) = (Vec::with_capacity(list.len()), Vec::new());
-        for (place, one) in list.iter().enumerate() {
+        for (index, one) in list.iter().enumerate() {
             match Span::read(one, rule, at) {
                 Ok(time) => read.push(time),
-                Err(found) => wrong.extend(below(&place.to_string(), found)),
+                Err(found) => wrong.extend(below(&index.to_string(), found)),
             }
         }
         if !wrong.is_empty() {

@@ -71,11 +71,11 @@ pub(crate) fn below(step: &str, wrong: Wrong) -> Wrong {
 /// The problem to report. Unknown fields come first, because a misspelt field often causes a missing one.
 pub(crate) fn first(wrong: Wrong) -> Problem {
     let is_unknown = |found: &Found| matches!(found.what, What::Unknown(_));
-    let place = wrong.iter().position(is_unknown).unwrap_or(0);
-    let Found { steps, what } = wrong.into_iter().nth(place).expect("something is wrong");
+    let index = wrong.iter().position(is_unknown).unwrap_or(0);
+    let Found { steps, what } = wrong.into_iter().nth(index).expect("something is wrong");
     let cut: Vec<String> = steps.iter().map(|step| step.chars().take(80).collect()).collect();
     let field = cut.join(".");
-    let told = match what {
+    let problem = match what {
         What::Wrong(problem) => {
             return match (field.is_empty(), problem.field.is_some()) {
                 (true, _) => problem,
@@ -84,7 +84,7 @@ pub(crate) fn first(wrong: Wrong) -> Problem {
         }
         What::Unknown(fields) => Problem::new("unknown-field", "there is no such field", fix_unknown(&steps, &fields)),
         What::NotAName(given) => {
-            let message = format!("\"{}\" is not a name that can be used here", crate::words::shown(&given));
+            let message = format!("\"{}\" is not a name that can be used here", crate::words::printable(&given));
             let fix = match steps.as_slice() {
                 [only] if only == "name" => "use 1 to 100 characters on one line",
                 [.., last] if last == "kernel" => {
@@ -95,7 +95,7 @@ pub(crate) fn first(wrong: Wrong) -> Problem {
             Problem::new("bad-name", message, fix)
         }
     };
-    told.of(field)
+    problem.of(field)
 }
 
 fn fix_unknown(steps: &[String], fields: &[&'static str]) -> String {

@@ -4,7 +4,7 @@ use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::network::Network;
 use crate::parts::NAME;
-use crate::place::{self, Placed};
+use crate::placement::{self, Placed};
 use crate::problem::{Problem, Wrong, below, one};
 use crate::routing::Router;
 use crate::scenario::Scenario;
@@ -140,7 +140,7 @@ fn agrees(program: &Program, _: &dyn Files) -> Result<(), Problem> {
 
 /// The name of each [[programs]] table: its own, or the one it gets.
 pub fn program_names(programs: &[Program]) -> Result<Vec<String>, Problem> {
-    place::names("programs", programs.iter().map(|one| (one.name.as_deref(), one.host.clone())).collect())
+    placement::names("programs", programs.iter().map(|one| (one.name.as_deref(), one.host.clone())).collect())
 }
 
 /// Programs on the hosts of a network.
@@ -156,7 +156,7 @@ pub struct Programs {
 }
 
 /// Finds each program's host, and the ways between them.
-pub(crate) fn place(
+pub(crate) fn place_programs(
     scenario: &Scenario,
     network: &Network,
     router: &mut Router,

@@ -6,12 +6,12 @@ use crate::value::Value;
 pub fn text(value: &Value) -> String {
     match value {
         Value::Text(text) | Value::Other(_, text) => text.clone(),
-        other => shown(other),
+        other => repr(other),
     }
 }
 
 /// As Python's `repr(value)`.
-fn shown(value: &Value) -> String {
+fn repr(value: &Value) -> String {
     match value {
         Value::Null => "None".into(),
         Value::Bool(true) => "True".into(),
@@ -21,9 +21,9 @@ fn shown(value: &Value) -> String {
         Value::Real(number) => float(*number),
         Value::Text(text) => quoted(text),
         Value::Other(_, text) => text.clone(),
-        Value::List(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::List(list) => format!("[{}]", list.iter().map(repr).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {
-            let pairs: Vec<_> = table.iter().map(|(name, one)| format!("{}: {}", quoted(name), shown(one))).collect();
+            let pairs: Vec<_> = table.iter().map(|(name, one)| format!("{}: {}", quoted(name), repr(one))).collect();
             format!("{{{}}}", pairs.join(", "))
         }
     }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_queue_has_one_record_whose_fields_it_declares() {
+    fn queue_records_match_declared_fields() {
         let declared = Discipline::declared();
         let [recorded, known]: [Vec<&str>; 2] =
             [RECORDS.iter().map(|one| one.kind).collect(), declared.iter().map(|one| one.0).collect()];

@@ -40,12 +40,12 @@ pub(crate) fn any<const N: usize>(choices: [Value; N]) -> Value {
 
 pub(crate) fn list(items: Value, least: usize, most: Option<usize>) -> Value {
     let count = |count: usize| Value::Whole(count as i128);
-    let mut told = vec![("type".to_string(), Value::text("array")), ("items".to_string(), items)];
+    let mut schema = vec![("type".to_string(), Value::text("array")), ("items".to_string(), items)];
     if least > 0 {
-        told.push(("minItems".into(), count(least)));
+        schema.push(("minItems".into(), count(least)));
     }
-    told.extend(most.map(|most| ("maxItems".to_string(), count(most))));
-    Value::Table(told.into_iter().collect())
+    schema.extend(most.map(|most| ("maxItems".to_string(), count(most))));
+    Value::Table(schema.into_iter().collect())
 }
 
 fn reference(name: &str) -> Value {
@@ -74,16 +74,16 @@ impl Definitions {
         if self.0.get(A::NAME).is_none() {
             // Add the name first, because the table's fields may refer to the same table.
             self.0.push(A::NAME, Value::Null);
-            let told = table::<A>(properties(self));
-            self.0.set(A::NAME, told);
+            let schema = table::<A>(properties(self));
+            self.0.set(A::NAME, schema);
         }
         reference(A::NAME)
     }
 
     /// Sets the `kind` of a table.
     pub(crate) fn is_of_kind(&mut self, name: &str, kind: &str) {
-        let Value::Table(told) = self.0.entry(name, || Value::Null) else { return };
-        let Value::Table(properties) = told.entry("properties", || Value::Null) else { return };
+        let Value::Table(schema) = self.0.entry(name, || Value::Null) else { return };
+        let Value::Table(properties) = schema.entry("properties", || Value::Null) else { return };
         if let Value::Table(property) = properties.entry("kind", || Value::Null) {
             property.set("const", Value::text(kind));
         }
@@ -104,17 +104,17 @@ fn table<A: Declare>(properties: Vec<Value>) -> Value {
 
 /// The schema of a field.
 pub(crate) fn property<A: Field>(declared: &Declared, definitions: &mut Definitions) -> Value {
-    let Value::Table(mut told) = A::schema(&declared.rule, definitions) else { unreachable!("a schema is a table") };
-    told.push("description", Value::text(declared.description));
+    let Value::Table(mut schema) = A::schema(&declared.rule, definitions) else { unreachable!("a schema is a table") };
+    schema.push("description", Value::text(declared.description));
     if let Rule::Between(low, high) = declared.rule {
-        told.push("limits", Value::Text(format!("{low} … {high}")));
+        schema.push("limits", Value::Text(format!("{low} … {high}")));
     }
     if let Some(usual) = usual::<A>(Some(declared))
         && !matches!(declared.otherwise, Otherwise::Nothing)
     {
-        told.push("default", usual.write());
+        schema.push("default", usual.write());
     }
-    Value::Table(told)
+    Value::Table(schema)
 }
 
 impl Scenario {
@@ -126,13 +126,13 @@ impl Scenario {
             unreachable!("a scenario is a table")
         };
         definitions.0.remove(Scenario::NAME);
-        let mut told = Table::new();
-        told.push("$schema", Value::text("https://json-schema.org/draft/2020-12/schema"));
-        told.push("title", Value::text(Scenario::NAME));
+        let mut schema = Table::new();
+        schema.push("$schema", Value::text("https://json-schema.org/draft/2020-12/schema"));
+        schema.push("title", Value::text(Scenario::NAME));
         for (name, value) in scenario.iter() {
-            told.push(name, value.clone());
+            schema.push(name, value.clone());
         }
-        told.push("$defs", Value::Table(definitions.0));
-        Value::Table(told)
+        schema.push("$defs", Value::Table(definitions.0));
+        Value::Table(schema)
     }
 }

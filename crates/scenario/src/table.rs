@@ -169,8 +169,8 @@ macro_rules! table {
             };
 
             fn gives(&self, name: &str) -> bool {
-                let place = <Self as $crate::table::Declare>::FIELDS.iter().position(|field| field.name == name);
-                place.is_some_and(|place| self.given.0 & 1 << place != 0)
+                let index = <Self as $crate::table::Declare>::FIELDS.iter().position(|field| field.name == name);
+                index.is_some_and(|index| self.given.0 & 1 << index != 0)
             }
 
             fn usual() -> Vec<(&'static str, $crate::view::View)> {
@@ -189,30 +189,30 @@ macro_rules! table {
                 let mut reading = $crate::table::Reading::begin::<$Name>(given, at)?;
                 $( let $field = reading.next::<$Type>(); )+
                 let given = reading.end()?;
-                let read = $Name { $( $field: $field.expect("what was not read was told"), )+ given };
+                let read = $Name { $( $field: $field.expect("fields that were not read are reported"), )+ given };
                 $( $check(&read, at.files).map_err($crate::problem::one)?; )?
                 Ok(read)
             }
 
             fn write(&self) -> $crate::value::Value {
-                let mut told = $crate::value::Table::new();
+                let mut written = $crate::value::Table::new();
                 $(
                     let value = $crate::table::Field::write(&self.$field);
                     if value != $crate::value::Value::Null {
-                        told.push($crate::table::named!($($file)? $field), value);
+                        written.push($crate::table::named!($($file)? $field), value);
                     }
                 )+
-                $crate::value::Value::Table(told)
+                $crate::value::Value::Table(written)
             }
 
             fn given(&self) -> $crate::value::Value {
-                let (mut told, mut places) = ($crate::value::Table::new(), 0..);
+                let (mut written, mut indices) = ($crate::value::Table::new(), 0..);
                 $(
-                    if places.next().is_some_and(|place| self.given.0 & 1 << place != 0) {
-                        told.push($crate::table::named!($($file)? $field), $crate::table::Field::given(&self.$field));
+                    if indices.next().is_some_and(|index| self.given.0 & 1 << index != 0) {
+                        written.push($crate::table::named!($($file)? $field), $crate::table::Field::given(&self.$field));
                     }
                 )+
-                $crate::value::Value::Table(told)
+                $crate::value::Value::Table(written)
             }
 
             fn view(&self) -> $crate::view::View {
@@ -226,12 +226,12 @@ macro_rules! table {
             fn schema(_: &$crate::table::Rule, definitions: &mut $crate::schema::Definitions) -> $crate::value::Value {
                 definitions.table::<$Name>(|definitions| {
                     let mut fields = <$Name as $crate::table::Declare>::FIELDS.iter();
-                    let mut told = Vec::new();
+                    let mut written = Vec::new();
                     $(
                         let field = fields.next().expect("each field is declared");
-                        told.push($crate::schema::property::<$Type>(field, definitions));
+                        written.push($crate::schema::property::<$Type>(field, definitions));
                     )+
-                    told
+                    written
                 })
             }
         }
@@ -263,7 +263,7 @@ pub(crate) struct Reading<'a> {
     fields: &'static [Declared],
     table: &'a Table,
     files: &'a dyn Files,
-    place: usize,
+    index: usize,
     given: u64,
     wrong: Wrong,
 }
@@ -274,15 +274,15 @@ impl<'a> Reading<'a> {
             let fix = format!("write it as a table: {} = {{ FIELD = VALUE }}", at.name);
             return Err(one(Problem::new("wrong-type", "a table is needed", fix)));
         };
-        Ok(Reading { fields: A::FIELDS, table, files: at.files, place: 0, given: 0, wrong: Vec::new() })
+        Ok(Reading { fields: A::FIELDS, table, files: at.files, index: 0, given: 0, wrong: Vec::new() })
     }
 
     /// The next field; None if there is a problem with it.
     pub fn next<A: Field>(&mut self) -> Option<A> {
-        let field = &self.fields[self.place];
+        let field = &self.fields[self.index];
         let given = self.table.get(field.name);
-        self.given |= u64::from(given.is_some()) << self.place;
-        self.place += 1;
+        self.given |= u64::from(given.is_some()) << self.index;
+        self.index += 1;
         let at = At { name: field.name, files: self.files };
         let read = match (given, field.otherwise) {
             (Some(given), _) => A::read(given, &field.rule, at),

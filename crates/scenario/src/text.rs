@@ -10,20 +10,20 @@ pub const DEEPEST: usize = 16;
 /// The tables of a text. Code not-toml, also for nesting deeper than 16.
 pub fn parse_toml(text: &str) -> Result<Table, Problem> {
     let parsed = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(String::new(), |span| place(text, span.start));
-        let said = error.message().lines().next().unwrap_or("it cannot be read");
-        let fix = match said.starts_with("duplicate key") {
+        let at = error.span().map_or(String::new(), |span| position(text, span.start));
+        let reason = error.message().lines().next().unwrap_or("it cannot be read");
+        let fix = match reason.starts_with("duplicate key") {
             true => "keep one of them; tables of a list have two brackets: [[flows]]",
             false => "text is quoted: rtt = \"20 ms\"",
         };
-        let said = if said.starts_with("duplicate key") { "a key or table is given twice" } else { said };
-        Problem::new("not-toml", format!("it is not TOML: {said}{at}"), fix)
+        let reason = if reason.starts_with("duplicate key") { "a key or table is given twice" } else { reason };
+        Problem::new("not-toml", format!("it is not TOML: {reason}{at}"), fix)
     })?;
     table(parsed.get_ref(), 1)
 }
 
 /// A position in words: " (at line 3, column 5)".
-fn place(text: &str, byte: usize) -> String {
+fn position(text: &str, byte: usize) -> String {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;

@@ -72,7 +72,7 @@ fn path(given: &Path, files: &dyn Files) -> Result<Network, Problem> {
     {
         let wire = &mut network.wires[number];
         wire.changes = given.changes.clone().unwrap_or_default();
-        (wire.changing, wire.trace, wire.place) = (changing, traced.clone(), "path".into());
+        (wire.changing, wire.trace, wire.field) = (changing, traced.clone(), "path".into());
     }
     network.wires[lossy].policer = given.policer.clone();
     let wire = &mut network.wires[long];

@@ -9,7 +9,7 @@ use crate::number::{Amount, Number, decimal};
 use crate::problem::Problem;
 use crate::python;
 use crate::value::Value;
-use crate::words::shown;
+use crate::words::printable;
 use std::fmt;
 
 type Units = &'static [(&'static str, u64)];
@@ -122,11 +122,11 @@ fn split<'a>(given: &'a Value, what: &str, example: &str, usual: &[&str]) -> Res
     };
     let trimmed = text.trim_matches(is_space);
     let Some((number, rest)) = Number::read(trimmed) else {
-        return Err(Problem::new("bad-quantity", format!("\"{}\" is not {what}", shown(text)), like()));
+        return Err(Problem::new("bad-quantity", format!("\"{}\" is not {what}", printable(text)), like()));
     };
     let unit = rest.trim_start_matches(is_space);
     if unit.is_empty() {
-        let message = format!("\"{}\" has no unit; {what} needs one", shown(text));
+        let message = format!("\"{}\" has no unit; {what} needs one", printable(text));
         return Err(Problem::new("missing-unit", message, written(number.text, usual)));
     }
     Ok((number, unit))
@@ -149,7 +149,7 @@ fn written(number: &str, usual: &[&str]) -> String {
 }
 
 fn unknown(unit: &str, what: &str, fix: String) -> Problem {
-    Problem::new("unknown-unit", format!("\"{}\" is not a unit of {what}", shown(unit)), fix)
+    Problem::new("unknown-unit", format!("\"{}\" is not a unit of {what}", printable(unit)), fix)
 }
 
 fn units_here(units: &[&str]) -> String {
@@ -160,7 +160,7 @@ fn whole(number: &Number, scale: u64, what: &str, finest: &str, given: &Value) -
     match number.times(scale) {
         Amount::Whole(amount) => Ok(amount),
         Amount::Finer => {
-            let text = shown(&python::text(given));
+            let text = printable(&python::text(given));
             let message = format!("\"{text}\" is finer than {finest}, the resolution of {what}");
             Err(Problem::new("bad-quantity", message, "round it"))
         }
@@ -171,7 +171,7 @@ fn ranged(amount: i128, low: u64, high: u64, given: &Value, limits: &str, exampl
     match u64::try_from(amount) {
         Ok(amount) if (low..=high).contains(&amount) => Ok(amount),
         _ => {
-            let message = format!("\"{}\" is outside {limits}", shown(&python::text(given)));
+            let message = format!("\"{}\" is outside {limits}", printable(&python::text(given)));
             Err(Problem::new("out-of-range", message, format!("write e.g. \"{example}\"")))
         }
     }
@@ -406,7 +406,7 @@ impl Quantity for Queue {
         match u64::try_from(amount) {
             Ok(amount) if amount <= most => Ok(Queue { unit: kind, amount }),
             _ => {
-                let message = format!("\"{}\" is outside the limits of a queue", shown(&python::text(given)));
+                let message = format!("\"{}\" is outside the limits of a queue", printable(&python::text(given)));
                 let limits = "\"1 packet\" … \"1000000000 packets\", \"1 TiB\", \"3600 s\" or \"1000000 bdp\"";
                 Err(Problem::new("out-of-range", message, format!("choose within {limits}")))
             }
@@ -434,7 +434,7 @@ impl fmt::Display for Queue {
 mod tests {
     use super::*;
 
-    fn said<A: Quantity>(text: &str) -> String {
+    fn round_trip<A: Quantity>(text: &str) -> String {
         match A::parse(&Value::text(text)) {
             Ok(read) => read.to_string(),
             Err(wrong) => format!("{}: {}; {}", wrong.code, wrong.message, wrong.fix),
@@ -442,32 +442,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_the_same() {
+    fn printed_quantities_read_back() {
         for text in ["50 Mbit/s", "2.5 Gbit/s", "1 bit/s"] {
-            assert_eq!(said::<Rate>(text), text);
+            assert_eq!(round_trip::<Rate>(text), text);
         }
-        assert_eq!(said::<Rate>("1e3 mbit"), "1 Gbit/s");
-        assert_eq!(said::<Span>("0.5min"), "30 s");
-        assert_eq!(said::<Size>("65536 B"), "64 KiB");
-        assert_eq!(said::<Loss>("0.0000001%"), "0.0000001%");
-        assert_eq!(said::<Queue>("0.25 bdp"), "0.25 bdp");
-        assert_eq!(said::<Burst>("2.50 pkts"), "2.5 packets");
-        assert_eq!(said::<Burst>("1 packets"), "1 packet");
+        assert_eq!(round_trip::<Rate>("1e3 mbit"), "1 Gbit/s");
+        assert_eq!(round_trip::<Span>("0.5min"), "30 s");
+        assert_eq!(round_trip::<Size>("65536 B"), "64 KiB");
+        assert_eq!(round_trip::<Loss>("0.0000001%"), "0.0000001%");
+        assert_eq!(round_trip::<Queue>("0.25 bdp"), "0.25 bdp");
+        assert_eq!(round_trip::<Burst>("2.50 pkts"), "2.5 packets");
+        assert_eq!(round_trip::<Burst>("1 packets"), "1 packet");
     }
 
     #[test]
-    fn nothing_is_rounded() {
+    fn quantities_are_never_rounded() {
         assert_eq!(
-            said::<Span>("0.1 ns"),
+            round_trip::<Span>("0.1 ns"),
             "bad-quantity: \"0.1 ns\" is finer than 1 ns, the resolution of time; round it"
         );
-        assert_eq!(said::<Rate>("99e99 Tbit/s").split(':').next(), Some("out-of-range"));
+        assert_eq!(round_trip::<Rate>("99e99 Tbit/s").split(':').next(), Some("out-of-range"));
     }
 
     #[test]
-    fn a_bare_number_is_reported_with_what_it_may_have_meant() {
+    fn bare_number_error_suggests_units() {
         assert_eq!(
-            said::<Loss>("0.015"),
+            round_trip::<Loss>("0.015"),
             "missing-unit: \"0.015\" has no unit; a loss needs one; write \"1.5%\" for a share of 0.015, or \"0.015%\""
         );
     }

@@ -35,11 +35,11 @@ impl Table {
 
     /// The value of this name; it is created if absent.
     pub fn entry(&mut self, name: &str, otherwise: impl FnOnce() -> Value) -> &mut Value {
-        let place = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        let index = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.0.push((name.into(), otherwise()));
             self.0.len() - 1
         });
-        &mut self.0[place].1
+        &mut self.0[index].1
     }
 
     /// Sets the value of `name`, at its old position if it exists.
@@ -75,9 +75,9 @@ impl FromIterator<(String, Value)> for Table {
         let mut known = std::collections::BTreeMap::new();
         let mut table: Vec<(String, Value)> = Vec::new();
         for (name, value) in pairs {
-            let place = *known.entry(name.clone()).or_insert(table.len());
-            if place < table.len() {
-                table[place].1 = value;
+            let index = *known.entry(name.clone()).or_insert(table.len());
+            if index < table.len() {
+                table[index].1 = value;
             } else {
                 table.push((name, value));
             }

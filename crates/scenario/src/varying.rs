@@ -113,14 +113,20 @@ fn says_something(change: &Change, _: &dyn Files) -> Result<(), Problem> {
 
 /// Every change of a run. `salt` gives each direction its own random numbers; `place` is the field that contains the
 /// changes.
-pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, place: &str) -> Result<Steps, Problem> {
+pub fn steps_of(
+    changes: &[Change],
+    duration_ns: u64,
+    seed: u64,
+    salt: &str,
+    field_path: &str,
+) -> Result<Steps, Problem> {
     let mut found: [BTreeMap<u64, u64>; 3] = Default::default();
     for (number, change) in changes.iter().enumerate() {
         let step = change.every.map_or(duration_ns, |every| every.ns);
         let count = duration_ns.saturating_sub(change.at.ns).div_ceil(step);
         if count > MOST_STEPS {
             let message = format!("{count} changes are more than {MOST_STEPS}");
-            let field = format!("{place}.changes.{number}.every");
+            let field = format!("{field_path}.changes.{number}.every");
             return Err(Problem::new("out-of-range", message, "choose a longer every, or fewer changes").of(field));
         }
         let ends = [
@@ -161,8 +167,8 @@ pub(crate) trait Short: Declare + Sized {
 
     /// The text form, or `otherwise`.
     fn shortly(&self, otherwise: Value) -> Value {
-        let told = self.write();
-        let Value::Table(table) = &told else { unreachable!("a table is written as one") };
+        let value = self.write();
+        let Value::Table(table) = &value else { unreachable!("a table is written as one") };
         let usual =
             |name: &str| Self::FIELDS.iter().find(|field| field.name == name).map(|field| field.otherwise.value());
         let mut others = table.iter().skip(1);

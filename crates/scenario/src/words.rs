@@ -34,7 +34,7 @@ pub fn plain(text: &str, most: usize) -> String {
 }
 
 /// Wrong text, shortened for a message.
-pub fn shown(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     plain(text, 60)
 }
 
@@ -113,14 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_difflibs() {
+    fn nearest_matches_difflib() {
         assert_eq!(nearest("cubik", &["bbr", "cubic", "reno"]), Some("cubic"));
         assert_eq!(nearest("RTT", &["rate", "rtt"]), Some("rtt"));
         assert_eq!(nearest("xyz", &["rate", "rtt"]), None);
     }
 
     #[test]
-    fn what_steers_a_terminal_is_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\n\u{202e}", 60), "a\\u000a\\u202e");
         assert_eq!(plain("abcdefghij", 5), "ab…ij");
     }

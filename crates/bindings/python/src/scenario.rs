@@ -92,7 +92,7 @@ impl Scenario {
     }
 
     fn told(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        python(py, &Value::Table(self.inner.told()))
+        python(py, &Value::Table(self.inner.to_table()))
     }
 
     fn given(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {

@@ -43,8 +43,8 @@ pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         return dict.iter().map(pair).collect::<PyResult<Table>>().map(Value::Table);
     }
     // The package's quantities and tables convert themselves to a file's value.
-    if let Ok(told) = given.call_method0("_given") {
-        return value(&told);
+    if let Ok(converted) = given.call_method0("_given") {
+        return value(&converted);
     }
     if given.is_instance(&given.py().import("collections.abc")?.getattr("Mapping")?)? {
         return value(&given.py().get_type::<PyDict>().call1((given,))?);
@@ -99,18 +99,18 @@ pub fn view(py: Python<'_>, seen: &View) -> PyResult<Py<PyAny>> {
             }
             dict.into_any().unbind()
         }
-        View::Table(told) => {
-            let class = py.import("sawtooth.scenario.tables")?.getattr(told.name)?;
-            class.call_method1("_made", table(py, told)?)?.unbind()
+        View::Table(viewed) => {
+            let class = py.import("sawtooth.scenario.tables")?.getattr(viewed.name)?;
+            class.call_method1("_made", table(py, viewed)?)?.unbind()
         }
     })
 }
 
 /// A table's fields, and which of them the file gave.
-pub fn table(py: Python<'_>, told: &Viewed) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+pub fn table(py: Python<'_>, viewed: &Viewed) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
     let fields = PyDict::new(py);
-    for (name, one) in &told.fields {
+    for (name, one) in &viewed.fields {
         fields.set_item(name, view(py, one)?)?;
     }
-    Ok((fields.into_any().unbind(), python(py, &told.given)?))
+    Ok((fields.into_any().unbind(), python(py, &viewed.given)?))
 }

@@ -16,7 +16,7 @@ pub enum Values {
 
 impl Values {
     /// numpy's name of the type, the address, and the length.
-    fn place(&self) -> (&'static str, usize, usize) {
+    fn location(&self) -> (&'static str, usize, usize) {
         match self {
             Values::Float(values) => ("f8", values.as_ptr().addr(), values.len()),
             Values::Integer(values) => ("i8", values.as_ptr().addr(), values.len()),
@@ -45,7 +45,7 @@ pub fn hand_out(tables: Vec<Table>) -> String {
             let columns: Vec<_> = columns
                 .iter()
                 .map(|(column, values)| {
-                    let (kind, address, rows) = values.place();
+                    let (kind, address, rows) = values.location();
                     serde_json::json!([column, kind, address, rows])
                 })
                 .collect();

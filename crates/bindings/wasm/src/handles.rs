@@ -16,11 +16,11 @@ impl<T> Handles<T> {
     }
 }
 
-pub type Place<T> = LocalKey<RefCell<Handles<T>>>;
+pub type Registry<T> = LocalKey<RefCell<Handles<T>>>;
 
 /// Stores `one` and returns its handle.
-pub fn add<T>(place: &'static Place<T>, one: T) -> u32 {
-    place.with_borrow_mut(|handles| {
+pub fn add<T>(registry: &'static Registry<T>, one: T) -> u32 {
+    registry.with_borrow_mut(|handles| {
         handles.latest += 1;
         handles.open.insert(handles.latest, one);
         handles.latest
@@ -28,16 +28,16 @@ pub fn add<T>(place: &'static Place<T>, one: T) -> u32 {
 }
 
 /// Calls `act` with the object of a handle. Panics if there is none.
-pub fn with<T, A>(place: &'static Place<T>, handle: u32, act: impl FnOnce(&mut T) -> A) -> A {
-    place.with_borrow_mut(|handles| match handles.open.get_mut(&handle) {
+pub fn with<T, A>(registry: &'static Registry<T>, handle: u32, act: impl FnOnce(&mut T) -> A) -> A {
+    registry.with_borrow_mut(|handles| match handles.open.get_mut(&handle) {
         Some(one) => act(one),
         None => panic!("nothing is open by the handle {handle}"),
     })
 }
 
 /// Removes a handle and returns its object. Panics if there is none.
-pub fn remove<T>(place: &'static Place<T>, handle: u32) -> T {
-    match place.with_borrow_mut(|handles| handles.open.remove(&handle)) {
+pub fn remove<T>(registry: &'static Registry<T>, handle: u32) -> T {
+    match registry.with_borrow_mut(|handles| handles.open.remove(&handle)) {
         Some(one) => one,
         None => panic!("nothing is open by the handle {handle}"),
     }

@@ -6,14 +6,14 @@ use sawtooth_scenario::{
 };
 
 /// Answers with a text and returns true, or answers with the problem and returns false.
-fn answered(found: Result<String, Problem>) -> bool {
+fn answer_with(found: Result<String, Problem>) -> bool {
     let is_fine = found.is_ok();
-    text::tell(found.unwrap_or_else(told));
+    text::tell(found.unwrap_or_else(problem_json));
     is_fine
 }
 
 /// A problem as JSON.
-fn told(Problem { code, message, fix, field, .. }: Problem) -> String {
+fn problem_json(Problem { code, message, fix, field, .. }: Problem) -> String {
     let field = field.map_or(Value::Null, Value::Text);
     let parts =
         [("code", Value::text(code)), ("message", Value::Text(message)), ("fix", Value::Text(fix)), ("field", field)];
@@ -23,7 +23,7 @@ fn told(Problem { code, message, fix, field, .. }: Problem) -> String {
 /// Compiles a scenario, given as JSON tables, for the engine `sim`. Answers with the JSON that `simulation_open` takes.
 #[unsafe(no_mangle)]
 extern "C" fn scenario_compile() -> bool {
-    answered(compiled(&text::given()))
+    answer_with(compiled(&text::given()))
 }
 
 fn compiled(json: &str) -> Result<String, Problem> {
@@ -46,7 +46,7 @@ fn compiled(json: &str) -> Result<String, Problem> {
 /// Reads a TOML file. Answers with its tables as JSON.
 #[unsafe(no_mangle)]
 extern "C" fn toml_read() -> bool {
-    answered(parse_toml(&text::given()).map(|tables| Value::Table(tables).to_json()))
+    answer_with(parse_toml(&text::given()).map(|tables| Value::Table(tables).to_json()))
 }
 
 /// Reads a quantity. `kind` is the number of a rate, span, size, loss or queue. Answers with the amount in its smallest
@@ -57,7 +57,7 @@ extern "C" fn quantity_read(kind: u32) -> bool {
     fn amount<A: Quantity>(read: A) -> String {
         read.amount().to_string()
     }
-    answered(match kind {
+    answer_with(match kind {
         0 => Rate::parse(&given).map(amount),
         1 => Span::parse(&given).map(amount),
         2 => Size::parse(&given).map(amount),

@@ -5,7 +5,7 @@ use crate::custom::custom;
 use crate::files::Files;
 use crate::loss::LossModel;
 use crate::network::{Network, Transmitter, Wire};
-use crate::place::{self, Placed};
+use crate::placement::{self, Placed};
 use crate::problem::Problem;
 use crate::program;
 use crate::routing::Router;
@@ -39,9 +39,9 @@ impl Scenario {
         }
         let network = build(self, files)?;
         let mut router = Router::new(&network);
-        let flows = place::flows(self, &network, &mut router)?;
-        let probes = place::probes(self, &network, &mut router)?;
-        let Value::Table(given) = without_nothing(self.given()) else { unreachable!("a scenario is a table") };
+        let flows = placement::flows(self, &network, &mut router)?;
+        let probes = placement::probes(self, &network, &mut router)?;
+        let Value::Table(given) = without_nulls(self.given()) else { unreachable!("a scenario is a table") };
         let kept = given.iter().filter(|(name, _)| !READY.contains(name));
         let mut tables: Table = kept.map(|(name, value)| (name.to_string(), value.clone())).collect();
         tables.set("topology", Value::text("custom"));
@@ -52,29 +52,29 @@ impl Scenario {
         let card = |(host, card): (&usize, &&Transmitter)| (network.hosts[*host].clone(), rate_and_queue(card));
         tables.set("cards", Value::Table(cards.iter().map(card).collect()));
         tables.set("links", Value::List(links(&network, &cards)));
-        let place = |one: &Placed, told: Value, is_counted: bool| {
-            let Value::Table(mut told) = told else { unreachable!("a flow is a table") };
+        let with_ends = |one: &Placed, table: Value, is_counted: bool| {
+            let Value::Table(mut table) = table else { unreachable!("a flow is a table") };
             let target = network.wires[*one.forward.last().expect("a way has a wire")].target;
-            told.set("name", Value::Text(one.name.replace('@', "-")));
-            told.set("from", Value::text(&network.hosts[one.source]));
-            told.set("to", Value::text(&network.hosts[target]));
+            table.set("name", Value::Text(one.name.replace('@', "-")));
+            table.set("from", Value::text(&network.hosts[one.source]));
+            table.set("to", Value::text(&network.hosts[target]));
             if is_counted {
-                told.set("count", Value::Whole(one.count.into()));
+                table.set("count", Value::Whole(one.count.into()));
             }
-            Value::Table(told)
+            Value::Table(table)
         };
-        let drawn = flows.iter().map(|one| place(one, self.flows[one.index].told(), true));
-        tables.set("flows", Value::List(drawn.collect()));
-        let drawn = probes.iter().map(|one| place(one, self.probes[one.index].write(), false));
-        tables.set("probes", Value::List(drawn.collect()));
-        let hosts = program::place(self, &network, &mut router, &flows)?.hosts;
-        let drawn = self.programs.iter().zip(hosts).map(|(program, host)| {
-            let Value::Table(mut told) = program.given() else { unreachable!("a program is a table") };
-            told.set("host", Value::Text(host));
-            Value::Table(told)
+        let written = flows.iter().map(|one| with_ends(one, self.flows[one.index].to_value(), true));
+        tables.set("flows", Value::List(written.collect()));
+        let written = probes.iter().map(|one| with_ends(one, self.probes[one.index].write(), false));
+        tables.set("probes", Value::List(written.collect()));
+        let hosts = program::place_programs(self, &network, &mut router, &flows)?.hosts;
+        let written = self.programs.iter().zip(hosts).map(|(program, host)| {
+            let Value::Table(mut table) = program.given() else { unreachable!("a program is a table") };
+            table.set("host", Value::Text(host));
+            Value::Table(table)
         });
-        tables.set("programs", Value::List(drawn.collect()));
-        let is_said = |name: &str, value: &Value| match value {
+        tables.set("programs", Value::List(written.collect()));
+        let has_value = |name: &str, value: &Value| match value {
             Value::Table(table) => !table.is_empty(),
             Value::List(list) => !list.is_empty() || name == "flows",
             Value::Text(text) => !text.is_empty(),
@@ -82,27 +82,27 @@ impl Scenario {
             Value::Whole(number) => *number != 0,
             _ => true,
         };
-        let said = tables.iter().filter(|(name, value)| is_said(name, value));
-        let tables: Table = said.map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let fields = tables.iter().filter(|(name, value)| has_value(name, value));
+        let tables: Table = fields.map(|(name, value)| (name.to_string(), value.clone())).collect();
         let (made, compiled) = Scenario::read(&Value::Table(tables), files)?;
         let routes = routes(&network, flows.iter().chain(&probes), &made, files)?;
         if routes.is_empty() {
             return Ok((made, compiled));
         }
-        let mut told = made.told();
-        told.set("routes", Value::List(routes));
-        Scenario::read(&Value::Table(told), files)
+        let mut tables = made.to_table();
+        tables.set("routes", Value::List(routes));
+        Scenario::read(&Value::Table(tables), files)
     }
 }
 
 /// Removes fields without a value.
-fn without_nothing(value: Value) -> Value {
+fn without_nulls(value: Value) -> Value {
     match value {
         Value::Table(table) => {
-            let said = table.iter().filter(|(_, one)| **one != Value::Null);
-            Value::Table(said.map(|(name, one)| (name.to_string(), without_nothing(one.clone()))).collect())
+            let fields = table.iter().filter(|(_, one)| **one != Value::Null);
+            Value::Table(fields.map(|(name, one)| (name.to_string(), without_nulls(one.clone()))).collect())
         }
-        Value::List(list) => Value::List(list.into_iter().map(without_nothing).collect()),
+        Value::List(list) => Value::List(list.into_iter().map(without_nulls).collect()),
         other => other,
     }
 }
@@ -122,63 +122,64 @@ fn cards(network: &Network) -> BTreeMap<usize, &Transmitter> {
 }
 
 fn rate_and_queue(transmitter: &Transmitter) -> Value {
-    let mut told = Table::new();
-    told.push("rate", Rate { bps: transmitter.rate_bps }.write());
-    told.push("queue", transmitter.queue.write());
-    Value::Table(told)
+    let mut table = Table::new();
+    table.push("rate", Rate { bps: transmitter.rate_bps }.write());
+    table.push("queue", transmitter.queue.write());
+    Value::Table(table)
 }
 
 /// Wires in pairs. If a setting is the same in both directions, it is set on the link.
 fn links(network: &Network, cards: &BTreeMap<usize, &Transmitter>) -> Vec<Value> {
-    let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut indices: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let mut pairs: Vec<Vec<&Wire>> = Vec::new();
     for wire in &network.wires {
         let ends = (wire.source.min(wire.target), wire.source.max(wire.target));
-        let place = *places.entry(ends).or_insert(pairs.len());
-        if place == pairs.len() {
+        let index = *indices.entry(ends).or_insert(pairs.len());
+        if index == pairs.len() {
             pairs.push(Vec::new());
         }
-        pairs[place].push(wire);
+        pairs[index].push(wire);
     }
     let link = |pair: Vec<&Wire>| {
-        let said: Vec<Table> = pair.iter().map(|wire| said(network, wire, cards)).collect();
+        let directions: Vec<Table> = pair.iter().map(|wire| wire_table(network, wire, cards)).collect();
         // If only one direction is used, its rate and queue stay with the direction, because the other has none.
         let is_common = |name: &str, value: &Value| {
-            said.iter().all(|other| other.get(name) == Some(value))
+            directions.iter().all(|other| other.get(name) == Some(value))
                 && (pair.len() > 1 || !["rate", "queue"].contains(&name))
         };
-        let mut told = Table::new();
-        told.push("from", Value::text(&network.hosts[pair[0].source]));
-        told.push("to", Value::text(&network.hosts[pair[0].target]));
-        for (name, value) in said[0].iter().filter(|(name, value)| is_common(name, value)) {
-            told.push(name, value.clone());
+        let mut table = Table::new();
+        table.push("from", Value::text(&network.hosts[pair[0].source]));
+        table.push("to", Value::text(&network.hosts[pair[0].target]));
+        for (name, value) in directions[0].iter().filter(|(name, value)| is_common(name, value)) {
+            table.push(name, value.clone());
         }
-        for (way, own) in ["forward", "backward"].into_iter().zip(&said) {
-            let rest = own.iter().filter(|(name, _)| told.get(name).is_none());
+        for (way, own) in ["forward", "backward"].into_iter().zip(&directions) {
+            let rest = own.iter().filter(|(name, _)| table.get(name).is_none());
             let rest: Table = rest.map(|(name, value)| (name.to_string(), value.clone())).collect();
             if !rest.is_empty() {
-                told.push(way, Value::Table(rest));
+                table.push(way, Value::Table(rest));
             }
         }
-        Value::Table(told)
+        Value::Table(table)
     };
     pairs.into_iter().map(link).collect()
 }
 
-fn said(network: &Network, wire: &Wire, cards: &BTreeMap<usize, &Transmitter>) -> Table {
-    let mut said = Table::new();
+fn wire_table(network: &Network, wire: &Wire, cards: &BTreeMap<usize, &Transmitter>) -> Table {
+    let mut table = Table::new();
     if let Some(transmitter) = wire.transmitter.filter(|_| !cards.contains_key(&wire.source)) {
         let Value::Table(own) = rate_and_queue(&network.transmitters[transmitter]) else { unreachable!() };
-        said = own;
+        table = own;
     }
     for (name, ns) in [("delay", wire.delay_ns), ("aggregation", wire.aggregation_ns)] {
         if ns > 0 {
-            said.push(name, Span { ns }.write());
+            table.push(name, Span { ns }.write());
         }
     }
-    let changes: Vec<Value> = wire.changes.iter().filter_map(|change| mine(change.write(), wire.changing)).collect();
+    let changes: Vec<Value> =
+        wire.changes.iter().filter_map(|change| for_wire(change.write(), wire.changing)).collect();
     if !changes.is_empty() {
-        said.push("changes", Value::List(changes));
+        table.push("changes", Value::List(changes));
     }
     let varying = [
         ("jitter", wire.jitter.as_ref().map(short)),
@@ -189,13 +190,13 @@ fn said(network: &Network, wire: &Wire, cards: &BTreeMap<usize, &Transmitter>) -
     ];
     for (name, value) in varying {
         if let Some(value) = value {
-            said.push(name, value);
+            table.push(name, value);
         }
     }
     if wire.loss != LossModel::NONE {
-        said.push("loss", wire.loss.write());
+        table.push("loss", wire.loss.write());
     }
-    said
+    table
 }
 
 fn short<A: crate::varying::Short>(one: &A) -> Value {
@@ -203,19 +204,19 @@ fn short<A: crate::varying::Short>(one: &A) -> Value {
 }
 
 /// The part of a change that applies to one wire; None if nothing does.
-fn mine(change: Value, changing: [bool; 3]) -> Option<Value> {
+fn for_wire(change: Value, changing: [bool; 3]) -> Option<Value> {
     let Value::Table(change) = change else { return None };
-    let is_mine = |name: &str| match ["rate", "delay", "loss"].iter().position(|what| *what == name) {
-        Some(place) => changing[place],
+    let applies = |name: &str| match ["rate", "delay", "loss"].iter().position(|what| *what == name) {
+        Some(index) => changing[index],
         None => true,
     };
     let kept: Table = change
         .iter()
-        .filter(|(name, _)| is_mine(name))
+        .filter(|(name, _)| applies(name))
         .map(|(name, value)| (name.to_string(), value.clone()))
         .collect();
-    let says = kept.iter().any(|(name, _)| !["at", "every"].contains(&name));
-    says.then_some(Value::Table(kept))
+    let has_effect = kept.iter().any(|(name, _)| !["at", "every"].contains(&name));
+    has_effect.then_some(Value::Table(kept))
 }
 
 /// Routes that differ from the one with the fewest hops, given by the hosts in between.
@@ -225,8 +226,8 @@ fn routes<'a>(
     made: &Scenario,
     files: &dyn Files,
 ) -> Result<Vec<Value>, Problem> {
-    let drawn = custom(made, files)?;
-    let mut router = Router::new(&drawn);
+    let rewritten = custom(made, files)?;
+    let mut router = Router::new(&rewritten);
     let mut found: Vec<((usize, usize), Vec<usize>)> = Vec::new();
     for one in placed {
         for way in [&one.forward, &one.backward] {
@@ -234,7 +235,7 @@ fn routes<'a>(
             let hosts: Vec<usize> = way.iter().map(|wire| network.wires[*wire].target).collect();
             let target = *hosts.last().expect("a way has a wire");
             let usual = router.way(source, target, "flows")?;
-            if usual.iter().map(|wire| drawn.wires[*wire].target).ne(hosts.iter().copied()) {
+            if usual.iter().map(|wire| rewritten.wires[*wire].target).ne(hosts.iter().copied()) {
                 let between = hosts[..hosts.len() - 1].to_vec();
                 match found.iter_mut().find(|(ends, _)| *ends == (source, target)) {
                     Some((_, known)) => *known = between,

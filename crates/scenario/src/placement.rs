@@ -45,8 +45,8 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, router: &mut Router)
             // Flows are given to pairs in turn. The next flow continues after the last pair used.
             let pair = (taken + turn) % pairs + 1;
             let count = flow.count / used + u64::from(turn < flow.count % used);
-            let shown = if used == 1 { name.clone() } else { format!("{name}@s{pair}") };
-            place(shown, &format!("s{pair}"), &format!("r{pair}"), count)?;
+            let pair_name = if used == 1 { name.clone() } else { format!("{name}@s{pair}") };
+            place(pair_name, &format!("s{pair}"), &format!("r{pair}"), count)?;
         }
         taken += used;
     }

@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 
 impl Scenario {
     /// Every field that has a value, including defaults; quantities in their one spelling.
-    pub fn told(&self) -> Table {
-        let Value::Table(mut told) = self.write() else { unreachable!("a scenario is a table") };
-        told.set("hosts", self.hosts.given());
-        told.set("flows", Value::List(self.flows.iter().map(Flow::told).collect()));
-        if let Value::List(links) = told.entry("links", || Value::Null) {
+    pub fn to_table(&self) -> Table {
+        let Value::Table(mut tables) = self.write() else { unreachable!("a scenario is a table") };
+        tables.set("hosts", self.hosts.given());
+        tables.set("flows", Value::List(self.flows.iter().map(Flow::to_value).collect()));
+        if let Value::List(links) = tables.entry("links", || Value::Null) {
             for link in links {
                 let Value::Table(link) = link else { continue };
                 for way in ["forward", "backward"] {
@@ -32,60 +32,60 @@ impl Scenario {
             Some("home") => self.home.clone().unwrap_or_default().write(),
             _ => Value::Null,
         };
-        if let (Some(table), false) = (self.own_table(), own == Value::Null) {
-            told.set(table, own);
+        if let (Some(name), false) = (self.own_table(), own == Value::Null) {
+            tables.set(name, own);
         }
-        let is_said = |name: &str, value: &Value| match value {
+        let has_value = |name: &str, value: &Value| match value {
             Value::Table(table) => !table.is_empty(),
             Value::List(list) => !list.is_empty() || name == "flows",
             _ => true,
         };
-        let kept = told.iter().filter(|(name, value)| is_said(name, value));
-        kept.map(|(name, value)| (name.to_string(), value.clone())).collect()
+        let fields = tables.iter().filter(|(name, value)| has_value(name, value));
+        fields.map(|(name, value)| (name.to_string(), value.clone())).collect()
     }
 
-    /// SHA-256 of the canonical JSON of `told`, as 64 hexadecimal digits. Equal scenarios have equal digests. Files are
+    /// SHA-256 of the canonical JSON of `to_table`, as 64 hexadecimal digits. Equal scenarios have equal digests. Files are
     /// included by their present content, not by their paths.
     pub fn digest(&self, files: &dyn Files) -> String {
-        let mut told = self.told();
-        if let Some(Value::List(flows)) = inner(&mut told, "flows") {
+        let mut tables = self.to_table();
+        if let Some(Value::List(flows)) = inner(&mut tables, "flows") {
             for (flow, table) in self.flows.iter().zip(flows) {
                 let Value::Table(table) = table else { continue };
                 if let (Control::Module(module), Some(Value::Table(cc))) = (&flow.cc, inner(table, "cc")) {
                     cc.set("source", Value::Text(files.digest_of_sources(&module.source.0)));
                 }
                 if let Some(Value::Table(source)) = inner(table, "source") {
-                    by_content(source, &["times", "file"], files);
+                    digest_files(source, &["times", "file"], files);
                     if let Some(Value::Table(sizes)) = inner(source, "sizes") {
-                        by_content(sizes, &["times", "file"], files);
+                        digest_files(sizes, &["times", "file"], files);
                     }
                 }
             }
         }
-        if let Some(Value::Table(path)) = inner(&mut told, "path") {
-            varying(path, files);
+        if let Some(Value::Table(path)) = inner(&mut tables, "path") {
+            digest_link_files(path, files);
         }
-        if let Some(Value::List(links)) = inner(&mut told, "links") {
+        if let Some(Value::List(links)) = inner(&mut tables, "links") {
             for link in links {
                 if let Value::Table(link) = link {
-                    varying(link, files);
+                    digest_link_files(link, files);
                 }
             }
         }
         let mut text = String::new();
-        canonical(&Value::Table(told), &mut text);
+        canonical(&Value::Table(tables), &mut text);
         Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
 impl Flow {
     /// Every field that has a value. A flow of datagrams has no congestion control.
-    pub(crate) fn told(&self) -> Value {
-        let mut told = self.write();
-        if let (true, Value::Table(told)) = (self.is_datagrams(), &mut told) {
-            told.remove("cc");
+    pub(crate) fn to_value(&self) -> Value {
+        let mut value = self.write();
+        if let (true, Value::Table(table)) = (self.is_datagrams(), &mut value) {
+            table.remove("cc");
         }
-        told
+        value
     }
 }
 
@@ -94,7 +94,7 @@ fn inner<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Value> {
 }
 
 /// Replaces the files that these fields name by digests of their content.
-fn by_content(table: &mut Table, fields: &[&str], files: &dyn Files) {
+fn digest_files(table: &mut Table, fields: &[&str], files: &dyn Files) {
     for field in fields {
         if let Some(Value::Text(name)) = inner(table, field) {
             *name = files.digest_of(name);
@@ -103,14 +103,14 @@ fn by_content(table: &mut Table, fields: &[&str], files: &dyn Files) {
 }
 
 /// The same for a link and its directions.
-fn varying(link: &mut Table, files: &dyn Files) {
-    by_content(link, &["trace"], files);
+fn digest_link_files(link: &mut Table, files: &dyn Files) {
+    digest_files(link, &["trace"], files);
     if let Some(Value::Table(jitter)) = inner(link, "jitter") {
-        by_content(jitter, &["table"], files);
+        digest_files(jitter, &["table"], files);
     }
     for way in ["forward", "backward"] {
         if let Some(Value::Table(direction)) = inner(link, way) {
-            varying(direction, files);
+            digest_link_files(direction, files);
         }
     }
 }
@@ -120,8 +120,8 @@ fn canonical(value: &Value, json: &mut String) {
     match value {
         Value::List(list) => {
             json.push('[');
-            for (place, one) in list.iter().enumerate() {
-                json.push_str(if place == 0 { "" } else { "," });
+            for (index, one) in list.iter().enumerate() {
+                json.push_str(if index == 0 { "" } else { "," });
                 canonical(one, json);
             }
             json.push(']');
@@ -130,8 +130,8 @@ fn canonical(value: &Value, json: &mut String) {
             let mut pairs: Vec<_> = table.iter().collect();
             pairs.sort_by_key(|(name, _)| *name);
             json.push('{');
-            for (place, (name, one)) in pairs.into_iter().enumerate() {
-                json.push_str(if place == 0 { "" } else { "," });
+            for (index, (name, one)) in pairs.into_iter().enumerate() {
+                json.push_str(if index == 0 { "" } else { "," });
                 quoted(name, json);
                 json.push(':');
                 canonical(one, json);
