@@ -31,7 +31,7 @@ async function spoken() {
 const verbs = {
   /** Scenarios compiled by the core; if `asked`, of the page's question. */
   async compile({ scenarios, asked = false }) {
-    const [language, { read }] = [await spoken(), await part("asked")];
+    const [language, { read }] = [await spoken(), await part("experiment")];
     const compiled = (scenario) => (asked ? read({ scenario, alone: false }, language).compiled[0] : language.compile(scenario));
     return scenarios.map((scenario) => told(() => ({ json: compiled(scenario).json })));
   },
@@ -69,7 +69,7 @@ const verbs = {
 
   /** For each kind of event and each control: the section that specifies it. */
   async sources(controls) {
-    const { KINDS } = await part("understand/happenings");
+    const { KINDS } = await part("understand/events");
     return Object.fromEntries(Object.entries(KINDS).map(([kind, { source }]) => [kind, controls.map((cc) => source(cc))]));
   },
 
@@ -85,7 +85,7 @@ const verbs = {
 
   /** Questions to the page: the rows of its summary. */
   async summary(questions) {
-    const [{ read: asked }, { RunLines }, { summary }] = await Promise.all(["asked", "series", "summary"].map(part));
+    const [{ read: asked }, { RunLines }, { summary }] = await Promise.all(["experiment", "series", "summary"].map(part));
     const [core, language] = [await started(), await spoken()];
     const lines = ({ json, durationNs, flows }, intervalS) => {
       const simulation = core.simulation(json);
@@ -104,14 +104,14 @@ const verbs = {
   /** Questions to the page: its warnings. */
   async warnings(questions) {
     const language = await spoken();
-    const [{ read: asked }, { warnings }] = await Promise.all(["asked", "warnings"].map(part));
+    const [{ read: asked }, { warnings }] = await Promise.all(["experiment", "warnings"].map(part));
     return questions.map((question) => warnings(asked(question, language), language));
   },
 
   /** Questions to the page: the most packets, and a lighter question. */
   async heavy(questions) {
     const language = await spoken();
-    const [{ read: asked }, { packets, lighter }] = await Promise.all(["asked", "heavy"].map(part));
+    const [{ read: asked }, { packets, lighter }] = await Promise.all(["experiment", "heavy"].map(part));
     return questions.map((question) => {
       const read = asked(question, language);
       return { packets: packets(read), ...lighter(read) };

@@ -29,8 +29,8 @@ HELD = ("uplot",)
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 PARTS |= {"watcher": "understand/watcher.ts", "offline": "offline.ts"}
 """Files of the page, by the name that they have in it."""
-FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "series", "summary")
-FOR_NODE += ("sliders", "warnings", "understand/happenings", "capture/estimate")
+FOR_NODE = ("amount", "core", "experiment", "heavy", "language", "presets", "series", "summary")
+FOR_NODE += ("sliders", "warnings", "understand/events", "capture/estimate")
 """Files that the tests run in node."""
 
 

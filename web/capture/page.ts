@@ -2,7 +2,7 @@
 // draw themselves.
 
 import type * as Draw from "../draw/index";
-import { answered, LIMITS, timeSequence, told, type Segments } from "./sequence";
+import { answered, LIMITS, rangeSummary, timeSequence, type Segments } from "./sequence";
 import { unpacked, type Packed } from "./unpack";
 
 declare const sawtooth: typeof Draw;
@@ -40,7 +40,7 @@ function start(): void {
       chart.set(figure());
       const say = (): void => {
         const [from, to] = time.range ?? [0, end];
-        segments.forEach((one, which) => (at(`status-${which}`).textContent = told(one, from, to)));
+        segments.forEach((one, which) => (at(`status-${which}`).textContent = rangeSummary(one, from, to)));
       };
       time.join({ show: say, point: () => undefined });
       say();

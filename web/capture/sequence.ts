@@ -90,7 +90,7 @@ function series({ data, acks, sacks }: Segments): Series[] {
 }
 
 /** Describes the graph between `from` and `to` in words. */
-export function told({ data, acks }: Segments, from: number, to: number): string {
+export function rangeSummary({ data, acks }: Segments, from: number, to: number): string {
   const [first, last] = [lowest(data.t, from), lowest(data.t, to, true)];
   const counts = new Map<number, number>();
   for (const kind of data.kind.subarray(first, last)) counts.set(kind, (counts.get(kind) ?? 0) + 1);

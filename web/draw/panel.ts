@@ -414,10 +414,10 @@ export class Panel implements Member {
     this.readout.replaceChildren();
     const top = element(this.readout, "div", "readout-x");
     top.textContent = valueText(this.form.x, this.selected[0] === undefined ? value : this.selected[0].series.x[this.selected[0].at]!);
-    let told = this.selected;
-    if (told.length > MOST && y !== null) told = [...told].sort((a, b) => Math.abs(a.y - y) - Math.abs(b.y - y));
-    for (const hit of told.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.called ?? hit.series.of.name, this.values(hit), hit.series.of.said !== undefined);
-    if (told.length > MOST) element(this.readout, "div", "").textContent = `and ${told.length - MOST} more`;
+    let hits = this.selected;
+    if (hits.length > MOST && y !== null) hits = [...hits].sort((a, b) => Math.abs(a.y - y) - Math.abs(b.y - y));
+    for (const hit of hits.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.called ?? hit.series.of.name, this.values(hit), hit.series.of.said !== undefined);
+    if (hits.length > MOST) element(this.readout, "div", "").textContent = `and ${hits.length - MOST} more`;
     for (const one of over) this.row(tint(one.colour), one.name, "");
     this.readout.hidden = false;
     const right = x / ground.ratio;

@@ -58,7 +58,7 @@ export interface Of {
 }
 
 /** An answer of the core, or what is wrong with its input, as JSON. */
-export interface Told {
+export interface CoreAnswer {
   fine: boolean;
   answer: string;
 }
@@ -67,17 +67,17 @@ export interface Told {
 export class CoreError extends Error {}
 
 /** The core's request to the page: the next bytes of a file. */
-class Asked {
+class PageImports {
   readonly files = new Map<number, Reading>();
   memory: WebAssembly.Memory | undefined;
 
   readonly imports = {
     page: {
-      read: (file: number, place: number, most: number): number => {
+      read: (file: number, address: number, most: number): number => {
         try {
           const bytes = this.files.get(file)?.(most);
           if (bytes === undefined || bytes.length > most || this.memory === undefined) return -1;
-          new Uint8Array(this.memory.buffer, place, bytes.length).set(bytes);
+          new Uint8Array(this.memory.buffer, address, bytes.length).set(bytes);
           return bytes.length;
         } catch {
           return -1;
@@ -91,17 +91,17 @@ export class Core {
   private readonly exports: Exports;
   private readonly files: Map<number, Reading>;
 
-  constructor(module: WebAssembly.Module, asked = new Asked(), instance = new WebAssembly.Instance(module, asked.imports)) {
+  constructor(module: WebAssembly.Module, pageImports = new PageImports(), instance = new WebAssembly.Instance(module, pageImports.imports)) {
     this.exports = instance.exports as unknown as Exports;
-    this.files = asked.files;
-    asked.memory = this.exports.memory;
+    this.files = pageImports.files;
+    pageImports.memory = this.exports.memory;
     this.exports.tell_panics();
   }
 
   /** The same for a page's main thread, where some browsers compile only small modules synchronously. */
   static async of(module: WebAssembly.Module): Promise<Core> {
-    const asked = new Asked();
-    return new Core(module, asked, await WebAssembly.instantiate(module, asked.imports));
+    const pageImports = new PageImports();
+    return new Core(module, pageImports, await WebAssembly.instantiate(module, pageImports.imports));
   }
 
   /** Names of the simulator's congestion controls. */
@@ -123,18 +123,18 @@ export class Core {
   }
 
   /** A scenario's tables, as JSON, compiled for a run; if not ok: what is wrong. */
-  compile(tables: string): Told {
-    return this.told(tables, () => this.exports.scenario_compile());
+  compile(tables: string): CoreAnswer {
+    return this.ask(tables, () => this.exports.scenario_compile());
   }
 
   /** The tables of a TOML file, as JSON; if not ok: what is wrong. */
-  toml(text: string): Told {
-    return this.told(text, () => this.exports.toml_read());
+  toml(text: string): CoreAnswer {
+    return this.ask(text, () => this.exports.toml_read());
   }
 
   /** A quantity's amount; if not ok: what is wrong. */
-  quantity(kind: number, text: string): Told {
-    return this.told(text, () => this.exports.quantity_read(kind));
+  quantity(kind: number, text: string): CoreAnswer {
+    return this.ask(text, () => this.exports.quantity_read(kind));
   }
 
   /** A quantity's text. */
@@ -143,7 +143,7 @@ export class Core {
     return this.answer();
   }
 
-  private told(text: string, act: () => number): Told {
+  private ask(text: string, act: () => number): CoreAnswer {
     this.give(text);
     const fine = this.safely(act) !== 0;
     return { fine, answer: this.answer() };
@@ -198,8 +198,8 @@ export class Core {
   /** Copies bytes to the core. */
   put(bytes: Uint8Array): void {
     // When memory grows, its buffer is replaced.
-    const place = this.exports.input(bytes.length);
-    new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
+    const address = this.exports.input(bytes.length);
+    new Uint8Array(this.exports.memory.buffer, address, bytes.length).set(bytes);
   }
 
   /** The core's latest answer. */
@@ -303,7 +303,7 @@ export class Limits {
   }
 
   /** The answer for a run that has reached `nowS`. */
-  told(nowS: number): Limited[] {
+  report(nowS: number): Limited[] {
     this.core.safely(() => this.exports.limits_report(this.handle, nowS));
     return JSON.parse(this.core.answer()) as Limited[];
   }
@@ -336,9 +336,9 @@ export class Capture {
    * connection. Ends the reading: call nothing afterward.
    */
   finish(): { facts: unknown; tables: Tables; kept: Kept } {
-    const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
+    const ok = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
     this.ended();
-    if (!told) throw new CoreError(this.core.answer());
+    if (!ok) throw new CoreError(this.core.answer());
     const { facts, tables, kept } = JSON.parse(this.core.answer()) as { facts: unknown; tables: Described; kept: number };
     return { facts, tables: this.core.tables(tables), kept: new Kept(this.core, this.exports, kept) };
   }
@@ -360,14 +360,14 @@ export class Kept {
   /** The estimated path of a connection in those facts; undefined if its segments are not kept, or were handed out. */
   path(connection: number, facts: unknown): unknown {
     this.core.give(JSON.stringify(facts));
-    const told = this.core.safely(() => this.exports.kept_path(this.handle, connection)) !== 0;
-    return told ? JSON.parse(this.core.answer()) : undefined;
+    const ok = this.core.safely(() => this.exports.kept_path(this.handle, connection)) !== 0;
+    return ok ? JSON.parse(this.core.answer()) : undefined;
   }
 
   /** The tables of a connection's segments. Hands them out once; undefined if they are not kept. */
   segments(connection: number): Tables | undefined {
-    const told = this.core.safely(() => this.exports.kept_segments(this.handle, connection)) !== 0;
-    return told ? this.core.tables(JSON.parse(this.core.answer()) as Described) : undefined;
+    const ok = this.core.safely(() => this.exports.kept_segments(this.handle, connection)) !== 0;
+    return ok ? this.core.tables(JSON.parse(this.core.answer()) as Described) : undefined;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Slider } from "./sliders";
 
-export interface Told {
+export interface FieldSpec {
   /** Its path in a scenario: "path.rate". */
   field: string;
   label: string;
@@ -13,7 +13,7 @@ export interface Told {
   optional?: string;
 }
 
-export const FIELDS: readonly Told[] = [
+export const FIELDS: readonly FieldSpec[] = [
   { field: "path.rate", label: "Rate", hint: "of the bottleneck, e.g. 50 Mbit/s", slider: "rate" },
   { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
   { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
@@ -30,20 +30,20 @@ export class Field {
   private readonly wrong: HTMLElement;
 
   constructor(
-    readonly told: Told,
+    readonly spec: FieldSpec,
     private readonly slider: Slider | undefined,
     changed: (text: string, moving: boolean) => void,
   ) {
-    const id = `f-${told.field.replaceAll(".", "-")}`;
+    const id = `f-${spec.field.replaceAll(".", "-")}`;
     this.root = made("div", "field");
     this.label.htmlFor = id;
-    this.label.textContent = told.label;
+    this.label.textContent = spec.label;
     this.text = made("input", "");
     this.text.id = id;
     this.text.autocomplete = "off";
     this.text.spellcheck = false;
-    this.text.title = told.hint;
-    this.text.placeholder = told.optional ?? "";
+    this.text.title = spec.hint;
+    this.text.placeholder = spec.optional ?? "";
     this.wrong = made("p", "wrong");
     this.wrong.id = `${id}-wrong`;
     this.wrong.hidden = true;
@@ -58,7 +58,7 @@ export class Field {
       range.type = "range";
       range.min = "0";
       range.max = String(this.slider.last);
-      range.setAttribute("aria-label", `${told.label}, slider`);
+      range.setAttribute("aria-label", `${spec.label}, slider`);
       range.addEventListener("input", () => {
         this.text.value = this.slider!.text(Number(range.value));
         this.say(range);

@@ -2,7 +2,7 @@
 
 import type { Figure, Panel, Series } from "../draw/form";
 import palette from "../draw/palette.json";
-import type { Asked } from "./asked";
+import type { Experiment } from "./experiment";
 import type { Line, RunLines } from "./series";
 
 const TIME = { label: "time", unit: "s", scale: "linear" } as const;
@@ -37,8 +37,8 @@ export interface Shown {
 }
 
 /** Figures by name, in the order of the page. `runs`: one of all flows, or one of each. */
-export function figures(asked: Asked, runs: readonly RunLines[], { raw, toggle }: Shown): Figure[] {
-  const { names, alone, durationS, flows } = asked;
+export function figures(experiment: Experiment, runs: readonly RunLines[], { raw, toggle }: Shown): Figure[] {
+  const { names, alone, durationS, flows } = experiment;
   const colour = colours(flows);
   const of = (flow: number) => (alone ? runs[flow]!.flows[0]! : runs[0]!.flows[flow]!);
   const lines = (take: (flow: number) => Drawn, more: Partial<Series> = {}): Series[] =>
@@ -52,12 +52,12 @@ export function figures(asked: Asked, runs: readonly RunLines[], { raw, toggle }
     y: { label, unit, scale: "linear", zero: true },
     series,
   });
-  const over = Math.round(SMOOTH_S / asked.intervalS);
+  const over = Math.round(SMOOTH_S / experiment.intervalS);
   const smooth = over > 1 && !raw;
   const how = smooth ? "mean over 200 ms" : "in order: what waited for a repair comes at once";
   const goodput = panel(`Goodput (${how})`, "goodput", "Mbit/s", lines((flow) => (smooth ? smoothed(of(flow).goodput, over) : of(flow).goodput)));
   const button = { words: "raw", title: "each interval by itself, or the mean over 200 ms", pressed: raw, act: toggle };
-  const rate = { along: "y", at: asked.mostMbps, words: "what the rate allows", colour: roles["muted"]! } as const;
+  const rate = { along: "y", at: experiment.mostMbps, words: "what the rate allows", colour: roles["muted"]! } as const;
   const ssthresh = dotted(lines((flow) => of(flow).ssthresh), "ssthresh");
   const first = flows.some(({ count }) => count > 1) ? " of the first connection" : "";
   const figure = (name: string, title: string, sentence: string, ...panels: Panel[]): Figure => ({

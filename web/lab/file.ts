@@ -1,7 +1,7 @@
 // Writes the question as a file for the command line, and reads such files.
 
 import { InputError } from "./problem";
-import type { Question } from "./asked";
+import type { Question } from "./experiment";
 import { called, type Control } from "./control";
 import type { Language } from "./language";
 import { shaped, type Scenario } from "./scenario";
@@ -10,13 +10,13 @@ export const LARGEST = 4 << 20;
 
 /** The question as TOML: a scenario; or a study, if controls are compared each alone on the path. */
 export function toml({ scenario, alone }: Question): string {
-  const { interval: _, ...asked } = scenario;
-  const compared = alone ? controls(asked) : undefined;
-  if (compared === undefined) return text(asked, "");
-  const study = [`name = ${value_(asked.name ?? "controls")}`, 'title = "Congestion controls compared"', ""];
-  const flow = { ...asked.flows![0], name: COMPARED };
+  const { interval: _, ...fields } = scenario;
+  const compared = alone ? controls(fields) : undefined;
+  if (compared === undefined) return text(fields, "");
+  const study = [`name = ${value_(fields.name ?? "controls")}`, 'title = "Congestion controls compared"', ""];
+  const flow = { ...fields.flows![0], name: COMPARED };
   const vary = ["", "[vary]", `"flows.${COMPARED}.cc" = ${value_(compared)}`];
-  return `${study.join("\n")}\n${text({ ...asked, flows: [flow] }, "scenario")}${vary.join("\n")}\n`;
+  return `${study.join("\n")}\n${text({ ...fields, flows: [flow] }, "scenario")}${vary.join("\n")}\n`;
 }
 
 /**
@@ -24,9 +24,9 @@ export function toml({ scenario, alone }: Question): string {
  * contents.
  */
 export function read(text: string, language: Language): Question {
-  const told = language.tables(text);
-  const { scenario: inner, vary } = told as { scenario?: Record<string, unknown>; vary?: Record<string, unknown> };
-  if (inner === undefined) return { scenario: plain(told), alone: false };
+  const tables = language.tables(text);
+  const { scenario: inner, vary } = tables as { scenario?: Record<string, unknown>; vary?: Record<string, unknown> };
+  if (inner === undefined) return { scenario: plain(tables), alone: false };
   const scenario = plain(inner);
   const [axis, ...more] = Object.entries(vary ?? {});
   const [flow, ...others] = scenario.flows ?? [{}];
@@ -76,8 +76,8 @@ function text({ path, host, flows, ...rest }: Scenario, at: string): string {
 }
 
 /** Omits what a page cannot use; the compiler refuses what it does not support. */
-function plain(told: Record<string, unknown>): Scenario {
-  const { warmup: _, traffic: __, interval: ___, topology, ...scenario } = told;
+function plain(tables: Record<string, unknown>): Scenario {
+  const { warmup: _, traffic: __, interval: ___, topology, ...scenario } = tables;
   if (topology !== undefined && topology !== "path") {
     const message = `the page does not have the topology "${String(topology)}"`;
     throw new InputError("unsupported", message, "run it with the command line", "topology");

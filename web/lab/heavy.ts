@@ -1,7 +1,7 @@
 // Estimates how heavy a simulation is, and offers a lighter one if it is too heavy for the page.
 
 import { milliseconds, significant, stretch } from "./amount";
-import type { Asked, Question } from "./asked";
+import type { Experiment, Question } from "./experiment";
 import { made } from "./fields";
 import { command } from "./file";
 import type { Compiled } from "./language";
@@ -23,7 +23,7 @@ const LEAST_MS = 100;
  * An estimate of the data packets: as many as the rate allows, or the windows if loss or the receiver keeps them
  * smaller.
  */
-export function packets({ compiled }: Asked): number {
+export function packets({ compiled }: Experiment): number {
   return compiled.reduce((sum, one) => sum + ofRun(one), 0);
 }
 
@@ -55,13 +55,13 @@ function lossWindow(cc: string, loss: number, rtt: number): number {
 }
 
 /** The longest duration of one digit that fits, and the largest number of flows that fit if each has its own run. */
-export function lighter(asked: Asked): { duration: string | undefined; flows: number | undefined } {
-  const share = MOST_PACKETS / packets(asked);
-  const seconds = asked.durationS * share;
+export function lighter(experiment: Experiment): { duration: string | undefined; flows: number | undefined } {
+  const share = MOST_PACKETS / packets(experiment);
+  const seconds = experiment.durationS * share;
   const power = 10 ** Math.floor(Math.log10(seconds));
   const ms = Math.round(Math.floor(seconds / power) * power * 1e3);
-  const begun = asked.flows.every(({ startS }) => ms > startS * 1e3);
-  const flows = asked.alone ? Math.floor(asked.flows.length * share) : 0;
+  const begun = experiment.flows.every(({ startS }) => ms > startS * 1e3);
+  const flows = experiment.alone ? Math.floor(experiment.flows.length * share) : 0;
   return { duration: ms > 0 && begun ? milliseconds(ms) : undefined, flows: flows > 0 ? flows : undefined };
 }
 
@@ -81,13 +81,13 @@ export class Heavy {
   }
 
   /** Says how heavy the question is if it is too heavy, and offers less. `elsewhere`: the page does not run it. */
-  words(asked: Asked, elsewhere = false): string | undefined {
-    const { question } = asked;
-    const count = packets(asked);
+  words(experiment: Experiment, elsewhere = false): string | undefined {
+    const { question } = experiment;
+    const count = packets(experiment);
     const heavy = !elsewhere && count > MOST_PACKETS && this.wanted !== JSON.stringify(question);
     this.root.hidden = !heavy;
     if (!heavy) return undefined;
-    const { duration, flows } = lighter(asked);
+    const { duration, flows } = lighter(experiment);
     const { scenario } = question;
     const buttons = made("p", "buttons");
     const offer = (words: string, less: Question): void => {
@@ -109,10 +109,10 @@ export class Heavy {
     const line = made("p", "");
     line.append("The whole, faster, on the command line: ", Object.assign(made("code", ""), { textContent: command(question) }));
     this.root.replaceChildren(buttons, line);
-    return told(count, count / this.perSecond);
+    return heavyText(count, count / this.perSecond);
   }
 }
 
-function told(count: number, seconds: number): string {
+function heavyText(count: number, seconds: number): string {
   return `This is heavy for a page: about ${significant(count / 1e6, 2)} million packets, which take about ${stretch(Math.max(1, seconds), 1)} here.`;
 }

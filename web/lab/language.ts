@@ -26,7 +26,7 @@ export interface Compiled {
 }
 
 /** As in crates/net. */
-interface Told {
+interface CompiledJson {
   duration_ns: number;
   interval_ns: number;
   hosts: { receive_buffer: number }[];
@@ -75,7 +75,7 @@ export class Language {
   /** For topology "path" only. Raises InputError. */
   compile(scenario: Scenario): Compiled {
     const json = refused(this.core.compile(JSON.stringify(scenario)));
-    const { duration_ns, interval_ns, hosts, transmitters, links, flows } = JSON.parse(json) as Told;
+    const { duration_ns, interval_ns, hosts, transmitters, links, flows } = JSON.parse(json) as CompiledJson;
     const { rate_bps, discipline } = transmitters[0]!;
     return {
       json,

@@ -1,7 +1,7 @@
 // The switch for the native core, and the link to the results. Visible if `sawtooth lab` serves the page, otherwise
 // hidden.
 
-import type { Asked } from "./asked";
+import type { Experiment } from "./experiment";
 import type { Native } from "./protocol";
 import { answered, asking, key } from "./served";
 
@@ -55,10 +55,10 @@ export class NativeSwitch {
   }
 
   /** How to run a question of this many packets natively; undefined: in the page. */
-  wanted(asked: Asked, packets: number): Native | undefined {
+  wanted(experiment: Experiment, packets: number): Native | undefined {
     const { given, page } = this;
     if (given === undefined || packets < HEAVY_PACKETS || !at<HTMLInputElement>("native").checked) return undefined;
-    const { scenario, alone } = asked.question;
+    const { scenario, alone } = experiment.question;
     return { key: given, page, text: JSON.stringify({ ...scenario, alone }) };
   }
 

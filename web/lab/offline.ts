@@ -22,10 +22,10 @@ const own = self as unknown as Scope;
 addEventListener("install", (event) => (event as Waiting).waitUntil(keep()));
 addEventListener("activate", (event) => (event as Waiting).waitUntil(own.clients.claim()));
 addEventListener("fetch", (event) => {
-  const asked = event as Fetching;
-  const { request } = asked;
+  const fetching = event as Fetching;
+  const { request } = fetching;
   const is = FILES.some((name) => new URL(name, own.registration.scope).href === request.url.split(/[?#]/)[0]);
-  if (is && request.method === "GET") asked.respondWith(answered(request));
+  if (is && request.method === "GET") fetching.respondWith(answered(request));
 });
 
 async function keep(): Promise<void> {

@@ -6,7 +6,7 @@ import "./style.css";
 import { Core } from "./core";
 import { Drop } from "./capture/drop";
 import type { Estimate } from "./capture/estimate";
-import { read, type Asked, type Question } from "./asked";
+import { read, type Experiment, type Question } from "./experiment";
 import { Field, FIELDS, made } from "./fields";
 import { figures } from "./figures";
 import * as file from "./file";
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
   let question: Question = PRESETS[0]!.question;
   /** The address is a damaged link; it stays until something is changed. */
   let damaged = false;
-  let asked: Asked | undefined;
+  let experiment: Experiment | undefined;
   let quiet: ReturnType<typeof setTimeout> | undefined;
   /** Nothing runs and nothing is being changed: background work may begin. */
   let [answered, still] = [false, false];
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   let next: ReturnType<typeof setTimeout> | undefined;
   let begunMs = -Infinity;
   /** What the figures are of, and how goodput is drawn. */
-  let latest: { of: Asked; runs: readonly RunLines[] } | undefined;
+  let latest: { of: Experiment; runs: readonly RunLines[] } | undefined;
   const goodput = {
     raw: false,
     toggle: () => {
@@ -90,7 +90,7 @@ async function main(): Promise<void> {
     if (problem === undefined) wrong(why);
     else refused(problem);
   };
-  const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
+  const runner = new Runner({ grown: (...answer) => shown(...answer), failed, ran: (...answer) => native.ran(...answer) }, EVERY_MS);
   const running = new Running(cancelled, () => ask(question, false, damaged));
   const sweep = new Sweep((figure, done, of) => {
     at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : [DRAG, sweep.words, source(question)].filter(Boolean).join(" ");
@@ -108,7 +108,7 @@ async function main(): Promise<void> {
   }
 
   const slider = sliders(language);
-  const fields = FIELDS.map((told) => new Field(told, slider[told.slider ?? ""], (text, moving) => edit(told.field, text, moving)));
+  const fields = FIELDS.map((spec) => new Field(spec, slider[spec.slider ?? ""], (text, moving) => edit(spec.field, text, moving)));
   const queue = new QueueFields(language, slider["queue"]!, (changed, moving) => edit("path.queue", changed, moving));
   const ecn = new HostEcn((changed) => edit("host.ecn", changed));
   const flows = new Flows(language, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
@@ -177,8 +177,8 @@ async function main(): Promise<void> {
     running.ended();
     understand.changed();
     try {
-      asked = read(question, language);
-      sweep.stop(asked);
+      experiment = read(question, language);
+      sweep.stop(experiment);
     } catch (error) {
       sweep.stop();
       if (!(error instanceof InputError)) throw error;
@@ -188,13 +188,13 @@ async function main(): Promise<void> {
       return;
     }
     refused(undefined);
-    opening.changed(asked, question.scenario.path?.loss ?? DEFAULTS.path.loss, permalink.asks(location.hash, question) ? permalink.view(location.hash).step : undefined);
-    at("warnings").textContent = warnings(asked, language).join(" ");
-    const elsewhere = native.wanted(asked, packets(asked));
-    const tooHeavy = heavy.words(asked, elsewhere !== undefined);
+    opening.changed(experiment, question.scenario.path?.loss ?? DEFAULTS.path.loss, permalink.asks(location.hash, question) ? permalink.view(location.hash).step : undefined);
+    at("warnings").textContent = warnings(experiment, language).join(" ");
+    const elsewhere = native.wanted(experiment, packets(experiment));
+    const tooHeavy = heavy.words(experiment, elsewhere !== undefined);
     at("answer").classList.toggle("stale", tooHeavy !== undefined);
     if (tooHeavy === undefined) {
-      runner.ask(asked, elsewhere);
+      runner.ask(experiment, elsewhere);
       running.begun();
       begunMs = performance.now();
     } else {
@@ -222,7 +222,7 @@ async function main(): Promise<void> {
 
   /** Stops background work, so that it takes no processor time from the question. */
   function background(): void {
-    if (answered && still && asked !== undefined) sweep.ask(asked, language);
+    if (answered && still && experiment !== undefined) sweep.ask(experiment, language);
   }
 
   function cancelled(): void {
@@ -272,7 +272,7 @@ async function main(): Promise<void> {
     const { path = {}, flows: given = [{}] } = scenario;
     const all: Record<string, unknown> = { ...DEFAULTS.path, ...path, duration: scenario.duration ?? DEFAULTS.duration };
     for (const field of fields) {
-      field.show(all[field.told.field.replace("path.", "")], whole);
+      field.show(all[field.spec.field.replace("path.", "")], whole);
     }
     queue.set(all["queue"] as never, whole);
     ecn.set(scenario.host?.ecn);
@@ -292,7 +292,7 @@ async function main(): Promise<void> {
     const of = (field: string): boolean => error?.field === field || (error?.field?.startsWith(`${field}.`) ?? false);
     let found = queue.showError(error, words);
     for (const field of fields) {
-      const its = of(field.told.field);
+      const its = of(field.spec.field);
       found ||= its;
       field.showError(its ? words : undefined);
     }
@@ -304,11 +304,11 @@ async function main(): Promise<void> {
     if (error !== undefined && !found && flow === null) wrong(`${error.field ?? "scenario"}: ${words}`);
     else at("wrong").hidden = true;
     at("answer").classList.toggle("stale", error !== undefined);
-    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}${asked === undefined ? "" : " The results below are from the last valid input."}`);
+    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}${experiment === undefined ? "" : " The results below are from the last valid input."}`);
   }
 
-  function shown(of: Asked, runs: readonly RunLines[], finished: boolean): void {
-    if (of !== asked) return;
+  function shown(of: Experiment, runs: readonly RunLines[], finished: boolean): void {
+    if (of !== experiment) return;
     latest = { of, runs };
     drawn();
     const rows = summary(of, runs);
@@ -339,20 +339,20 @@ async function main(): Promise<void> {
   }
 
   function show(name: string, host: HTMLElement, figure: () => Parameters<typeof draw>[1]): void {
-    const { question: of } = asked!;
-    const told = { ...figure(), ran: { words: settings(of), scenario: file.toml(of) } };
+    const { question: of } = experiment!;
+    const shownFigure = { ...figure(), ran: { words: settings(of), scenario: file.toml(of) } };
     const chart = charts.get(name);
     if (chart !== undefined) {
-      chart.set(told);
+      chart.set(shownFigure);
       return;
     }
     const place = made("div", name === "goodput" || name === "window" ? "wide" : "");
     host.append(place);
-    charts.set(name, draw(place, told));
+    charts.set(name, draw(place, shownFigure));
   }
 
   /** Omits columns that are empty for all flows of this question. */
-  function table(of: Asked, rows: readonly Row[]): void {
+  function table(of: Experiment, rows: readonly Row[]): void {
     const marks = (of.question.scenario.host?.ecn ?? 0) !== 0 || rows.some(({ marked }) => marked > 0) || warnings(of, language).length > 0;
     const columns: [string, (row: Row) => string][] = [
       ["flow", (row) => row.name],

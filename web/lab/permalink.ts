@@ -1,6 +1,6 @@
 // A link to the page holds the whole question after the number sign, so no server receives any of it.
 
-import type { Question } from "./asked";
+import type { Question } from "./experiment";
 import { PRESETS } from "./presets";
 import { InputError } from "./problem";
 import { shaped, type Scenario } from "./scenario";
@@ -13,8 +13,8 @@ const LONGEST = 20_000;
  * meaning.
  */
 export function written({ scenario, alone }: Question): string {
-  const { interval: _, ...told } = scenario;
-  return escaped(JSON.stringify(alone ? { ...told, alone } : told));
+  const { interval: _, ...rest } = scenario;
+  return escaped(JSON.stringify(alone ? { ...rest, alone } : rest));
 }
 
 /** The short form: quantities of the path, and the duration if it differs from this one. */
@@ -32,8 +32,8 @@ export interface View {
  * The short form, "cc=cubic,bbr&rate=100Mbit/s&rtt=20ms&loss=1%25", if it can hold the whole question; otherwise the
  * full form.
  */
-export function short(asked: Question, { step, embed }: View = {}): string {
-  const { scenario, alone } = asked;
+export function short(question: Question, { step, embed }: View = {}): string {
+  const { scenario, alone } = question;
   const { path = {}, flows = [], duration = DURATION } = scenario;
   const parts: [string, unknown][] = [["cc", flows.map(({ cc }) => cc).join(",")]];
   for (const key of PATH) if (path[key] !== undefined) parts.push([key, path[key]]);
@@ -41,9 +41,9 @@ export function short(asked: Question, { step, embed }: View = {}): string {
   if (!alone) parts.push(["together", "1"]);
   const plain = parts.map(([key, value]) => `${key}=${escaped(String(value).replaceAll(" ", ""))}`).join("&");
   try {
-    if (written(fromShort(plain).question) !== written(named(asked))) return written(asked);
+    if (written(fromShort(plain).question) !== written(named(question))) return written(question);
   } catch {
-    return written(asked);
+    return written(question);
   }
   return `${plain}${step === undefined ? "" : `&step=${step}`}${embed ? "&view=embed" : ""}`;
 }
@@ -101,10 +101,10 @@ export function question(hash: string): Question | undefined {
 }
 
 /** Whether an address asks this question, in whatever form. */
-export function asks(hash: string, asked: Question): boolean {
+export function asks(hash: string, other: Question): boolean {
   try {
     const linked = question(hash);
-    return linked !== undefined && written(linked) === written(asked);
+    return linked !== undefined && written(linked) === written(other);
   } catch {
     return false;
   }
@@ -131,8 +131,8 @@ function parsed(text: string): unknown {
   const plain = decoded(text);
   const none = "what stands after its # is no question of this page";
   try {
-    const told: unknown = JSON.parse(plain);
-    if (typeof told === "object" && told !== null && !Array.isArray(told)) return told;
+    const value: unknown = JSON.parse(plain);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   } catch {
     const cut = plain.startsWith("{") && !plain.endsWith("}");
     throw new InputError("bad-link", cut ? "it breaks off before its end" : none, FIX);

@@ -1,6 +1,6 @@
 // Questions to start from: paths from published studies and from ours, each a scenario that the page supports.
 
-import type { Question } from "./asked";
+import type { Question } from "./experiment";
 import type { Scenario } from "./scenario";
 
 export interface Preset {

@@ -74,7 +74,7 @@ export class QueueFields {
     this.marksRoot.hidden = ecn === undefined;
     this.marks.checked = (table?.["ecn"] ?? ecn) === true;
     this.above.root.hidden = above === undefined;
-    this.above.become({ label: "Marks above", hint: this.above.told.hint }, this.otherwise(above) || "no delay", false);
+    this.above.become({ label: "Marks above", hint: this.above.spec.hint }, this.otherwise(above) || "no delay", false);
     this.above.show(above === undefined ? "" : table?.[above], anew);
   }
 

@@ -1,6 +1,6 @@
 // The page's side of the worker: answers only the latest question, and drops rows of earlier ones.
 
-import type { Asked } from "./asked";
+import type { Experiment } from "./experiment";
 import type { Limits } from "./core";
 import { module } from "./module";
 import { InputError } from "./problem";
@@ -9,7 +9,7 @@ import { RunLines } from "./series";
 
 export interface Listener {
   /** More rows of the latest question. */
-  grown(asked: Asked, runs: readonly RunLines[], finished: boolean): void;
+  grown(experiment: Experiment, runs: readonly RunLines[], finished: boolean): void;
   /** With `problem` if the input was refused. */
   failed(why: string, problem?: InputError): void;
   /** After the last rows: the number of events, and the time they took. */
@@ -19,7 +19,7 @@ export interface Listener {
 export class Runner {
   private readonly worker = new Worker("worker.js", { type: "module" });
   private number = 0;
-  private asked: Asked | undefined;
+  private experiment: Experiment | undefined;
   private runs: RunLines[] = [];
   /** The time that the latest question has taken so far. */
   workedMs = 0;
@@ -39,30 +39,30 @@ export class Runner {
         const why = event.message || "the worker could not be loaded";
         reject(new Error(why));
         // After a start, nothing waits for the names, and a question that gets no answer is not left open.
-        if (this.asked !== undefined) this.listener.failed(why);
+        if (this.experiment !== undefined) this.listener.failed(why);
       };
       this.worker.onmessage = ({ data }: MessageEvent<Answer>) => {
         if (data.kind === "ready") resolve();
-        else this.told(data);
+        else this.receive(data);
       };
       module.then((compiled) => this.worker.postMessage({ kind: "begin", module: compiled } satisfies Question), reject);
     });
   }
 
   /** `native`: how to run it there instead of in the page. */
-  ask(asked: Asked, native?: Native): void {
+  ask(experiment: Experiment, native?: Native): void {
     this.number += 1;
-    this.asked = asked;
+    this.experiment = experiment;
     for (const run of this.runs) run.close();
-    this.runs = asked.compiled.map(({ json, flows }) => new RunLines(flows.length, asked.intervalS, this.limits?.(json)));
-    const runs = asked.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
+    this.runs = experiment.compiled.map(({ json, flows }) => new RunLines(flows.length, experiment.intervalS, this.limits?.(json)));
+    const runs = experiment.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
     this.native = native !== undefined;
     this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }) });
   }
 
   stop(): void {
     this.number += 1;
-    this.asked = undefined;
+    this.experiment = undefined;
     this.post({ kind: "stop" });
   }
 
@@ -71,13 +71,13 @@ export class Runner {
     module.then(() => this.worker.postMessage(question), () => {});
   }
 
-  private told(answer: Answer): void {
-    if (answer.kind === "ready" || answer.number !== this.number || this.asked === undefined) return;
+  private receive(answer: Answer): void {
+    if (answer.kind === "ready" || answer.number !== this.number || this.experiment === undefined) return;
     if (answer.kind === "rows") {
       this.workedMs = answer.workedMs;
       answer.runs.forEach(({ tables, nowNs, finished }, run) => this.runs[run]!.add(tables, nowNs / 1e9, finished));
       const finished = this.runs.every((run) => run.finished);
-      this.listener.grown(this.asked, this.runs, finished);
+      this.listener.grown(this.experiment, this.runs, finished);
       if (finished) this.listener.ran?.(this.native, answer.events, answer.workedMs);
     } else if (answer.kind === "failed") {
       const { problem } = answer;

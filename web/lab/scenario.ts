@@ -47,8 +47,8 @@ export interface Flow {
  * Reads part of a link or file as a scenario: checks that tables are tables. Raises InputError; the compiler checks the
  * fields' contents.
  */
-export function shaped(told: unknown): Scenario {
-  const given = table(told, undefined);
+export function shaped(value: unknown): Scenario {
+  const given = table(value, undefined);
   for (const name of ["path", "host"]) if (given[name] !== undefined) table(given[name], name);
   const { flows, name } = given;
   if (flows !== undefined) {
@@ -75,7 +75,7 @@ const FIELDS: Record<string, readonly string[]> = {
 };
 
 /** Refuses fields that a scenario file may have but the page does not support. */
-export function onlyKnown(asked: Scenario): void {
+export function onlyKnown(scenario: Scenario): void {
   const check = (given: object, table: string, at: string): void => {
     for (const name of Object.keys(given)) {
       if (FIELDS[table]!.includes(name)) continue;
@@ -83,14 +83,14 @@ export function onlyKnown(asked: Scenario): void {
       throw new InputError("unsupported", "the page does not have this field", fix, at === "" ? name : `${at}.${name}`);
     }
   };
-  check(asked, "", "");
-  const { topology } = asked as { topology?: string };
+  check(scenario, "", "");
+  const { topology } = scenario as { topology?: string };
   if (topology !== undefined && topology !== "path") {
     throw new InputError("unsupported", `the page does not have the topology "${topology}"`, "run it with the command line", "topology");
   }
-  check(asked.path ?? {}, "path", "path");
-  check(asked.host ?? {}, "host", "host");
-  (asked.flows ?? []).forEach((flow, index) => check(flow, "flows", `flows.${index}`));
+  check(scenario.path ?? {}, "path", "path");
+  check(scenario.host ?? {}, "host", "host");
+  (scenario.flows ?? []).forEach((flow, index) => check(flow, "flows", `flows.${index}`));
 }
 
 export const DEFAULTS = {

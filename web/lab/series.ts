@@ -79,8 +79,8 @@ export class RunLines {
       one.retransmits += again;
       one.timeouts += timeouts;
     });
-    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "delivered_ce_segments", "delivered_segments"];
-    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, echoed, delivered) => {
+    const columns = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "delivered_ce_segments", "delivered_segments"];
+    each(tables.tcp_info, columns, (t, flow, connection, cwnd, ssthresh, srtt, echoed, delivered) => {
       const one = this.flows[flow]!;
       one.echoed[connection] = echoed;
       one.delivered[connection] = delivered;
@@ -102,7 +102,7 @@ export class RunLines {
 
   /** What limits each flow, as far as the run has come. */
   limited(): Limited[] {
-    return this.limits?.told(this.nowS) ?? [];
+    return this.limits?.report(this.nowS) ?? [];
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 // The table of numbers beside the figures, and the sentence with the answer.
 
 import { significant } from "./amount";
-import type { Asked } from "./asked";
+import type { Experiment } from "./experiment";
 import type { RunLines } from "./series";
 
 export interface Row {
@@ -23,10 +23,10 @@ export interface Row {
   limit: string;
 }
 
-export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
+export function summary(experiment: Experiment, runs: readonly RunLines[]): Row[] {
   const limits = runs.map((run) => run.limited());
-  return asked.flows.map((_, index) => {
-    const [run, at] = asked.alone ? [index, 0] : [0, index];
+  return experiment.flows.map((_, index) => {
+    const [run, at] = experiment.alone ? [index, 0] : [0, index];
     const { nowS, flows } = runs[run]!;
     const lines = flows[at]!;
     // While it was active.
@@ -35,7 +35,7 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
     const delivered = sum(lines.delivered);
     const rtts = lines.rtt.y.values.filter((rtt) => rtt > 0);
     return {
-      name: asked.names[index]!,
+      name: experiment.names[index]!,
       meanMbps,
       partly: startS > 0 || endS < nowS,
       segments: lines.segments,
@@ -57,12 +57,12 @@ export const mbps = (value: number): string => (value > 0 && value < 0.01 ? `${d
 const MOST_TOLD = 6;
 
 /** The result, in a sentence or two. */
-export function sentence(asked: Asked, rows: readonly Row[]): string {
-  const { scenario } = asked.question;
+export function sentence(experiment: Experiment, rows: readonly Row[]): string {
+  const { scenario } = experiment.question;
   const { path = {} } = scenario;
   const where = `${path.rate ?? "100 Mbit/s"}, ${path.rtt ?? "20 ms"}, ${path.loss ?? "0%"} loss`;
   const each = rows.map((row, flow) => {
-    const { count } = asked.flows[flow]!;
+    const { count } = experiment.flows[flow]!;
     const got = `${count > 1 ? `${row.name}, ${count} connections together, gets` : `${row.name} gets`} ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
     return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s; the limit was ${row.limit}`;
   });

@@ -3,7 +3,7 @@
 
 import type { Figure, Series } from "../draw/form";
 import { milliseconds } from "./amount";
-import { read, type Asked } from "./asked";
+import { read, type Experiment } from "./experiment";
 import { colours, roles } from "./figures";
 import type { Language } from "./language";
 import { Runner } from "./runner";
@@ -26,7 +26,7 @@ interface Point {
 export class Sweep {
   /** Created with the first question, so that it does not slow the page's start. */
   private runner: Runner | undefined;
-  private asked: Asked | undefined;
+  private experiment: Experiment | undefined;
   private language: Language | undefined;
   private waiting: number[] = [];
   private current = 0;
@@ -40,12 +40,12 @@ export class Sweep {
   ) {}
 
   /** Computes the points that are missing for this path and these controls. */
-  ask(asked: Asked, language: Language): void {
-    if (!this.isOf(asked)) {
+  ask(experiment: Experiment, language: Language): void {
+    if (!this.isOf(experiment)) {
       this.done = [];
-      this.points = asked.flows.map(() => []);
+      this.points = experiment.flows.map(() => []);
     }
-    this.asked = asked;
+    this.experiment = experiment;
     this.language = language;
     this.waiting = LOSSES.filter((percent) => !this.done.includes(percent));
     this.tell();
@@ -53,17 +53,17 @@ export class Sweep {
   }
 
   /** Stops computing. If the new question differs only in its loss, the mark "now" moves there. */
-  stop(asked?: Asked): void {
+  stop(experiment?: Experiment): void {
     this.waiting = [];
     this.runner?.stop();
-    if (asked === undefined || !this.isOf(asked)) return;
-    this.asked = asked;
+    if (experiment === undefined || !this.isOf(experiment)) return;
+    this.experiment = experiment;
     this.tell();
   }
 
   /** Whether the points belong to this question. They do not depend on its loss or on its flows' times. */
-  private isOf(asked: Asked): boolean {
-    return this.asked !== undefined && of(this.asked) === of(asked);
+  private isOf(experiment: Experiment): boolean {
+    return this.experiment !== undefined && of(this.experiment) === of(experiment);
   }
 
   private tell(): void {
@@ -73,16 +73,16 @@ export class Sweep {
 
   /** Says how long each point runs, which is not the question's duration. */
   get words(): string {
-    if (this.asked === undefined) return "";
-    return `Each point is one run, of one seed, of ${durationOf(this.asked)}, whatever the duration above.`;
+    if (this.experiment === undefined) return "";
+    return `Each point is one run, of one seed, of ${durationOf(this.experiment)}, whatever the duration above.`;
   }
 
   /** Draws the curve so far. */
   figure(published?: Published): Figure | undefined {
-    const { asked, points } = this;
-    if (asked === undefined) return undefined;
-    const colour = colours(asked.flows);
-    const series: Series[] = asked.names.map((name, flow) => {
+    const { experiment, points } = this;
+    if (experiment === undefined) return undefined;
+    const colour = colours(experiment.flows);
+    const series: Series[] = experiment.names.map((name, flow) => {
       const sorted = [...points[flow]!].sort((one, other) => one.loss - other.loss);
       return {
         name,
@@ -94,10 +94,10 @@ export class Sweep {
       };
     });
     for (const { cc, points: known } of published?.curves ?? []) {
-      const flow = asked.flows.findIndex((one) => one.control === cc);
+      const flow = experiment.flows.findIndex((one) => one.control === cc);
       if (flow < 0) continue;
       series.push({
-        name: `${asked.names[flow]}, published`,
+        name: `${experiment.names[flow]}, published`,
         colour: colour[flow]!,
         kind: "points",
         symbol: "diamond",
@@ -106,7 +106,7 @@ export class Sweep {
         y: known.map((point) => point.mbps),
       });
     }
-    const now = asked.compiled[0]!.lossPpb / 1e7;
+    const now = experiment.compiled[0]!.lossPpb / 1e7;
     const low = LOSSES.reduce((one, other) => Math.min(one, other));
     const losses = [...LOSSES].sort((one, other) => one - other);
     series.push({
@@ -116,7 +116,7 @@ export class Sweep {
       dash: "dashed",
       loose: true,
       x: losses,
-      y: losses.map((percent) => Math.min(asked.mostMbps, (MATHIS_C / Math.sqrt(percent / 100)) * (PAYLOAD_BITS / (asked.compiled[0]!.rttNs / 1e3)))),
+      y: losses.map((percent) => Math.min(experiment.mostMbps, (MATHIS_C / Math.sqrt(percent / 100)) * (PAYLOAD_BITS / (experiment.compiled[0]!.rttNs / 1e3)))),
     });
     return {
       name: "response",
@@ -137,12 +137,12 @@ export class Sweep {
 
   private next(): void {
     const percent = this.waiting.shift();
-    const { asked } = this;
-    if (percent === undefined || asked === undefined || this.language === undefined) return;
+    const { experiment } = this;
+    if (percent === undefined || experiment === undefined || this.language === undefined) return;
     this.current = percent;
-    const { scenario } = asked.question;
+    const { scenario } = experiment.question;
     const path = { ...scenario.path, loss: `${percent}%` };
-    const flows = asked.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
+    const flows = experiment.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
     this.runner ??= new Runner(
       {
         grown: (of, runs, finished) => {
@@ -152,11 +152,11 @@ export class Sweep {
       },
       60_000,
     );
-    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(asked) }, alone: true }, this.language));
+    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(experiment) }, alone: true }, this.language));
   }
 
-  private taken(asked: Asked, means: number[]): void {
-    if (this.asked === undefined || asked.flows.length !== this.points.length) return;
+  private taken(experiment: Experiment, means: number[]): void {
+    if (this.experiment === undefined || experiment.flows.length !== this.points.length) return;
     means.forEach((mbps, flow) => {
       if (mbps > 0) this.points[flow]!.push({ loss: this.current, mbps });
     });
@@ -167,13 +167,13 @@ export class Sweep {
 }
 
 /** A key for everything that the points depend on. */
-function of({ question: { scenario }, flows }: Asked): string {
+function of({ question: { scenario }, flows }: Experiment): string {
   const { loss: _, ...path } = scenario.path ?? {};
   return JSON.stringify([path, scenario.host, scenario.seed, flows.map(({ control }) => control)]);
 }
 
 /** The duration for which a point is simulated. */
-function durationOf({ compiled }: Asked): string {
+function durationOf({ compiled }: Experiment): string {
   const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / compiled[0]!.rateBps));
   return milliseconds(Math.round(seconds * 10) * 100);
 }

@@ -11,9 +11,9 @@ import { turn } from "./turn";
 const SLICE_MS = 12;
 const [LEAST_EVENTS, FIRST_EVENTS, MOST_EVENTS] = [1_000, 20_000, 2_000_000];
 
-const answer = (told: Answer, tables: readonly Tables[] = []): void => {
+const answer = (message: Answer, tables: readonly Tables[] = []): void => {
   const all = tables.flatMap((one) => Object.values(one));
-  postMessage(told, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
+  postMessage(message, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
 };
 
 let latest = 0;
@@ -34,24 +34,24 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   elsewhere.abort();
   if (data.kind === "stop") return;
   const turn = latest;
-  const wanted = (): boolean => latest === turn;
-  const running = data.native === undefined ? run(core, data, wanted) : natively(data, wanted);
+  const isLatest = (): boolean => latest === turn;
+  const running = data.native === undefined ? run(core, data, isLatest) : natively(data, isLatest);
   running.catch((error: unknown) => {
     // After a trap, the core's memory cannot be trusted.
     if (error instanceof CoreError) core = new Core(module);
-    if (!wanted()) return;
+    if (!isLatest()) return;
     const why = error instanceof Error ? error.message : String(error);
     const { code, message, fix, field } = error as InputError;
     answer({ kind: "failed", number: data.number, why, ...(error instanceof InputError ? { problem: { code, message, fix, field } } : {}) });
   });
 };
 
-async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boolean): Promise<void> {
+async function run(core: Core, { number, runs, everyMs }: Run, isLatest: () => boolean): Promise<void> {
   const open: Simulation[] = [];
   const finished = runs.map(() => false);
   const reached = runs.map(() => 0);
   let workedMs = 0;
-  const tell = (): void => {
+  const report = (): void => {
     // Reports all runs together: figures never show one without the others.
     const rows = open.map((one, which) => ({ nowNs: one.now_ns, finished: finished[which]!, tables: one.take() }));
     const events = open.reduce((sum, one) => sum + one.events, 0);
@@ -60,7 +60,7 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
   try {
     for (const { json } of runs) open.push(core.simulation(json));
     let events = FIRST_EVENTS;
-    let told = performance.now();
+    let reportedMs = performance.now();
     while (finished.includes(false)) {
       // The run furthest behind, so that all progress together.
       const behind = runs.map((_, which) => which).filter((which) => !finished[which]);
@@ -73,21 +73,21 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
       workedMs += took;
       events = Math.min(MOST_EVENTS, Math.max(LEAST_EVENTS, Math.round((events * SLICE_MS) / took)));
       await turn();
-      if (!wanted()) return;
-      if (performance.now() - told > everyMs && finished.includes(false)) {
-        tell();
-        told = performance.now();
+      if (!isLatest()) return;
+      if (performance.now() - reportedMs > everyMs && finished.includes(false)) {
+        report();
+        reportedMs = performance.now();
       }
     }
-    tell();
+    report();
   } finally {
     for (const one of open) one.close();
   }
 }
 
-async function natively({ number, everyMs, native: asked }: Run, wanted: () => boolean): Promise<void> {
+async function natively({ number, everyMs, native: target }: Run, isLatest: () => boolean): Promise<void> {
   elsewhere = new AbortController();
-  await native.run(asked!, everyMs, elsewhere.signal, (runs, events, workedMs) => {
-    if (wanted()) answer({ kind: "rows", number, runs, events, workedMs }, runs.map(({ tables }) => tables));
+  await native.run(target!, everyMs, elsewhere.signal, (runs, events, workedMs) => {
+    if (isLatest()) answer({ kind: "rows", number, runs, events, workedMs }, runs.map(({ tables }) => tables));
   });
 }

@@ -3,7 +3,7 @@
 import { draw, type Chart } from "../../draw/index";
 import type { Figure } from "../../draw/form";
 import { group } from "../../draw/group";
-import { quantity, timeSequence, told, whole, type Segments } from "../../capture/sequence";
+import { quantity, rangeSummary, timeSequence, whole, type Segments } from "../../capture/sequence";
 import { made } from "../fields";
 import { captures } from "../module";
 import type { Language } from "../language";
@@ -67,7 +67,7 @@ export class Drop {
     this.worker = worker;
     worker.onerror = (event) => this.failed(event.message || "the reader of captures could not be loaded");
     worker.onmessage = ({ data: answer }: MessageEvent<Answer>) => {
-      if (this.worker === worker) this.told(answer);
+      if (this.worker === worker) this.receive(answer);
     };
     captures().then(
       (compiled) => this.worker === worker && this.ask({ kind: "open", file, module: compiled }),
@@ -75,7 +75,7 @@ export class Drop {
     );
   }
 
-  private told(answer: Answer): void {
+  private receive(answer: Answer): void {
     switch (answer.kind) {
       case "progress":
         this.busy(`${quantity(answer.bytes, "B")} of ${quantity(answer.of, "B")}`, answer.bytes / answer.of);
@@ -161,8 +161,8 @@ export class Drop {
     at("capture-first").hidden = at("capture-shown").hidden = false;
     at("capture-ends").textContent = ends(connection);
     at("capture-verdict").replaceChildren(
-      ...of.verdict.flatMap(([asked, answer]) => [
-        Object.assign(made("dt", ""), { textContent: asked }),
+      ...of.verdict.flatMap(([question, answer]) => [
+        Object.assign(made("dt", ""), { textContent: question }),
         Object.assign(made("dd", ""), { textContent: answer }),
       ]),
     );
@@ -199,7 +199,7 @@ export class Drop {
     const found = this.read.get(this.chosen?.index ?? -1);
     if (found === undefined || this.over === undefined) return;
     const [from, to] = group(GROUP).range ?? [0, this.over.panels[0]!.x.high!];
-    at("capture-drawn").textContent = `${told(found.segments, from, to)}.`;
+    at("capture-drawn").textContent = `${rangeSummary(found.segments, from, to)}.`;
   }
 
   private draw(figure: Figure): void {

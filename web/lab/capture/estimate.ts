@@ -54,7 +54,7 @@ export function estimate(shown: Shown, language: Language): { how: string; path?
   if (refused !== undefined) return { how: `No path is estimated: ${refused.message}. To get one: ${refused.fix}.` };
   const found = shown.Ok!.path.Ok!;
   const { rate, rtt, queue, loss, burst, ack_loss, window } = found;
-  const told = [
+  const sentences = [
     quantity("Rate", rate, bits),
     quantity("Base RTT", rtt, seconds),
     quantity("Queue", queue, (packets) => `${digits(packets)} packets`),
@@ -63,7 +63,7 @@ export function estimate(shown: Shown, language: Language): { how: string; path?
     ...(window === null ? [] : [quantity("Window", window, (bytes) => `${digits(bytes / 1024)} KiB`)]),
     ...found.cannot_tell.map((open) => `Cannot tell: ${open}.`),
   ];
-  if (burst.value > BURSTY) told.push(`Losses come in bursts of ${burst.value.toFixed(2)} packets; here each packet is lost independently.`);
+  if (burst.value > BURSTY) sentences.push(`Losses come in bursts of ${burst.value.toFixed(2)} packets; here each packet is lost independently.`);
   const path: Estimate = {
     path: {
       rate: language.print("rate", rate.value),
@@ -75,7 +75,7 @@ export function estimate(shown: Shown, language: Language): { how: string; path?
     open: rate.bound === "at least",
   };
   if (window !== null) path.receiveBuffer = language.print("size", Math.min(2 ** 30, Math.max(4096, window.value / WINDOW_SHARE)));
-  return { how: told.join(" "), path };
+  return { how: sentences.join(" "), path };
 }
 
 /** As `sawtooth whatif` prints it (src/sawtooth/whatif/text.py). */

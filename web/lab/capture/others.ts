@@ -1,7 +1,7 @@
 // What congestion controls would get on the path of a captured transfer, each by itself: one simulation of each.
 
 import { milliseconds } from "../amount";
-import { read } from "../asked";
+import { read } from "../experiment";
 import { byMarks } from "../control";
 import type { Language } from "../language";
 import { Runner } from "../runner";
@@ -11,7 +11,7 @@ import type { Estimate } from "./estimate";
 /** As long as the transfer, but no longer; and at most so much of the path's capacity is simulated: bits. */
 const [LEAST_S, MOST_S, MOST_BITS] = [2, 60, 3e9];
 
-/** `told`: with what there is to say. */
+/** `report`: called with the text to show. */
 export class Others {
   /** There from the first path on. */
   private runner: Runner | undefined;
@@ -21,7 +21,7 @@ export class Others {
 
   constructor(
     private readonly language: Language,
-    private readonly told: (words: string) => void,
+    private readonly report: (words: string) => void,
   ) {
     this.controls = language.controls.filter((cc) => !byMarks(cc, language));
   }
@@ -42,18 +42,18 @@ export class Others {
     this.runner ??= new Runner(
       {
         grown: (_, runs, finished) => {
-          if (finished) this.told(this.words(runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6)));
+          if (finished) this.report(this.words(runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6)));
         },
-        failed: (why) => this.told(`What other congestion controls would get could not be simulated: ${why}.`),
+        failed: (why) => this.report(`What other congestion controls would get could not be simulated: ${why}.`),
       },
       60_000,
     );
-    this.told("Simulating what other congestion controls would get …");
+    this.report("Simulating what other congestion controls would get …");
     this.runner.ask(read({ scenario: { duration, path, ...host, flows }, alone: true }, this.language));
   }
 
   stop(): void {
     this.runner?.stop();
-    this.told("");
+    this.report("");
   }
 }

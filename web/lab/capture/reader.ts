@@ -13,7 +13,7 @@ import { segmentsOf } from "./segments";
 const SLICE = 4 << 20;
 /** Segments between two readings of the clock, and the time between reports. */
 const STEP = 20_000;
-const TOLD_MS = 60;
+const REPORT_MS = 60;
 /** The most connections that a page lists. */
 const LISTED = 200;
 /** Connections with at most this many packets are kept whole. */
@@ -28,7 +28,7 @@ declare class FileReaderSync {
   readAsArrayBuffer(of: Blob): ArrayBuffer;
 }
 
-const answer = (told: Answer, moved: Transferable[] = []): void => postMessage(told, { transfer: moved });
+const answer = (message: Answer, moved: Transferable[] = []): void => postMessage(message, { transfer: moved });
 
 let module: WebAssembly.Module;
 let file: File;
@@ -45,21 +45,21 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   done.catch(failed);
 };
 
-async function open(chosen: Extract<Question, { kind: "open" }>, wanted: () => boolean): Promise<void> {
+async function open(chosen: Extract<Question, { kind: "open" }>, isLatest: () => boolean): Promise<void> {
   ({ file, module } = chosen);
   const before = performance.now();
-  const told = await pass(wanted, { rows: MOST_ROWS });
-  if (told === undefined) return;
-  facts = told.facts;
-  kept = told.kept;
-  series = told.tables["series"]!;
+  const result = await pass(isLatest, { rows: MOST_ROWS });
+  if (result === undefined) return;
+  facts = result.facts;
+  kept = result.kept;
+  series = result.tables["series"]!;
   const { connections, ...rest } = facts;
   const bytes = (one: Connection): number => data(one)?.payload_bytes ?? 0;
   const largest = [...connections].sort((one, other) => bytes(other) - bytes(one)).slice(0, LISTED);
   answer({ kind: "listed", listed: { facts: rest, connections: largest, count: connections.length }, tookMs: performance.now() - before });
 }
 
-async function choose(index: number, isKnown: boolean, wanted: () => boolean): Promise<void> {
+async function choose(index: number, isKnown: boolean, isLatest: () => boolean): Promise<void> {
   const connection = facts.connections[index]!;
   const direction = busier(connection);
   if (direction === undefined) return;
@@ -69,9 +69,9 @@ async function choose(index: number, isKnown: boolean, wanted: () => boolean): P
   if (packets > MOST_PACKETS) return answer({ kind: "many", connection: index, packets, most: MOST_PACKETS });
   let found = handedOut(kept, connection, direction);
   if (found === undefined) {
-    const told = await pass(wanted, { detailed: index });
-    if (told === undefined) return;
-    found = handedOut(told.kept, connection, direction)!;
+    const result = await pass(isLatest, { detailed: index });
+    if (result === undefined) return;
+    found = handedOut(result.kept, connection, direction)!;
   }
   const columns = Object.values(found.segments).flatMap((part: Record<string, Float64Array>) => Object.values(part));
   answer({ kind: "segments", connection: index, ...found }, columns.map((column) => column.buffer as ArrayBuffer));
@@ -86,15 +86,15 @@ function handedOut(from: Kept, connection: Connection, direction: 0 | 1): { segm
 }
 
 /** Reads the file to its end; undefined if the page no longer wants it. Frees the core's memory and what it kept. */
-async function pass(wanted: () => boolean, of: Of): Promise<{ facts: Facts; tables: Tables; kept: Kept } | undefined> {
+async function pass(isLatest: () => boolean, of: Of): Promise<{ facts: Facts; tables: Tables; kept: Kept } | undefined> {
   const capture = new Core(module).capture(slices(file), of);
-  let told = performance.now();
+  let reportedMs = performance.now();
   while (!capture.advance(STEP)) {
-    if (performance.now() - told < TOLD_MS) continue;
-    told = performance.now();
+    if (performance.now() - reportedMs < REPORT_MS) continue;
+    reportedMs = performance.now();
     answer({ kind: "progress", bytes: capture.bytes, of: file.size });
     await turn();
-    if (!wanted()) {
+    if (!isLatest()) {
       capture.close();
       return undefined;
     }

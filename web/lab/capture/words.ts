@@ -27,11 +27,11 @@ export function capture({ facts, count, connections }: Listed, name: string, too
 
 function others({ not_tcp, unreadable, not_looked_into }: Omit<Facts, "connections">): string {
   const inside = Object.entries(not_looked_into).map(([name, number]) => `${whole(number)} of ${name}`);
-  const told = [
+  const parts = [
     ...(not_tcp > 0 ? [`${whole(not_tcp)} of other protocols${inside.length > 0 ? ` (${inside.join(", ")})` : ""}`] : []),
     ...(unreadable > 0 ? [`${whole(unreadable)} too short or contradictory`] : []),
   ];
-  return told.length > 0 ? `: ${told.join(", ")}` : "";
+  return parts.length > 0 ? `: ${parts.join(", ")}` : "";
 }
 
 function counted(number: number, what: string): string {

@@ -1,6 +1,6 @@
 // The story's first answers: the build simulates them, and the page shows them while the core loads.
 
-import { read, type Asked } from "../asked";
+import { read, type Experiment } from "../experiment";
 import { Core } from "../core";
 import { Language } from "../language";
 import * as permalink from "../permalink";
@@ -21,7 +21,7 @@ interface Run {
 
 /** `place`: of the loss on the slider, whose last position is `last`. */
 export interface First {
-  asked: Asked;
+  experiment: Experiment;
   rows: Row[];
   runs: Run[];
   place: number;
@@ -36,15 +36,15 @@ export async function first(wasm: Uint8Array<ArrayBuffer>): Promise<First[]> {
   const { scenario, alone } = PRESETS[0]!.question;
   return [...new Set(STEPS.map(({ loss }) => loss))].map((loss) => {
     const linked = permalink.short({ scenario: { ...scenario, path: { ...scenario.path, loss } }, alone });
-    const asked = read(permalink.question(linked)!, language);
-    const runs = asked.compiled.map(({ json, durationNs, flows }) => {
-      const run = new RunLines(flows.length, asked.intervalS, core.limits(json));
+    const experiment = read(permalink.question(linked)!, language);
+    const runs = experiment.compiled.map(({ json, durationNs, flows }) => {
+      const run = new RunLines(flows.length, experiment.intervalS, core.limits(json));
       const simulation = core.simulation(json);
       while (!simulation.advance(durationNs, 1_000_000));
       run.add(simulation.take(), durationNs / 1e9, true);
       return run;
     });
-    return { asked, rows: summary(asked, runs), runs: runs.map(kept), place: slider!.place(loss)!, last: slider!.last };
+    return { experiment, rows: summary(experiment, runs), runs: runs.map(kept), place: slider!.place(loss)!, last: slider!.last };
   });
 }
 
@@ -60,13 +60,13 @@ function kept({ flows, lost, drops }: RunLines): Run {
 }
 
 /** The runs of an answer. Drops and round trips have one row each: only their sum and maximum are kept. */
-export function restored({ asked, runs }: First): RunLines[] {
+export function restored({ experiment, runs }: First): RunLines[] {
   return runs.map(({ t, window, lost, drops, longestRttMs }) => {
-    const run = new RunLines(1, asked.intervalS);
+    const run = new RunLines(1, experiment.intervalS);
     t.forEach((at, row) => run.flows[0]!.window.push(at, window[row]!));
     for (const [row, packets] of lost) run.lost.push(t[row]!, packets);
-    run.drops.push(asked.durationS, drops);
-    run.flows[0]!.rtt.push(asked.durationS, longestRttMs);
+    run.drops.push(experiment.durationS, drops);
+    run.flows[0]!.rtt.push(experiment.durationS, longestRttMs);
     return run;
   });
 }

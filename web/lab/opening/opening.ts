@@ -4,7 +4,7 @@ import { draw, type Chart } from "../../draw/index";
 import { group, type Member } from "../../draw/group";
 import * as permalink from "../permalink";
 import { playhead } from "../playhead";
-import type { Asked } from "../asked";
+import type { Experiment } from "../experiment";
 import { made } from "../fields";
 import { module } from "../module";
 import { PRESETS } from "../presets";
@@ -14,7 +14,7 @@ import { digits, percent, type Row } from "../summary";
 import { Paths } from "../understand/paths";
 import type { Answer, Question } from "../understand/protocol";
 import { restored, type First } from "./first";
-import { called, GROUP, headline, sentences, short, STEPS, windows, type Said } from "./steps";
+import { called, GROUP, headline, sentences, short, STEPS, windows, type StoryLine } from "./steps";
 import "./opening.css";
 
 /** A round trip takes this long to watch. */
@@ -45,7 +45,7 @@ export class Opening {
   private chart: Chart | undefined;
   private worker: Worker | undefined;
   private begun = false;
-  private given: { asked: Asked; runs: readonly RunLines[]; rows: readonly Row[] } | undefined;
+  private given: { experiment: Experiment; runs: readonly RunLines[]; rows: readonly Row[] } | undefined;
   private looking = false;
   private number = 0;
   private t = 0;
@@ -80,12 +80,12 @@ export class Opening {
 
   /** Shows the answer to the question in an address, if the build simulated it. */
   first(hash: string): void {
-    const found = FIRST.find(({ asked }) => permalink.asks(hash || `#${permalink.written(PRESETS[0]!.question)}`, asked.question));
+    const found = FIRST.find(({ experiment }) => permalink.asks(hash || `#${permalink.written(PRESETS[0]!.question)}`, experiment.question));
     if (found === undefined) return;
-    const { asked, rows, place, last } = found;
+    const { experiment, rows, place, last } = found;
     this.range.max = String(last);
-    this.question(asked, asked.question.scenario.path!.loss, place, permalink.view(hash).step);
-    this.shown(asked, restored(found), rows, true);
+    this.question(experiment, experiment.question.scenario.path!.loss, place, permalink.view(hash).step);
+    this.shown(experiment, restored(found), rows, true);
   }
 
   /** Lets the slider ask, once the core is loaded. */
@@ -105,7 +105,7 @@ export class Opening {
   }
 
   get drawn(): { name: string; canvas: HTMLCanvasElement }[] {
-    return this.paths.canvases.map((canvas, which) => ({ name: this.given?.asked.names[which] ?? "", canvas }));
+    return this.paths.canvases.map((canvas, which) => ({ name: this.given?.experiment.names[which] ?? "", canvas }));
   }
 
   get window(): Chart | undefined {
@@ -117,14 +117,14 @@ export class Opening {
   }
 
   /** Shows another question; `step`: the one named in its link. */
-  changed(asked: Asked, loss: unknown, step: number | undefined): void {
+  changed(experiment: Experiment, loss: unknown, step: number | undefined): void {
     // A guess applies to the first question only.
     if (this.asks++ > 0) this.guessing = false;
-    this.question(asked, loss, this.slider?.place(typeof loss === "string" ? loss : "") ?? 0, step);
+    this.question(experiment, loss, this.slider?.place(typeof loss === "string" ? loss : "") ?? 0, step);
   }
 
-  private question(asked: Asked, loss: unknown, place: number, step: number | undefined): void {
-    const shown = asked.alone && asked.flows.length === 2 && asked.flows.every(({ count }) => count === 1);
+  private question(experiment: Experiment, loss: unknown, place: number, step: number | undefined): void {
+    const shown = experiment.alone && experiment.flows.length === 2 && experiment.flows.every(({ count }) => count === 1);
     at("story").classList.toggle("other", !shown);
     this.range.value = String(place);
     this.range.setAttribute("aria-valuetext", short(loss));
@@ -143,11 +143,11 @@ export class Opening {
   }
 
   /** Shows the answer as far as it is known. */
-  shown(asked: Asked, runs: readonly RunLines[], rows: readonly Row[], finished: boolean): void {
+  shown(experiment: Experiment, runs: readonly RunLines[], rows: readonly Row[], finished: boolean): void {
     if (at("story").classList.contains("other")) return;
-    this.given = { asked, runs, rows };
+    this.given = { experiment, runs, rows };
     this.tell();
-    const figure = windows(asked, runs, innerWidth < 800 ? 104 : 150);
+    const figure = windows(experiment, runs, innerWidth < 800 ? 104 : 150);
     if (this.chart === undefined) this.chart = draw(at("story-window"), figure);
     else this.chart.set(figure);
     if (!finished) return;
@@ -156,8 +156,8 @@ export class Opening {
   }
 
   private tell(): void {
-    const { asked, rows } = this.given!;
-    at("story-said").textContent = headline(asked, rows, this.guessing);
+    const { experiment, rows } = this.given!;
+    at("story-said").textContent = headline(experiment, rows, this.guessing);
   }
 
   private guesses(): void {
@@ -167,9 +167,9 @@ export class Opening {
       button.addEventListener("click", () => this.guessed(share));
       place.append(button);
     }
-    const told = Object.assign(made("button", ""), { type: "button", textContent: "Just tell me" });
-    told.addEventListener("click", () => this.reveal());
-    place.append(told);
+    const tellButton = Object.assign(made("button", ""), { type: "button", textContent: "Just tell me" });
+    tellButton.addEventListener("click", () => this.reveal());
+    place.append(tellButton);
   }
 
   private guessed(share: number): void {
@@ -177,7 +177,7 @@ export class Opening {
     this.reveal();
     if (row === undefined) return;
     const near = Math.abs(Math.log(share / row.share)) < 0.7;
-    at("story-guessed").textContent = `You guessed ${100 * share}%${near ? ", and you are right" : ""}: ${called(this.given!.asked, this.given!.rows, 0)} keeps ${percent(row.share)}, ${digits(row.meanMbps)} Mbit/s.`;
+    at("story-guessed").textContent = `You guessed ${100 * share}%${near ? ", and you are right" : ""}: ${called(this.given!.experiment, this.given!.rows, 0)} keeps ${percent(row.share)}, ${digits(row.meanMbps)} Mbit/s.`;
   }
 
   private reveal(): void {
@@ -211,16 +211,16 @@ export class Opening {
   }
 
   private sentences(): void {
-    const { asked, runs, rows } = this.given!;
+    const { experiment, runs, rows } = this.given!;
     const place = at("story-sentences");
     const current = Number(at("story-steps").dataset["step"]);
     if (this.guessing) return place.replaceChildren();
-    this.paths.measure(asked, runs);
-    place.replaceChildren(...sentences(current, asked, runs, rows, this.paths.fills).map((one) => this.sentence(one)));
+    this.paths.measure(experiment, runs);
+    place.replaceChildren(...sentences(current, experiment, runs, rows, this.paths.fills).map((one) => this.sentence(one)));
   }
 
   /** Highlights the part that a sentence describes while it is pointed at or focused. */
-  private sentence({ words, part, run }: Said): HTMLElement {
+  private sentence({ words, part, run }: StoryLine): HTMLElement {
     const one = Object.assign(made("button", "says"), { type: "button", textContent: words });
     const light = (on: boolean) => (): void => {
       at("story-window").classList.toggle("lit", on && part === "window");
@@ -233,14 +233,14 @@ export class Opening {
 
   private look(): void {
     if (this.given === undefined) return;
-    const { asked, runs } = this.given;
+    const { experiment, runs } = this.given;
     this.prepare();
     if (!this.begun) return;
     this.number += 1;
-    this.post({ kind: "look", number: this.number, runs: asked.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
-    this.paths.measure(asked, runs);
-    this.paths.set(asked);
-    this.t = this.fromS = Math.min(asked.durationS / 2, BEFORE_BITS / asked.rateBps);
+    this.post({ kind: "look", number: this.number, runs: experiment.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
+    this.paths.measure(experiment, runs);
+    this.paths.set(experiment);
+    this.t = this.fromS = Math.min(experiment.durationS / 2, BEFORE_BITS / experiment.rateBps);
     this.looking = true;
     this.draw();
     this.go();
@@ -306,7 +306,7 @@ export class Opening {
   private move(byS: number): void {
     if (this.given === undefined) return;
     const to = Math.min(this.t + byS, this.paths.limit(this.t));
-    this.t = to >= this.given.asked.durationS ? this.fromS : to;
+    this.t = to >= this.given.experiment.durationS ? this.fromS : to;
     this.draw();
   }
 }

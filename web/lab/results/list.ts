@@ -46,7 +46,7 @@ export class List {
   constructor(
     private readonly table: HTMLTableElement,
     private readonly more: HTMLButtonElement,
-    private readonly told: (shown: number, of: number, chosen: readonly string[]) => void,
+    private readonly changed: (shown: number, of: number, chosen: readonly string[]) => void,
     private readonly open: (row: Row) => void,
   ) {
     more.addEventListener("click", () => {
@@ -79,7 +79,7 @@ export class List {
     head.append(Object.assign(made("th", ""), { textContent: "compare" }), ...HEADS.map(([column, title]) => this.head(column, title)));
     this.table.replaceChildren(head, ...found.slice(0, this.most).map((row) => this.line(row)));
     this.more.hidden = found.length <= this.most;
-    this.told(found.length, this.rows.length, this.chosen);
+    this.changed(found.length, this.rows.length, this.chosen);
   }
 
   private head(column: Column, title: string): HTMLElement {
@@ -122,7 +122,7 @@ export class List {
       // In the order of choice: the first is the reference.
       if (box.checked) this.chosen.push(row.id);
       else this.chosen.splice(this.chosen.indexOf(row.id), 1);
-      this.told(this.rows.filter((one) => this.matches(one)).length, this.rows.length, this.chosen);
+      this.changed(this.rows.filter((one) => this.matches(one)).length, this.rows.length, this.chosen);
     });
     cell.append(box);
     return cell;

@@ -3,7 +3,7 @@
 import { InputError, words } from "../problem";
 import { answered, asking, key } from "../served";
 import { List, type Row } from "./list";
-import { link, show, type Told } from "./shown";
+import { link, show, type ResultView } from "./view";
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
@@ -16,19 +16,19 @@ async function main(): Promise<void> {
   let latest = new AbortController();
   let chosen: readonly string[] = [];
   const compare = at<HTMLButtonElement>("compare");
-  const list = new List(at("results"), at("more"), told, (row) => (location.hash = `open=${row.id}`));
+  const list = new List(at("results"), at("more"), showCount, (row) => (location.hash = `open=${row.id}`));
   const filter = (): void => list.filter(at<HTMLInputElement>("words").value, at<HTMLSelectElement>("state").value);
   at("words").addEventListener("input", filter);
   at("state").addEventListener("change", filter);
   compare.addEventListener("click", () => {
-    const asked = new URLSearchParams({ compare: chosen.join(",") });
+    const query = new URLSearchParams({ compare: chosen.join(",") });
     for (const name of ["within", "omit"]) {
       const value = at<HTMLInputElement>(name).value.trim();
-      if (value !== "") asked.set(name, value);
+      if (value !== "") query.set(name, value);
     }
     // Opening the same result again asks again.
-    if (location.hash === `#${asked}`) void look();
-    else location.hash = String(asked);
+    if (location.hash === `#${query}`) void look();
+    else location.hash = String(query);
   });
   addEventListener("hashchange", () => void look());
   try {
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   document.body.dataset["ready"] = String(Math.round(performance.now()));
   await look();
 
-  function told(shown: number, all: number, ids: readonly string[]): void {
+  function showCount(shown: number, all: number, ids: readonly string[]): void {
     chosen = ids;
     compare.disabled = ids.length < 2;
     const reference = list?.named(ids[0] ?? "");
@@ -52,8 +52,8 @@ async function main(): Promise<void> {
     latest.abort();
     latest = new AbortController();
     const { signal } = latest;
-    const asked = new URLSearchParams(location.hash.slice(1));
-    const [open, ids] = [asked.get("open"), asked.get("compare")];
+    const address = new URLSearchParams(location.hash.slice(1));
+    const [open, ids] = [address.get("open"), address.get("compare")];
     at("wrong").hidden = true;
     const row = open === null ? undefined : list.named(open);
     // Comparing large studies takes a while; a report is ready at once.
@@ -61,10 +61,10 @@ async function main(): Promise<void> {
     if (open === null && ids === null) return;
     at("busy").textContent = open === null ? "Comparing …" : `Opening ${row?.name ?? "it"} …`;
     try {
-      const query = new URLSearchParams({ ids: ids ?? "", ...pick(asked, "within"), ...pick(asked, "omit") });
+      const query = new URLSearchParams({ ids: ids ?? "", ...pick(address, "within"), ...pick(address, "omit") });
       const path = open === null ? `api/compare?${query}` : `api/result/${encodeURIComponent(open)}`;
       const answer = await answered(asking(path, given!, signal));
-      const found = (await answer.json()) as Told;
+      const found = (await answer.json()) as ResultView;
       if (signal.aborted) return;
       show(at("shown"), found, row?.report ?? false);
       document.body.dataset["shown"] = location.hash;
@@ -76,8 +76,8 @@ async function main(): Promise<void> {
   }
 }
 
-function pick(asked: URLSearchParams, name: string): Record<string, string> {
-  const value = asked.get(name);
+function pick(address: URLSearchParams, name: string): Record<string, string> {
+  const value = address.get(name);
   return value === null ? {} : { [name]: value };
 }
 
@@ -90,9 +90,9 @@ async function load(given: string, list: List): Promise<void> {
     const { done, value } = await reader.read();
     const lines = (rest + (value ?? "")).split("\n");
     rest = lines.pop()!;
-    const told = lines.map((line) => JSON.parse(line) as Row | { all: number; shown: number; directory: string });
-    list.add(told.filter((one): one is Row => "id" in one));
-    for (const one of told) if ("all" in one) at("where").textContent = where(one);
+    const rows = lines.map((line) => JSON.parse(line) as Row | { all: number; shown: number; directory: string });
+    list.add(rows.filter((one): one is Row => "id" in one));
+    for (const one of rows) if ("all" in one) at("where").textContent = where(one);
     if (done) return;
   }
 }
@@ -103,10 +103,10 @@ function where({ all, shown, directory }: { all: number; shown: number; director
 }
 
 function wrong(error: unknown): void {
-  const told = at("wrong");
-  told.hidden = false;
-  if (error instanceof InputError) told.textContent = `${error.field === undefined ? "" : `${error.field}: `}${words(error)}`;
-  else told.textContent = error instanceof Error ? error.message : String(error);
+  const message = at("wrong");
+  message.hidden = false;
+  if (error instanceof InputError) message.textContent = `${error.field === undefined ? "" : `${error.field}: `}${words(error)}`;
+  else message.textContent = error instanceof Error ? error.message : String(error);
 }
 
 void main();

@@ -1,6 +1,6 @@
 // The paths with their packets at a given time. A worker simulates again the stretch that the reader looks at.
 
-import type { Asked } from "../asked";
+import type { Experiment } from "../experiment";
 import { made } from "../fields";
 import { colours } from "../figures";
 import type { RunLines } from "../series";
@@ -28,7 +28,7 @@ export class Paths {
   constructor(private readonly post: (question: Extract<Question, { kind: "ways" }>) => void) {}
 
   /** Takes what it needs from another question, before its paths are drawn. */
-  measure({ compiled, durationS }: Asked, runs: readonly RunLines[]): void {
+  measure({ compiled, durationS }: Experiment, runs: readonly RunLines[]): void {
     const first = path(compiled[0]!.json);
     this.waiting = false;
     this.durationS = durationS;
@@ -41,7 +41,7 @@ export class Paths {
   }
 
   /** Replaces the paths: one for all flows or one for each. */
-  set({ alone, names, flows, compiled }: Asked): void {
+  set({ alone, names, flows, compiled }: Experiment): void {
     const colour = colours(flows);
     const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
     this.clear();

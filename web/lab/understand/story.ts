@@ -2,7 +2,7 @@
 
 import { significant, stretch } from "../amount";
 import type { Limited } from "../core";
-import { KINDS, ORDER, type Happening } from "./happenings";
+import { KINDS, ORDER, type FlowEvent } from "./events";
 
 /** For one flow: all counts, and the events to step through. */
 export interface Story {
@@ -10,7 +10,7 @@ export interface Story {
   cc: string;
   counts: Map<string, number>;
   /** In order of time; only the first if there are very many. */
-  steps: Happening[];
+  steps: FlowEvent[];
   /** Windows before and after each cut; pacing rates in Mbit/s. */
   before: number[];
   after: number[];
@@ -29,7 +29,7 @@ export function story(name: string, cc: string): Story {
   return { name, cc, counts: new Map(), steps: [], before: [], after: [], paced: [], found: 0, sent: 0 };
 }
 
-export function add(to: Story, one: Happening): void {
+export function add(to: Story, one: FlowEvent): void {
   const counted = one.kind.startsWith("lost-by") || one.kind.startsWith("data-") || one.kind.startsWith("ack-") ? one.segments : 1;
   to.counts.set(one.kind, (to.counts.get(one.kind) ?? 0) + counted);
   if (to.steps.length < MOST_STEPS) to.steps.push(one);
@@ -50,7 +50,7 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
 
 /** What losses and marks did to the flow. `fills`: the number of segments that fill the path without a queue. */
-export function told({ name, cc, counts, before, after, paced, found }: Story, durationS: number, fills: number): string {
+export function lossSentence({ name, cc, counts, before, after, paced, found }: Story, durationS: number, fills: number): string {
   const of = (kind: string): number => counts.get(kind) ?? 0;
   const cuts = of("recovery") + of("reduced-by-mark") + of("reduced-by-probe") + of("timeout");
   const lost = `${name}: ${found === 0 ? "no segment was" : found === 1 ? "1 segment was" : `${found} segments were`} found lost`;
@@ -71,7 +71,7 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
 }
 
 /** The facts behind the causes other than losses. */
-export interface Held {
+export interface LimitFacts {
   limited: Limited;
   /** The sender's mean RTT, and the RTT of the path without a queue. */
   seenS: number;
@@ -82,7 +82,7 @@ export interface Held {
 }
 
 /** Limits that hold a flow back for less of its time are not named. */
-const TOLD = 0.1;
+const MIN_SHARE = 0.1;
 /** The queue is named from this share of the path's RTT on. */
 const WAITED = 0.05;
 /** Payload of a full segment. */
@@ -91,7 +91,7 @@ const SEGMENT = 1448;
 const percent = (share: number): string => `${significant(100 * share, 2)}%`;
 
 /** Names what held a flow back besides losses and marks: other flows, its hosts, or a full return path; and the queueing delay. */
-export function held({ limited, seenS, rttS, receiveBuffer, fills }: Held): string {
+export function limitSentence({ limited, seenS, rttS, receiveBuffer, fills }: LimitFacts): string {
   const { limit, shares, takers, share_of_rate } = limited;
   const share = (name: string): number => shares.find(([one]) => one === name)?.[1] ?? 0;
   const words: string[] = [];
@@ -101,11 +101,11 @@ export function held({ limited, seenS, rttS, receiveBuffer, fills }: Held): stri
   }
   if (limit === "rate") words.push(`The line is full, and it has it for itself: it gets ${percent(share_of_rate)} of what the rate allows.`);
   if (limit === "way back") words.push("Acknowledgements fill the way back, so fewer packets can leave.");
-  if (share("receive window") >= TOLD) {
+  if (share("receive window") >= MIN_SHARE) {
     const window = Math.floor(receiveBuffer / 2 / SEGMENT);
     words.push(`The receiver's window held it back for ${percent(share("receive window"))} of its time: its buffer is a window of about ${window} segments, and ${fills} fill this path.`);
   }
-  if (share("send buffer") >= TOLD) words.push(`Its own send buffer held it back for ${percent(share("send buffer"))} of its time.`);
+  if (share("send buffer") >= MIN_SHARE) words.push(`Its own send buffer held it back for ${percent(share("send buffer"))} of its time.`);
   const waitedS = seenS - rttS;
   if (waitedS > WAITED * rttS) words.push(`Its packets wait ${stretch(waitedS)} in the queue on average: a round trip takes ${stretch(seenS)}, and ${stretch(rttS)} without a queue.`);
   return words.map((one) => ` ${one}`).join("");

@@ -1,7 +1,7 @@
 // Events against time, as a separate figure beside the others.
 
 import type { Figure, Series } from "../../draw/form";
-import { KINDS, type Class } from "./happenings";
+import { KINDS, type Class } from "./events";
 import type { Story } from "./story";
 
 const CLASSES: Record<Class, { name: string; colour: string }> = {

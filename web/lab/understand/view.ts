@@ -6,18 +6,18 @@ import { tint } from "../../draw/colours";
 import { group, type Member } from "../../draw/group";
 import { stretch } from "../amount";
 import { numbers, type Tables } from "../core";
-import type { Asked } from "../asked";
+import type { Experiment } from "../experiment";
 import { made } from "../fields";
 import { module } from "../module";
 import { colours } from "../figures";
 import type { RunLines } from "../series";
 import { table } from "./counts";
-import { KINDS, sentence, type Happening } from "./happenings";
+import { KINDS, sentence, type FlowEvent } from "./events";
 import { Paths } from "./paths";
 import { playhead } from "../playhead";
 import { Player } from "./player";
 import type { Answer, Question } from "./protocol";
-import { add, held, MOST_STEPS, story, told, type Held, type Story } from "./story";
+import { add, limitSentence, lossSentence, MOST_STEPS, story, type LimitFacts, type Story } from "./story";
 import { strip } from "./strip";
 import "./understand.css";
 
@@ -31,7 +31,7 @@ const FIRST = 0;
 interface Moment {
   t: number;
   flow: number;
-  happenings: Happening[];
+  events: FlowEvent[];
 }
 
 export class Understand {
@@ -65,10 +65,10 @@ export class Understand {
   /** It has everything needed to ask. */
   private begun = false;
   private events: string[] = [];
-  private given: { asked: Asked; runs: readonly RunLines[] } | undefined;
+  private given: { experiment: Experiment; runs: readonly RunLines[] } | undefined;
   private number = 0;
   private watched = false;
-  private told: Story[] = [];
+  private flowStories: Story[] = [];
   private moments: Moment[] = [];
 
   constructor(private readonly root: HTMLDetailsElement) {
@@ -89,8 +89,8 @@ export class Understand {
   }
 
   /** The answer has arrived. */
-  answered(asked: Asked, runs: readonly RunLines[]): void {
-    this.given = { asked, runs };
+  answered(experiment: Experiment, runs: readonly RunLines[]): void {
+    this.given = { experiment, runs };
     if (this.begun && this.root.open) this.watch();
   }
 
@@ -134,7 +134,7 @@ export class Understand {
     this.chart = undefined;
     this.paths.clear();
     this.moments = [];
-    this.told = [];
+    this.flowStories = [];
     this.place.remove();
     this.unsaid();
   }
@@ -168,10 +168,10 @@ export class Understand {
   }
 
   private watch(): void {
-    const { asked } = this.given!;
+    const { experiment } = this.given!;
     this.number += 1;
     this.say("Looking at what happened …");
-    this.post({ kind: "watch", number: this.number, runs: asked.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
+    this.post({ kind: "watch", number: this.number, runs: experiment.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
   }
 
   private post(question: Question): void {
@@ -199,48 +199,48 @@ export class Understand {
    * are there.
    */
   private happened(run: number, tables: Tables): void {
-    const { asked, runs: lines } = this.given!;
-    const { alone, names, flows, durationS, compiled } = asked;
+    const { experiment, runs: lines } = this.given!;
+    const { alone, names, flows, durationS, compiled } = experiment;
     if (run === 0) {
-      this.told = names.map((name, flow) => story(name, flows[flow]!.cc));
+      this.flowStories = names.map((name, flow) => story(name, flows[flow]!.cc));
       this.stories.replaceChildren();
-      this.paths.measure(this.given!.asked, lines);
+      this.paths.measure(this.given!.experiment, lines);
     }
-    read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one));
+    read(tables, this.events, (one) => add(this.flowStories[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one));
     const colour = colours(flows);
     const of = alone ? [run] : names.map((_, flow) => flow);
-    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!, held(this.held(flow)))));
+    this.stories.append(...of.map((flow) => storyCard(this.flowStories[flow]!, durationS - flows[flow]!.startS, this.paths.fills, colour[flow]!, limitSentence(this.limitFacts(flow)))));
     this.root.dataset["told"] = String(this.stories.childElementCount);
     if (run < compiled.length - 1) return;
     const first = flows.some(({ count }) => count > 1) ? " For flows with several connections, this shows the first one." : "";
-    const many = this.told.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
+    const many = this.flowStories.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
     this.say(`Step through what happened, or play it.${first}${many}`);
     const mine = this.number;
     requestAnimationFrame(() => setTimeout(() => mine === this.number && this.root.open && this.drawn(), 0));
   }
 
-  private held(flow: number): Held {
-    const { asked, runs } = this.given!;
-    const [run, at] = asked.alone ? [flow, 0] : [0, flow];
+  private limitFacts(flow: number): LimitFacts {
+    const { experiment, runs } = this.given!;
+    const [run, at] = experiment.alone ? [flow, 0] : [0, flow];
     const rtts = runs[run]!.flows[at]!.rtt.y.values.filter((rtt) => rtt > 0);
-    const { rttNs, receiveBuffer } = asked.compiled[run]!;
+    const { rttNs, receiveBuffer } = experiment.compiled[run]!;
     const seenS = rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length / 1e3;
     return { limited: runs[run]!.limited()[at]!, seenS, rttS: rttNs / 1e9, receiveBuffer, fills: this.paths.fills };
   }
 
   /** Draws and counts the events. */
   private drawn(): void {
-    const { durationS } = this.given!.asked;
-    this.moments = moments(this.told);
-    this.paths.set(this.given!.asked);
-    this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
-    const figure = strip(this.told, durationS);
+    const { durationS } = this.given!.experiment;
+    this.moments = moments(this.flowStories);
+    this.paths.set(this.given!.experiment);
+    this.counts.replaceChildren(table(this.flowStories, (kind) => this.step(1, kind)));
+    const figure = strip(this.flowStories, durationS);
     if (this.chart === undefined) this.chart = draw(this.figure, figure);
     else this.chart.set(figure);
     this.watched = true;
     this.player.set(durationS, this.paths.rttS);
     // Where to begin: a cut of the first flow's window, once all flows are running.
-    const cuts = this.moments.filter(({ flow, happenings }) => flow === 0 && happenings.some(({ kind }) => KINDS[kind]?.class === "less"));
+    const cuts = this.moments.filter(({ flow, events }) => flow === 0 && events.some(({ kind }) => KINDS[kind]?.class === "less"));
     const start = cuts.find(({ t }) => t >= durationS / 2) ?? cuts[0] ?? this.moments[0];
     this.player.go(start?.t ?? 0);
     this.root.dataset["watched"] = String(this.moments.length);
@@ -250,7 +250,7 @@ export class Understand {
   private step(direction: 1 | -1, kind?: string): void {
     if (!this.watched) return;
     const here = this.player.t;
-    const fits = ({ happenings }: Moment): boolean => kind === undefined || happenings.some((one) => one.kind === kind);
+    const fits = ({ events }: Moment): boolean => kind === undefined || events.some((one) => one.kind === kind);
     let found = direction > 0 ? this.moments.find((one) => one.t > here && fits(one)) : this.moments.filter((one) => one.t < here && fits(one)).at(-1);
     // From the last event of a kind, goes to the first.
     if (kind !== undefined) found ??= this.moments.find(fits);
@@ -261,9 +261,9 @@ export class Understand {
     this.live.textContent = at.map((one) => `${found.t.toFixed(4)} s, ${this.words(one)}`).join(" ");
   }
 
-  private words({ flow, happenings }: Moment): string {
-    const { name, cc } = this.told[flow]!;
-    return `${name}: ${happenings.map((one) => sentence(one, { cc, tailDrop: this.paths.tailDrop })).join(" ")}`;
+  private words({ flow, events }: Moment): string {
+    const { name, cc } = this.flowStories[flow]!;
+    return `${name}: ${events.map((one) => sentence(one, { cc, tailDrop: this.paths.tailDrop })).join(" ")}`;
   }
 
   private moved(t: number): void {
@@ -281,11 +281,11 @@ export class Understand {
 
   /** The latest event of each flow. */
   private sentences(t: number): void {
-    const cards = this.told.map((_, flow) => {
+    const cards = this.flowStories.map((_, flow) => {
       const last = this.last(flow, t);
       const card = made("p", "card");
       if (last === undefined) {
-        card.textContent = `${this.told[flow]!.name}: nothing has happened yet.`;
+        card.textContent = `${this.flowStories[flow]!.name}: nothing has happened yet.`;
         return card;
       }
       const ago = t - last.t;
@@ -316,17 +316,17 @@ export class Understand {
   }
 }
 
-function told_(one: Story, activeS: number, fills: number, colour: string, beside: string): HTMLElement {
+function storyCard(one: Story, activeS: number, fills: number, colour: string, beside: string): HTMLElement {
   const words = made("p", "");
-  const [name] = told(one, activeS, fills).split(":", 1);
+  const [name] = lossSentence(one, activeS, fills).split(":", 1);
   const dot = made("i", "");
   dot.style.background = tint(colour);
-  words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), `${told(one, activeS, fills).slice(name!.length)}${beside}`);
+  words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), `${lossSentence(one, activeS, fills).slice(name!.length)}${beside}`);
   return words;
 }
 
 /** Rows as events, for each flow's first connection. */
-function read(tables: Tables, names: readonly string[], call: (one: Happening) => void): void {
+function read(tables: Tables, names: readonly string[], call: (one: FlowEvent) => void): void {
   const of = (name: string): ArrayLike<number> => numbers(tables["events"]![name]!);
   const [t, flow, connection, event] = [of("t_s"), of("flow"), of("connection"), of("event")];
   const [count, before, cwnd, threshold, pacing] = [of("segments"), of("cwnd_before_segments"), of("cwnd_segments"), of("ssthresh_segments"), of("pacing_bps")];
@@ -343,8 +343,8 @@ function moments(stories: readonly Story[]): Moment[] {
   stories.forEach(({ steps }, flow) => {
     let last: Moment | undefined;
     for (const one of steps) {
-      if (last?.t === one.t) last.happenings.push(one);
-      else all.push((last = { t: one.t, flow, happenings: [one] }));
+      if (last?.t === one.t) last.events.push(one);
+      else all.push((last = { t: one.t, flow, events: [one] }));
     }
   });
   return all.sort((a, b) => a.t - b.t);

@@ -8,19 +8,19 @@ const SLICE_EVENTS = 40_000;
 /** A stretch ends early once this many hops are recorded. */
 const MOST_HOPS = 60_000;
 
-const answer = (told: Answer, tables: readonly Tables[] = []): void => {
+const answer = (message: Answer, tables: readonly Tables[] = []): void => {
   const all = tables.flatMap((one) => Object.values(one));
-  postMessage(told, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
+  postMessage(message, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
 };
 
-interface Looked {
+interface RecordedRun {
   simulation: Simulation;
   reachedNs: number;
 }
 
 let latest = 0;
-let asked: { json: string; durationNs: number }[] = [];
-let looked: { sinceNs: number; runs: Looked[] } | undefined;
+let watched: { json: string; durationNs: number }[] = [];
+let recorded: { sinceNs: number; runs: RecordedRun[] } | undefined;
 
 let module: WebAssembly.Module;
 /** Undefined while it is idle. */
@@ -41,7 +41,7 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   if (data.kind === "stop" || data.kind === "rest") return;
   core ??= new Core(module);
   if (data.kind === "look") {
-    asked = data.runs;
+    watched = data.runs;
     return;
   }
   const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
@@ -49,23 +49,23 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
     // After a trap, the core's memory cannot be trusted.
     if (error instanceof CoreError) {
       core = new Core(module);
-      looked = undefined;
+      recorded = undefined;
     }
     answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
   });
 };
 
 function forget(): void {
-  for (const { simulation } of looked?.runs ?? []) simulation.close();
-  looked = undefined;
+  for (const { simulation } of recorded?.runs ?? []) simulation.close();
+  recorded = undefined;
 }
 
 /**
  * The events of each run, from beginning to end. Reports runs one by one, so that the page can show the first while the
  * next is watched.
  */
-async function watch(core: Core, { number, runs }: Extract<Question, { kind: "watch" }>, wanted: () => boolean): Promise<void> {
-  asked = runs;
+async function watch(core: Core, { number, runs }: Extract<Question, { kind: "watch" }>, isLatest: () => boolean): Promise<void> {
+  watched = runs;
   for (const [run, { json, durationNs }] of runs.entries()) {
     const simulation = core.simulation(json, true);
     try {
@@ -75,7 +75,7 @@ async function watch(core: Core, { number, runs }: Extract<Question, { kind: "wa
         finished = simulation.advance(durationNs, SLICE_EVENTS);
         parts.push(simulation.take()["events"]!);
         await turn();
-        if (!wanted()) return;
+        if (!isLatest()) return;
       }
       const tables = { events: joined(parts) };
       answer({ kind: "watched", number, run, tables }, [tables]);
@@ -86,27 +86,27 @@ async function watch(core: Core, { number, runs }: Extract<Question, { kind: "wa
 }
 
 /** The hops of packets. If this continues the previous answer, nothing is simulated again. */
-async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Question, { kind: "ways" }>, wanted: () => boolean): Promise<void> {
-  const goesOn = looked !== undefined && looked.sinceNs <= Math.max(0, fromNs - beforeNs) && looked.runs.every((run) => run.reachedNs >= fromNs && run.reachedNs <= toNs);
+async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Question, { kind: "ways" }>, isLatest: () => boolean): Promise<void> {
+  const goesOn = recorded !== undefined && recorded.sinceNs <= Math.max(0, fromNs - beforeNs) && recorded.runs.every((run) => run.reachedNs >= fromNs && run.reachedNs <= toNs);
   if (!goesOn) {
     forget();
     const sinceNs = Math.max(0, fromNs - beforeNs);
-    looked = { sinceNs, runs: asked.map(({ json }) => ({ simulation: core.simulation(json, true), reachedNs: 0 })) };
-    for (const { simulation } of looked.runs) {
+    recorded = { sinceNs, runs: watched.map(({ json }) => ({ simulation: core.simulation(json, true), reachedNs: 0 })) };
+    for (const { simulation } of recorded.runs) {
       while (simulation.now_ns < sinceNs && !simulation.advance(sinceNs, SLICE_EVENTS)) {
         simulation.take();
         await turn();
         // The newer question has closed these simulations; what is open now is its own.
-        if (!wanted()) return;
+        if (!isLatest()) return;
       }
       simulation.take();
       simulation.record(true);
     }
   }
-  const { sinceNs, runs } = looked!;
-  const told = runs.map((run, which) => {
+  const { sinceNs, runs } = recorded!;
+  const results = runs.map((run, which) => {
     const { simulation } = run;
-    const until = Math.min(toNs, asked[which]!.durationNs);
+    const until = Math.min(toNs, watched[which]!.durationNs);
     const parts: { packets: Table[]; hops: Table[] } = { packets: [], hops: [] };
     let hops = 0;
     for (let finished = false; !finished && simulation.now_ns < until && hops < MOST_HOPS; ) {
@@ -120,7 +120,7 @@ async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Ques
     run.reachedNs = simulation.now_ns;
     return { tables: { packets: joined(parts.packets), hops: joined(parts.hops) } as Tables, reachedNs: run.reachedNs };
   });
-  answer({ kind: "ways", number, sinceNs, anew: !goesOn, runs: told }, told.map(({ tables }) => tables));
+  answer({ kind: "ways", number, sinceNs, anew: !goesOn, runs: results }, results.map(({ tables }) => tables));
 }
 
 function joined(parts: readonly Table[]): Table {

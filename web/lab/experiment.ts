@@ -12,7 +12,7 @@ export interface Question {
   alone: boolean;
 }
 
-export interface Asked {
+export interface Experiment {
   question: Question;
   compiled: Compiled[];
   /** `durationS`: Infinity if only the end of the run ends it. */
@@ -34,7 +34,7 @@ const SAMPLES = 400;
 const PAYLOAD = 1448 / 1514;
 
 /** Raises InputError. */
-export function read(question: Question, language: Language): Asked {
+export function read(question: Question, language: Language): Experiment {
   const { alone } = question;
   onlyKnown(question.scenario);
   const duration = within("duration", () => language.read("span", question.scenario.duration ?? DEFAULTS.duration).amount);

@@ -4,7 +4,7 @@ import { draw, type Figure } from "../../draw/index";
 import { made } from "../fields";
 
 /** In the format of src/sawtooth/lab/result_page.py, study_page.py and comparison_page.py. */
-export interface Told {
+export interface ResultView {
   heading: string;
   lead?: string;
   lines?: string[];
@@ -18,12 +18,12 @@ export function link(report: string | false): HTMLElement[] {
   return [Object.assign(made("a", "button"), { href: report, target: "_blank", rel: "noopener", textContent: "Open its report" })];
 }
 
-export function show(host: HTMLElement, told: Told, report: string | false): void {
-  const heading = Object.assign(made("h2", ""), { textContent: told.heading, tabIndex: -1 });
+export function show(host: HTMLElement, view: ResultView, report: string | false): void {
+  const heading = Object.assign(made("h2", ""), { textContent: view.heading, tabIndex: -1 });
   host.replaceChildren(heading, ...link(report));
-  if (told.lead !== undefined) host.append(Object.assign(made("p", "lead"), { textContent: told.lead }));
-  for (const line of told.lines ?? []) host.append(Object.assign(made("p", told.lead === undefined ? "" : "aside"), { textContent: line }));
-  for (const figure of told.figures) {
+  if (view.lead !== undefined) host.append(Object.assign(made("p", "lead"), { textContent: view.lead }));
+  for (const line of view.lines ?? []) host.append(Object.assign(made("p", view.lead === undefined ? "" : "aside"), { textContent: line }));
+  for (const figure of view.figures) {
     const [title, place] = [made("h3", ""), made("div", "")];
     host.append(title, place);
     try {
@@ -34,7 +34,7 @@ export function show(host: HTMLElement, told: Told, report: string | false): voi
       place.textContent = "This version cannot draw this figure; the report has it.";
     }
   }
-  for (const { title, columns, rows, all } of told.tables) host.append(...table(title, columns, rows, all));
+  for (const { title, columns, rows, all } of view.tables) host.append(...table(title, columns, rows, all));
   heading.focus({ preventScroll: true });
   host.scrollIntoView();
 }
