@@ -1,11 +1,11 @@
 //! Links, transmitters, queues and routes, and the packets on them. The content of packets does not matter here.
 
-pub mod asked;
 pub mod bucket;
 pub mod forwarding;
 pub mod held;
 pub mod link;
 pub mod loss;
+pub mod overlimits;
 pub mod packets;
 pub mod policer;
 pub mod queue;

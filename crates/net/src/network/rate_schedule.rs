@@ -1,8 +1,8 @@
 //! When packets leave a transmitter with a varying rate or a token bucket. All of it is known in advance, so departures
 //! are still known on arrival.
 
-use crate::network::asked::Asked;
 use crate::network::bucket::{Bucket, PerByte};
+use crate::network::overlimits::Overlimits;
 use crate::scenario;
 use sawtooth_units::width::Fit;
 
@@ -92,13 +92,13 @@ impl RateSchedule {
     /// A packet arrives, which may find no room.
     pub fn comes(&mut self, now: u64) {
         if let Kind::Shaper(shaper) = &mut self.kind {
-            shaper.asked.comes(now);
+            shaper.overlimits.packet_arrives(now);
         }
     }
 
-    /// For a token bucket: how often it was asked too early, up to `now`.
+    /// For a token bucket: how often it lacked tokens when Linux asked for a packet, up to `now`.
     pub fn overlimits(&mut self, now: u64) -> Option<u64> {
-        if let Kind::Shaper(shaper) = &mut self.kind { Some(shaper.asked.overlimits(now)) } else { None }
+        if let Kind::Shaper(shaper) = &mut self.kind { Some(shaper.overlimits.count(now)) } else { None }
     }
 
     /// The packet leaves; none may leave before it after that.
@@ -127,7 +127,7 @@ struct Shaper {
     rate: Bucket,
     peak: Option<Bucket>,
     line: PerByte,
-    asked: Asked,
+    overlimits: Overlimits,
 }
 
 impl Shaper {
@@ -136,7 +136,7 @@ impl Shaper {
             rate: Bucket::new(config.rate_bps, config.burst_bytes),
             peak: config.peakrate_bps.map(|peak| Bucket::new(peak, config.minburst_bytes)),
             line: PerByte::new(line_bps),
-            asked: Asked::default(),
+            overlimits: Overlimits::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Shaper {
 
     /// Takes the tokens of the packet that led to `state`.
     fn take(&mut self, state: &State) {
-        self.asked.waits(state.first, state.since);
+        self.overlimits.packet_waits(state.first, state.since);
         self.rate.take(state.left, state.since);
         self.peak.iter_mut().for_each(|peak| peak.take(state.left, state.since));
     }

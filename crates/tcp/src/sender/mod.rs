@@ -7,6 +7,7 @@
 
 mod ack;
 mod ecn;
+mod events;
 mod idle;
 mod output;
 mod rack;
@@ -19,7 +20,6 @@ mod scoreboard;
 mod timers;
 mod undo;
 mod window_probe;
-mod witness;
 mod writer;
 
 use crate::cc::{Algorithm, Chosen, Congestion};
@@ -29,6 +29,7 @@ use crate::options::HostOptions;
 use crate::packet::{Block, Burst, Ecn};
 use crate::window::Window;
 use ack::Recover;
+pub use events::{SenderEvent, Snapshot};
 pub use output::SEGMENT_OVERHEAD;
 use rack::Rack;
 use rtt::Rtt;
@@ -37,7 +38,6 @@ use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Pending;
 use undo::Undo;
-pub use witness::{Glance, Happening};
 use writer::Writer;
 
 /// `sysctl_tcp_reordering`.

@@ -7,7 +7,7 @@ use crate::window::{INFINITE_SSTHRESH, UNPACED};
 
 /// A snapshot of the sender's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Glance {
+pub struct Snapshot {
     state: CaState,
     phase: Phase,
     lost: u64,
@@ -26,21 +26,21 @@ pub struct Glance {
     pub pacing_rate: u64,
 }
 
-macro_rules! happenings {
+macro_rules! sender_events {
     ($($(#[$doc:meta])* $name:ident: $word:literal,)+) => {
         /// Something that happened to a sender.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum Happening { $($(#[$doc])* $name,)+ }
+        pub enum SenderEvent { $($(#[$doc])* $name,)+ }
 
-        impl Happening {
+        impl SenderEvent {
             /// Their names, in order of their numbers.
             pub const NAMES: &[&str] = &[$($word,)+];
         }
     };
 }
 
-happenings! {
+sender_events! {
     /// It begins to send.
     Start: "start",
     /// Segments count as lost because later ones have arrived.
@@ -76,9 +76,9 @@ happenings! {
 }
 
 impl Sender {
-    /// See [`Glance`].
-    pub fn glance(&self) -> Glance {
-        Glance {
+    /// See [`Snapshot`].
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
             state: self.flight.ca_state,
             phase: self.congestion.current_phase(),
             lost: self.flight.lost,
@@ -96,63 +96,65 @@ impl Sender {
     }
 }
 
-impl Glance {
+impl Snapshot {
     /// The initial events of a sender.
-    pub fn begins(&self, tell: &mut impl FnMut(Happening, u64)) {
-        tell(Happening::Start, 0);
+    pub fn initial_events(&self, report: &mut impl FnMut(SenderEvent, u64)) {
+        report(SenderEvent::Start, 0);
         if let Some(phase) = self.phase.entered() {
-            tell(phase, 0);
+            report(phase, 0);
         }
     }
 
     /// What happened since `before`, in causal order, with the number of segments if there is one.
-    pub fn since(&self, before: &Glance, tell: &mut impl FnMut(Happening, u64)) {
+    pub fn events_since(&self, before: &Snapshot, report: &mut impl FnMut(SenderEvent, u64)) {
         let reduces = |state| matches!(state, CaState::Cwr | CaState::Recovery);
         let timed_out = self.timeouts > before.timeouts;
         let lost = self.lost - before.lost;
         if timed_out {
             // Everything that it declares lost.
-            tell(Happening::Timeout, lost);
+            report(SenderEvent::Timeout, lost);
         } else if lost > 0 {
-            tell(if self.sack { Happening::LostBySack } else { Happening::LostByDuplicates }, lost);
+            report(if self.sack { SenderEvent::LostBySack } else { SenderEvent::LostByDuplicates }, lost);
         }
         // An echoed mark also removes the saved state for an undo.
         if before.undoable && !self.undoable && self.state != CaState::Cwr {
-            tell(Happening::Undone, 0);
+            report(SenderEvent::Undone, 0);
         } else if before.state >= CaState::Cwr && self.state < CaState::Cwr {
-            tell(Happening::Recovered, 0);
+            report(SenderEvent::Recovered, 0);
         }
         if self.state != before.state {
             match self.state {
-                CaState::Recovery if reduces(before.state) => tell(Happening::RecoveryAmidReduction, 0),
-                CaState::Recovery => tell(Happening::Recovery, 0),
-                CaState::Cwr if before.probing && self.marked == before.marked => tell(Happening::ReducedByProbe, 0),
-                CaState::Cwr => tell(Happening::ReducedByMark, self.marked - before.marked),
+                CaState::Recovery if reduces(before.state) => report(SenderEvent::RecoveryAmidReduction, 0),
+                CaState::Recovery => report(SenderEvent::Recovery, 0),
+                CaState::Cwr if before.probing && self.marked == before.marked => {
+                    report(SenderEvent::ReducedByProbe, 0)
+                }
+                CaState::Cwr => report(SenderEvent::ReducedByMark, self.marked - before.marked),
                 CaState::Open | CaState::Disorder | CaState::Loss => {}
             }
         }
         if self.phase == Phase::HyStartFound && before.phase == Phase::Other {
-            tell(Happening::HyStart, 0);
+            report(SenderEvent::HyStart, 0);
         } else if self.grew_to_threshold(before) {
-            tell(Happening::SlowStartOver, 0);
+            report(SenderEvent::SlowStartOver, 0);
         }
         if self.phase != before.phase
             && let Some(phase) = self.phase.entered()
         {
-            tell(phase, 0);
+            report(phase, 0);
         }
-        for (happening, now, then) in [
-            (Happening::TailProbe, self.tail_probes, before.tail_probes),
-            (Happening::WindowProbe, self.window_probes, before.window_probes),
+        for (event, now, then) in [
+            (SenderEvent::TailProbe, self.tail_probes, before.tail_probes),
+            (SenderEvent::WindowProbe, self.window_probes, before.window_probes),
         ] {
             if now > then {
-                tell(happening, 0);
+                report(event, 0);
             }
         }
     }
 
     /// By growth, not because one of the two was reduced.
-    fn grew_to_threshold(&self, before: &Glance) -> bool {
+    fn grew_to_threshold(&self, before: &Snapshot) -> bool {
         let is_same = self.ssthresh == before.ssthresh && self.ssthresh < INFINITE_SSTHRESH;
         let is_quiet = |state| !matches!(state, CaState::Cwr | CaState::Recovery);
         let quiet = is_quiet(self.state) && is_quiet(before.state) && self.phase.entered().is_none();
@@ -162,16 +164,16 @@ impl Glance {
 
 impl Phase {
     /// The event of entering this state.
-    fn entered(self) -> Option<Happening> {
+    fn entered(self) -> Option<SenderEvent> {
         Some(match self {
             Phase::Other | Phase::HyStartFound => return None,
-            Phase::Startup => Happening::BbrStartup,
-            Phase::Drain => Happening::BbrDrain,
-            Phase::Cruise => Happening::BbrCruise,
-            Phase::Refill => Happening::BbrRefill,
-            Phase::Up => Happening::BbrUp,
-            Phase::Down => Happening::BbrDown,
-            Phase::ProbeRtt => Happening::BbrProbeRtt,
+            Phase::Startup => SenderEvent::BbrStartup,
+            Phase::Drain => SenderEvent::BbrDrain,
+            Phase::Cruise => SenderEvent::BbrCruise,
+            Phase::Refill => SenderEvent::BbrRefill,
+            Phase::Up => SenderEvent::BbrUp,
+            Phase::Down => SenderEvent::BbrDown,
+            Phase::ProbeRtt => SenderEvent::BbrProbeRtt,
         })
     }
 }
@@ -180,7 +182,7 @@ impl Phase {
 mod tests {
     use super::*;
 
-    const QUIET: Glance = Glance {
+    const QUIET: Snapshot = Snapshot {
         state: CaState::Open,
         phase: Phase::Other,
         lost: 0,
@@ -196,73 +198,76 @@ mod tests {
         pacing_rate: UNPACED,
     };
 
-    fn told(before: Glance, after: Glance) -> Vec<(Happening, u64)> {
-        let mut told = Vec::new();
-        after.since(&before, &mut |happening, segments| told.push((happening, segments)));
-        told
+    fn events_between(before: Snapshot, after: Snapshot) -> Vec<(SenderEvent, u64)> {
+        let mut events_between = Vec::new();
+        after.events_since(&before, &mut |event, segments| events_between.push((event, segments)));
+        events_between
     }
 
     #[test]
-    fn every_happening_has_a_name() {
-        assert_eq!(Happening::NAMES.len(), Happening::BbrProbeRtt as usize + 1);
-        assert_eq!(Happening::NAMES[Happening::BbrUp as usize], "bbr-up");
+    fn every_event_has_a_name() {
+        assert_eq!(SenderEvent::NAMES.len(), SenderEvent::BbrProbeRtt as usize + 1);
+        assert_eq!(SenderEvent::NAMES[SenderEvent::BbrUp as usize], "bbr-up");
     }
 
     #[test]
-    fn nothing_happens_where_only_the_window_grows() {
-        assert_eq!(told(QUIET, Glance { cwnd: 101, ..QUIET }), []);
+    fn window_growth_is_no_event() {
+        assert_eq!(events_between(QUIET, Snapshot { cwnd: 101, ..QUIET }), []);
     }
 
     #[test]
-    fn a_loss_is_found_before_its_recovery_begins() {
-        let after = Glance { lost: 2, state: CaState::Recovery, undoable: true, ssthresh: 70, ..QUIET };
-        assert_eq!(told(QUIET, after), [(Happening::LostBySack, 2), (Happening::Recovery, 0)]);
-        let after = Glance { sack: false, ..after };
-        assert_eq!(told(QUIET, after)[0], (Happening::LostByDuplicates, 2));
+    fn loss_is_reported_before_recovery() {
+        let after = Snapshot { lost: 2, state: CaState::Recovery, undoable: true, ssthresh: 70, ..QUIET };
+        assert_eq!(events_between(QUIET, after), [(SenderEvent::LostBySack, 2), (SenderEvent::Recovery, 0)]);
+        let after = Snapshot { sack: false, ..after };
+        assert_eq!(events_between(QUIET, after)[0], (SenderEvent::LostByDuplicates, 2));
     }
 
     #[test]
-    fn a_recovery_ends_or_is_undone() {
-        let within = Glance { state: CaState::Recovery, undoable: true, ..QUIET };
-        assert_eq!(told(within, Glance { undoable: true, ..QUIET }), [(Happening::Recovered, 0)]);
-        assert_eq!(told(within, QUIET), [(Happening::Undone, 0)]);
+    fn recovery_ends_or_is_undone() {
+        let within = Snapshot { state: CaState::Recovery, undoable: true, ..QUIET };
+        assert_eq!(events_between(within, Snapshot { undoable: true, ..QUIET }), [(SenderEvent::Recovered, 0)]);
+        assert_eq!(events_between(within, QUIET), [(SenderEvent::Undone, 0)]);
     }
 
     #[test]
-    fn a_recovery_after_a_mark_is_no_second_reduction() {
-        let marked = Glance { state: CaState::Cwr, marked: 3, ..QUIET };
-        assert_eq!(told(QUIET, marked), [(Happening::ReducedByMark, 3)]);
-        let lost = Glance { state: CaState::Recovery, lost: 1, undoable: true, ..marked };
-        assert_eq!(told(marked, lost), [(Happening::LostBySack, 1), (Happening::RecoveryAmidReduction, 0)]);
-    }
-
-    #[test]
-    fn a_reduction_after_a_tail_loss_probe_is_not_one_by_a_mark() {
-        let probing = Glance { probing: true, tail_probes: 1, ..QUIET };
-        assert_eq!(told(QUIET, probing), [(Happening::TailProbe, 0)]);
+    fn recovery_during_cwr_is_not_a_second_reduction() {
+        let marked = Snapshot { state: CaState::Cwr, marked: 3, ..QUIET };
+        assert_eq!(events_between(QUIET, marked), [(SenderEvent::ReducedByMark, 3)]);
+        let lost = Snapshot { state: CaState::Recovery, lost: 1, undoable: true, ..marked };
         assert_eq!(
-            told(probing, Glance { state: CaState::Cwr, tail_probes: 1, ..QUIET }),
-            [(Happening::ReducedByProbe, 0)]
+            events_between(marked, lost),
+            [(SenderEvent::LostBySack, 1), (SenderEvent::RecoveryAmidReduction, 0)]
+        );
+    }
+
+    #[test]
+    fn reduction_by_tail_loss_probe_is_not_by_mark() {
+        let probing = Snapshot { probing: true, tail_probes: 1, ..QUIET };
+        assert_eq!(events_between(QUIET, probing), [(SenderEvent::TailProbe, 0)]);
+        assert_eq!(
+            events_between(probing, Snapshot { state: CaState::Cwr, tail_probes: 1, ..QUIET }),
+            [(SenderEvent::ReducedByProbe, 0)]
         );
     }
 
     #[test]
     fn slow_start_ends_by_hystart_or_at_the_threshold() {
-        let slow = Glance { cwnd: 49, ..QUIET };
-        assert_eq!(told(slow, QUIET), [(Happening::SlowStartOver, 0)]);
-        let before = Glance { ssthresh: INFINITE_SSTHRESH, ..QUIET };
-        let found = Glance { ssthresh: 100, phase: Phase::HyStartFound, ..QUIET };
-        assert_eq!(told(before, found), [(Happening::HyStart, 0)]);
+        let slow = Snapshot { cwnd: 49, ..QUIET };
+        assert_eq!(events_between(slow, QUIET), [(SenderEvent::SlowStartOver, 0)]);
+        let before = Snapshot { ssthresh: INFINITE_SSTHRESH, ..QUIET };
+        let found = Snapshot { ssthresh: 100, phase: Phase::HyStartFound, ..QUIET };
+        assert_eq!(events_between(before, found), [(SenderEvent::HyStart, 0)]);
     }
 
     #[test]
-    fn phases_of_bbr_are_reported_when_they_begin() {
-        let startup = Glance { phase: Phase::Startup, ..QUIET };
-        let drain = Glance { phase: Phase::Drain, ..QUIET };
+    fn bbr_phases_are_reported_when_they_begin() {
+        let startup = Snapshot { phase: Phase::Startup, ..QUIET };
+        let drain = Snapshot { phase: Phase::Drain, ..QUIET };
         let mut begun = Vec::new();
-        startup.begins(&mut |happening, _| begun.push(happening));
-        assert_eq!(begun, [Happening::Start, Happening::BbrStartup]);
-        assert_eq!(told(startup, drain), [(Happening::BbrDrain, 0)]);
-        assert_eq!(told(drain, drain), []);
+        startup.initial_events(&mut |event, _| begun.push(event));
+        assert_eq!(begun, [SenderEvent::Start, SenderEvent::BbrStartup]);
+        assert_eq!(events_between(startup, drain), [(SenderEvent::BbrDrain, 0)]);
+        assert_eq!(events_between(drain, drain), []);
     }
 }
