@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from sawtooth.search.frontier_search import Traced, Tracing
+from sawtooth.search.frontier_search import TracedFrontier, Tracing
 from sawtooth.search.space import Space, Values
 
 SPACE = Space.parse(["path.queue=0.1..4 bdp", "path.loss=0.0001%..1%"])
@@ -47,7 +47,7 @@ def traced(frontier: Callable[[float], float], margin: Callable[[float], float],
         return margins
 
     tracing = Tracing(SPACE, ask, within=0.1, most=MOST)
-    found: Traced = tracing.run()
+    found: TracedFrontier = tracing.run()
     truths = [math.log(scale * frontier(row.given[0])) for row in found.rows]
     held = [
         row.verdict == "found" and row.low <= truth <= row.high for row, truth in zip(found.rows, truths, strict=True)

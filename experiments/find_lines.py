@@ -23,7 +23,7 @@ import numpy as np
 import sawtooth
 from sawtooth.engines import get
 from sawtooth.io.parallel import results
-from sawtooth.search import Found
+from sawtooth.search import Threshold
 from sawtooth.search.find import find
 from sawtooth.stats import throughput
 from sawtooth.study import Study
@@ -54,7 +54,7 @@ def row(study: Study, point: Point, swept: bool) -> list[str]:
     asked = study.find
     assert asked is not None
     found = find(point.scenario, vary=asked.vary, want=asked.want)
-    assert isinstance(found, Found)
+    assert isinstance(found, Threshold)
     path = point.scenario.path_table
     cells = [str(point.key["line"]), str(path.rate), str(path.rtt), str(point.key["control"])]
     if found.verdict != "found":

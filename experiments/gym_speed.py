@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from sawtooth.gym import SawtoothEnv, SawtoothVectorEnv, Seen, play
+from sawtooth.gym import Observations, SawtoothEnv, SawtoothVectorEnv, play
 from sawtooth.gym.environment import PATH
 
 SCENARIO = PATH | {"duration": "60 s"}
@@ -41,7 +41,7 @@ def single(every: str, seconds: float) -> float:
 def function(every: str) -> float:
     decisions = 0
 
-    def decide(_: Seen) -> float:
+    def decide(_: Observations) -> float:
         nonlocal decisions
         decisions += 1
         return WINDOW

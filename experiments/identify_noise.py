@@ -20,7 +20,7 @@ from identify_training import SHORTEST_S, segments, sender_views, views
 
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import SAME
-from sawtooth.capture.identify.replayed import NOISE, Compared, Noise, compared, likeliest
+from sawtooth.capture.identify.replayed import NOISE, Noise, ReplayedRounds, compared, likeliest
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
 from sawtooth.io.parallel import results
 from sawtooth.scenario import LINUX_CONTROLS
@@ -33,7 +33,7 @@ WORST = -6.0
 OWN = 0.95
 """Share of a congestion control's own traces that must fit."""
 
-Rows = list[tuple[str, Compared]]
+Rows = list[tuple[str, ReplayedRounds]]
 
 
 def of_path(file: Path) -> Rows:
@@ -60,7 +60,7 @@ def of_views(control: str, made: dict[str, Segments]) -> Rows:
     return [(SAME.get(control, control), one) for one in shown(made)]
 
 
-def shown(made: dict[str, Segments]) -> Iterator[Compared]:
+def shown(made: dict[str, Segments]) -> Iterator[ReplayedRounds]:
     for view in VIEWS:
         try:
             found = compared(trace(made[view]))
@@ -85,7 +85,7 @@ def measured(rows: Rows, control: str) -> Noise:
     return replace(best, least=round(least, 2))
 
 
-def short(seen: Compared, control: str, noise: Noise) -> float:
+def short(seen: ReplayedRounds, control: str, noise: Noise) -> float:
     likely, right, _ = likeliest(seen, control, noise)
     return likely - right
 

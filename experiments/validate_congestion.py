@@ -28,7 +28,7 @@ from sawtooth.link_estimate.estimate import Estimate, estimate
 from sawtooth.link_estimate.features import FEATURES, OF_LOSS, features, vector
 from sawtooth.link_estimate.gaussian import Gaussian
 from sawtooth.link_estimate.model import COLUMNS, CongestionModel
-from sawtooth.link_estimate.random_links import ALL, PROBES, USUAL, Link, Within, draw
+from sawtooth.link_estimate.random_links import ALL, PROBES, USUAL, Link, LinkRanges, draw
 from sawtooth.link_estimate.surrogate import surrogates
 
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "congestion.json"
@@ -38,12 +38,12 @@ the cost. Links with occasional transfers are observed for 100 s."""
 DEAR_BPS = 1.5e9
 """Links faster than this cost as much as many slower ones, so only every fourth is made, and above twice this rate
 every sixteenth."""
-KERNEL = Within(rates_bps=(50e6, 400e6))
+KERNEL = LinkRanges(rates_bps=(50e6, 400e6))
 """Links that the real kernel can run in reasonable time, about 100,000 packets per second."""
-CALM, CALM_LINKS = Within(rates_bps=(50e6, 500e6), quiet=1.0), 150
+CALM, CALM_LINKS = LinkRanges(rates_bps=(50e6, 500e6), quiet=1.0), 150
 """Additional links without congestion, which cost almost nothing."""
-SLOW = Within(rates_bps=(50e6, 150e6), quiet=0.0, flow_bps=(0.8e6, 1.2e6))
-FAST = Within(rates_bps=(300e6, 700e6), quiet=0.0, flow_bps=(80e6, 120e6))
+SLOW = LinkRanges(rates_bps=(50e6, 150e6), quiet=0.0, flow_bps=(0.8e6, 1.2e6))
+FAST = LinkRanges(rates_bps=(300e6, 700e6), quiet=0.0, flow_bps=(80e6, 120e6))
 """The source's question: does a flow get 1 or 100 Mbit/s?"""
 BETWEEN_BPS = 10e6
 SPLITS: dict[str, Callable[[Measured], bool]] = {
@@ -84,7 +84,7 @@ def affordable(link: Link, number: int) -> bool:
 def sets(links: int, kernel: int) -> dict[str, list[Link]]:
     """``links`` is the number of draws. In addition, there are half as many usual links, and a twelfth for tests."""
 
-    def drawn(purpose: str, count: int, within: Within) -> list[Link]:
+    def drawn(purpose: str, count: int, within: LinkRanges) -> list[Link]:
         found = [draw(purpose, number, within) for number in range(count)]
         return [one for number, one in enumerate(found) if within is USUAL or affordable(one, number)]
 

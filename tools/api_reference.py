@@ -17,7 +17,7 @@ MODULES = {
     "sawtooth.study": (),
     "sawtooth.dask": (),
     "sawtooth.compare": (),
-    "sawtooth.search": ("Found", "Frontier", "Answers", "Worst"),
+    "sawtooth.search": ("Threshold", "Frontier", "Answers", "Worst"),
     "sawtooth.stats": (),
     "sawtooth.link_estimate": (),
     "sawtooth.link_estimate.estimate": ("Estimate", "estimate"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sawtooth.doctor import Check
     from sawtooth.run import Run
-    from sawtooth.search import Answers, Found, Frontier, Worst
+    from sawtooth.search import Answers, Frontier, Threshold, Worst
     from sawtooth.study import Runs, Study, StudyResult
 
 SCHEMAS = ("scenario", "study")
@@ -161,11 +161,11 @@ def find(
     executor: Any = None,
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
-) -> Found | Frontier | Answers:
+) -> Threshold | Frontier | Answers:
     """Finds the value of a field at which a goal begins or ceases to hold: for example the highest loss at which
     ``goodput >= 90% of path.rate``.
 
-    Returns a ``Found`` for a scenario; a ``Frontier`` if ``vary`` is a list of two or three ranges: which value the
+    Returns a ``Threshold`` for a scenario; a ``Frontier`` if ``vary`` is a list of two or three ranges: which value the
     last field needs for given values of the others; ``Answers``, one per point, for a study that varies something.
 
     - ``vary``: the field and its range, "path.loss=0.0001%..5%". A study may have it in its table ``[find]``.

@@ -22,7 +22,7 @@ from sawtooth import Scenario
 from sawtooth.engines import get
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
-from sawtooth.gym import OBSERVED, Policy, SawtoothEnv, SawtoothVectorEnv, Seen, play
+from sawtooth.gym import OBSERVED, Observations, Policy, SawtoothEnv, SawtoothVectorEnv, play
 from sawtooth.scoreboard import Networks
 
 LOSSY: dict[str, Any] = {
@@ -98,8 +98,8 @@ def test_what_is_seen_agrees_with_the_tables() -> None:
     while not over:
         seen, reward, _, over, _ = env.step(np.array([15.0]))
         acked += reward
-        interval += Seen(seen)["interval"]
-    end = Seen(seen)
+        interval += Observations(seen)["interval"]
+    end = Observations(seen)
     rows = env.tables()["tcp_info"]
     last = np.flatnonzero(rows["flow"] == 0)[-1]
     # Linux counts the handshake as one delivery, the first step's packets were seen by reset.
@@ -135,7 +135,7 @@ def test_the_step_after_an_episode_begins_the_next() -> None:
     seen, rewards, _, over, _ = env.step(np.full((2, 1), 10.0))
     assert rewards[ended] == 0.0
     assert not over[ended]
-    assert Seen(seen)["time"][ended] < 0.1
+    assert Observations(seen)["time"][ended] < 0.1
 
 
 def test_a_policy_in_a_scenario_decides_as_the_environment_does(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from expected_error import expected_error
 from sawtooth import engines
 from sawtooth.io import table_store
-from sawtooth.io.table_store import Growing, Rows, Stored, Tables
+from sawtooth.io.table_store import GrowingTables, Rows, StoredTable, Tables
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import counters, throughput
@@ -38,7 +38,7 @@ def frame(count: int) -> pd.DataFrame:
 
 
 def grown(table: pd.DataFrame, batch: int) -> Tables:
-    growing = Growing()
+    growing = GrowingTables()
     for start in range(0, max(len(table), 1), batch):
         part = table[start : start + batch]
         growing.add({"it": {str(name): part[name].to_numpy() for name in part}})
@@ -60,7 +60,7 @@ def test_a_table_has_the_same_rows_and_bytes_however_it_grew(tmp_path: Path, cou
         tables = grown(wanted, batch)
         assert "it" in tables
         assert list(tables) == ["it"]
-        assert isinstance(tables.kept("it"), Stored) == (count > 1_000)
+        assert isinstance(tables.kept("it"), StoredTable) == (count > 1_000)
         assert table_store.whole(tables, "it").frame().equals(wanted)
         table_store.save(tables, "it", tmp_path / "grown")
         assert (tmp_path / "grown").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -106,7 +106,7 @@ def test_only_the_thread_that_asks_reads_a_file(tmp_path: Path, count: int, monk
 
     monkeypatch.setattr(Path, "open", lambda path, _: Heeded(path))
     found = table_store.load(tmp_path / "it")
-    if isinstance(found, table_store.Stored):
+    if isinstance(found, table_store.StoredTable):
         assert sum(map(len, found.groups(["t_s", "flow"]))) == count
         found = found.read()
     assert found.frame().equals(frame(count))
@@ -140,14 +140,14 @@ def test_statistics_of_a_long_table_are_those_of_the_whole(tmp_path: Path, monke
     assert isinstance(run.tables, Tables)
     run.save(tmp_path / "run")
     stored = Run.load(tmp_path / "run")
-    assert isinstance(run.tables.kept("intervals"), Stored)
+    assert isinstance(run.tables.kept("intervals"), StoredTable)
     assert run.warnings == stored.warnings
     monkeypatch.setattr(table_store, "GROUP", 10**9)
     whole = Run.load(tmp_path / "run")
     pd.testing.assert_series_equal(throughput(stored), throughput(whole), check_exact=True)
     assert counters(stored) == pytest.approx(counters(whole), rel=1e-12)
     assert isinstance(stored.tables, Tables)
-    assert isinstance(stored.tables.kept("intervals"), Stored), "the statistics did not read it as a whole"
+    assert isinstance(stored.tables.kept("intervals"), StoredTable), "the statistics did not read it as a whole"
     again = engines.get("sim").run(scenario)
     assert again.warnings == run.warnings
     assert all(again.tables[name].equals(table) for name, table in run.tables.items())

@@ -14,7 +14,7 @@ import pytest
 from sawtooth.errors import SawtoothError
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
-from sawtooth.lab.workers import Gone, _Worker
+from sawtooth.lab.workers import ClientGone, _Worker
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_what_a_client_says_meanwhile_costs_nothing_and_that_it_goes_is_seen(goe
             threading.Timer(0.3, far.close).start()
         try:
             used = time.thread_time()
-            with pytest.raises(Gone if goes else SawtoothError):
+            with pytest.raises(ClientGone if goes else SawtoothError):
                 worker.frame()
             assert time.thread_time() - used < 0.1
         finally:

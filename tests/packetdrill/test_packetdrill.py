@@ -12,7 +12,7 @@ from sawtooth.packetdrill import (
     FAILED,
     NOT_APPLICABLE,
     PASSED,
-    Played,
+    ScriptResult,
     find_scripts,
     played_on_kernel,
     played_on_sim,
@@ -90,7 +90,7 @@ def test_an_engine_that_plays_no_scripts_is_refused(
 def test_engines_may_be_listed_with_commas(
     scripts: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    played = [Played(one.name, "kernel", PASSED) for one in find_scripts([scripts])]
+    played = [ScriptResult(one.name, "kernel", PASSED) for one in find_scripts([scripts])]
     monkeypatch.setattr("sawtooth.cli.packetdrill_command._on_kernel", lambda *_: played)
     assert status_of(["packetdrill", str(scripts), "--engine", "sim,kernel"]) == 1
     said = " ".join(capsys.readouterr().out.split())

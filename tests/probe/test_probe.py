@@ -378,11 +378,11 @@ def test_what_routers_quote_says_which_probe_it_was(sequence: int, version: int,
     else:
         header = struct.pack("!IHBB16s16s", 0x60000000, 64, 58, 1, b"\0" * 16, target)
     error = bytes([wire.TIME_EXCEEDED[version], 0]) + b"\0" * 6 + header + request[: 8 + quoted]
-    assert wire.heard_error(version, error, 77, target) == wire.Heard(sequence, "time-exceeded")
+    assert wire.heard_error(version, error, 77, target) == wire.ProbeReply(sequence, "time-exceeded")
     assert wire.heard_error(version, error, 78, target) is None
     assert wire.heard_error(version, error, 77, target[::-1]) is None
     reply = bytes([wire.ECHO_REPLY[version]]) + request[1:]
-    assert wire.heard_reply(version, reply, 99, 77) == wire.Heard(sequence, "echo-reply")
+    assert wire.heard_reply(version, reply, 99, 77) == wire.ProbeReply(sequence, "echo-reply")
     assert wire.heard_reply(version, reply, 98, 77) is None
     assert wire.sequence_of(wire.payload(sequence, 99)[:quoted], 99) == (sequence if quoted >= 8 else None)
 

@@ -8,7 +8,7 @@ import pytest
 from sawtooth.watch import Connection, Sample, Watcher
 from sawtooth.watch.background_estimates import awaited
 from sawtooth.watch.expected import Expectations, Expected, Pending, why_not
-from sawtooth.watch.watcher import Seen
+from sawtooth.watch.watcher import LiveMoment
 from sawtooth.whatif import Observed
 from tests.watch.test_watch import SENT, Fields, message, sample
 
@@ -52,12 +52,12 @@ class Answering(Expectations):
         raise OSError(0, "no process here")
 
 
-def sampled(last: int) -> tuple[Seen, dict[int, Connection], Answering, int]:
+def sampled(last: int) -> tuple[LiveMoment, dict[int, Connection], Answering, int]:
     source, expectations = Ends(last), Answering()
     watcher = Watcher(source)
     watcher.sample()
 
-    def samples() -> Iterator[Seen]:
+    def samples() -> Iterator[LiveMoment]:
         while True:
             yield watcher.sample()
 

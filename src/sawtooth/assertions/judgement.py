@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.assertions.combined_estimate import Estimate, Sample, estimate
-from sawtooth.assertions.observations import Seen
+from sawtooth.assertions.observations import Observations
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario.expressions import NUMBER, Amount, Comparison, Dimension, Measure
 from sawtooth.stats import Interval
@@ -94,7 +94,7 @@ def judge(
     SawtoothError: as reading a study with this table ``[expect]`` does; ``missing-field`` without expectations; for a
     dataset ``not-a-result`` if it lacks rows, and ``unsupported`` for an expectation about a flow or probe.
     """
-    seen = Seen.of(result)
+    seen = Observations.of(result)
     given = seen.study.expect if wanted is None else wanted
     if not given:
         fix = 'add --expect "mean_mbps > 50 Mbit/s", or a table [expect] to the study'
@@ -104,7 +104,7 @@ def judge(
     return Judgement(seen.study.name, None if origin is None else str(origin), tuple(verdicts))
 
 
-def _verdicts(expected: Expectation, seen: Seen) -> Iterable[Verdict]:
+def _verdicts(expected: Expectation, seen: Observations) -> Iterable[Verdict]:
     try:
         expected.check(seen.axes, seen.scenario(seen.places[0]))
         cases = expected.cases(seen.axes)
@@ -123,7 +123,7 @@ def _verdicts(expected: Expectation, seen: Seen) -> Iterable[Verdict]:
             raise error.at(field=f"expect.{expected.name}") from None
 
 
-def _verdict(expected: Expectation, case: dict[str, Any], seen: Seen) -> Verdict:
+def _verdict(expected: Expectation, case: dict[str, Any], seen: Observations) -> Verdict:
     import numpy as np
 
     wanted = expected.wanted

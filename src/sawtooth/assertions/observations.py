@@ -27,7 +27,7 @@ _WHOLE = "give --out a directory, or expect a measure of whole points"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observations:
     """``details`` has one row per run, ``parts`` the tables of flows and probes by name; ``changed``: by ``--set``."""
 
     study: Study
@@ -39,13 +39,13 @@ class Seen:
     scenario: Callable[[Place], Scenario]
 
     @classmethod
-    def of(cls, found: StudyResult | Dataset) -> Seen:
+    def of(cls, found: StudyResult | Dataset) -> Observations:
         """Reads a result or a dataset. Raises SawtoothError ``not-a-result`` for a dataset that lacks rows of its
         study."""
         return cls._of_dataset(found) if isinstance(found, Dataset) else cls._of_result(found)
 
     @classmethod
-    def _of_result(cls, result: StudyResult) -> Seen:
+    def _of_result(cls, result: StudyResult) -> Observations:
         changes = result.description["overrides"]
         return cls(
             result.study,
@@ -58,7 +58,7 @@ class Seen:
         )
 
     @classmethod
-    def _of_dataset(cls, dataset: Dataset) -> Seen:
+    def _of_dataset(cls, dataset: Dataset) -> Observations:
         described, rows = dataset.contents()
         study, changes = Study.from_dict(described["study"]), described["overrides"]
         points = study.points(full=described["full"], seeds=described["seeds"], overrides=changes)

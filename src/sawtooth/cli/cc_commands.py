@@ -18,7 +18,7 @@ from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
-    from sawtooth.congestion_control import Having
+    from sawtooth.congestion_control import Availability
 
 _ABSENT = "–"
 _FACTS = ("title", "law", "source", "parameters")
@@ -108,7 +108,7 @@ def show(
                 say(f"wrote {where(path)}")
 
 
-def _words(one: Having) -> str:
+def _words(one: Availability) -> str:
     from sawtooth.congestion_control import distance
     from sawtooth.scenario import CONTROLS
 
@@ -131,7 +131,7 @@ def _words(one: Having) -> str:
     return "\n".join(lines)
 
 
-def _kernels(one: Having) -> str:
+def _kernels(one: Availability) -> str:
     return ", ".join(f"{kernel} as {own}" if own != one.name else kernel for kernel, own in one.kernels.items())
 
 

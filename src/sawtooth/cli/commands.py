@@ -14,7 +14,7 @@ from sawtooth.cli.check_command import github_option, junit_option, report_check
 from sawtooth.cli.common_options import Program, engine_option, settings_option
 from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.errors import InputError
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, sentence, where
@@ -92,7 +92,7 @@ def run(
     settings: tuple[str, ...],
     out: str,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
     seeds: int | None,
     omit: str | None,
     full: bool,

@@ -32,7 +32,7 @@ def settings_option(
     )
 
 
-class Once(click.Option):
+class SingleOption(click.Option):
     """An option that is refused with ``bad-usage`` if given twice. click would use the last value and silently ignore
     the others."""
 

@@ -11,7 +11,7 @@ import click
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.output_format import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _grid(
     measure: Measuring | None,
     record: str | None,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.compare.fidelity import compare_on, outside, words

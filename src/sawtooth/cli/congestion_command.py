@@ -16,7 +16,7 @@ import click
 
 from sawtooth.cli.common_options import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.sanitize import where
 
@@ -235,7 +235,7 @@ def calibrate(
     seeds: int,
     engine: str,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
 ) -> None:
     """Calibrate a model for a kind of link, from simulated series of known goodput.
 

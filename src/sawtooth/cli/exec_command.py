@@ -18,7 +18,7 @@ import click
 
 from sawtooth import engines
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command, Once, settings_option
+from sawtooth.cli.common_options import Command, SingleOption, settings_option
 from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, say_on_stderr, width
 from sawtooth.errors import InputError
 from sawtooth.io.progress_bar import Bar
@@ -59,16 +59,16 @@ class _Exec(Command):
 
 @click.command("exec", cls=_Exec, short_help="Run your own program on a path, in virtual time.")
 @click.argument("file", metavar="[FILE]", required=False, shell_complete=complete.studies)
-@click.option("--rate", cls=Once, help='Rate of the bottleneck, like "20 Mbit/s", instead of FILE.')
-@click.option("--rtt", cls=Once, help='Base round-trip time, like "40 ms".')
-@click.option("--loss", cls=Once, help="Random loss from server to client, like 1%.")
-@click.option("--queue", cls=Once, help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
-@click.option("--reverse-rate", cls=Once, help="Rate from client to server (default: unlimited).")
+@click.option("--rate", cls=SingleOption, help='Rate of the bottleneck, like "20 Mbit/s", instead of FILE.')
+@click.option("--rtt", cls=SingleOption, help='Base round-trip time, like "40 ms".')
+@click.option("--loss", cls=SingleOption, help="Random loss from server to client, like 1%.")
+@click.option("--queue", cls=SingleOption, help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
+@click.option("--reverse-rate", cls=SingleOption, help="Rate from client to server (default: unlimited).")
 @settings_option()
 @click.option("--server", multiple=True, metavar="COMMAND", help="First start this on the server; repeatable.")
 @click.option(
     "--ready",
-    cls=Once,
+    cls=SingleOption,
     metavar="WHEN",
     help='When the last server is ready: "port 8000", or a text that it prints (default: it listens on a port).',
 )
@@ -85,11 +85,11 @@ class _Exec(Command):
     metavar="NAME=PLACE",
     help="A number of the output for the table: time=stdout:/time_total or rate='stdout:([0-9.]+) Mbit'; repeatable.",
 )
-@click.option("--duration", cls=Once, help="Virtual time after which the command is ended (default: 60 s).")
+@click.option("--duration", cls=SingleOption, help="Virtual time after which the command is ended (default: 60 s).")
 @click.option("--collect", multiple=True, metavar="PATTERN", help="Bring these files of the command back; repeatable.")
 @click.option("--see", multiple=True, metavar="PATH", help="Also show this file or directory; repeatable.")
 @click.option(
-    "--memory", cls=Once, help='Memory of all programs and their files together, like "3 GiB" (default: 2 GiB).'
+    "--memory", cls=SingleOption, help='Memory of all programs and their files together, like "3 GiB" (default: 2 GiB).'
 )
 @click.option(
     "--engine",

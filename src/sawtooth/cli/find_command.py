@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command, Once, engine_option, settings_option
+from sawtooth.cli.common_options import Command, SingleOption, engine_option, settings_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.errors import InputError
 
 UNCLEAR = 4
@@ -27,30 +27,32 @@ UNCLEAR = 4
     help="Unknown field and its range: path.loss=0%..5%. With two or three, the last is the answer. With --worst also "
     "several values: path.loss.packets=8 of 500..10000, path.changes.rate=6 of 1..50Mbit/s.",
 )
-@click.option("--want", cls=Once, metavar="COMPARISON", help='Condition that must hold: "goodput >= 90% of path.rate".')
+@click.option(
+    "--want", cls=SingleOption, metavar="COMPARISON", help='Condition that must hold: "goodput >= 90% of path.rate".'
+)
 @click.option(
     "--worst",
     "measure",
-    cls=Once,
+    cls=SingleOption,
     metavar="MEASURE",
     help="Instead of --want: find the network on which this is smallest: \"goodput(cc='bbr') / goodput(cc='reno')\".",
 )
 @click.option(
     "--scale",
-    cls=Once,
+    cls=SingleOption,
     metavar="SCALE",
     help="Scale of the search: log or linear (default: log for loss, rates and queues; with "
     "--worst also for a range over a decade or more).",
 )
 @click.option(
     "--within",
-    cls=Once,
+    cls=SingleOption,
     metavar="SHARE",
     help="Target half-width of the confidence interval, relative to the answer (default: 10%).",
 )
 @click.option(
     "--minimize",
-    cls=Once,
+    cls=SingleOption,
     metavar="COST",
     help="Also find where on the frontier this cost is least: a field, or an expression of fields.",
 )
@@ -93,7 +95,7 @@ def find(
     engine: str,
     check: str | None,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
     out: str | None,
     as_json: bool,
 ) -> None:

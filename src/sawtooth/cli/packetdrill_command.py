@@ -18,7 +18,7 @@ from sawtooth.io.progress_bar import Bar
 from sawtooth.io.text_table import aligned
 
 if TYPE_CHECKING:
-    from sawtooth.packetdrill import Played, Script
+    from sawtooth.packetdrill import Script, ScriptResult
 
 _ENGINES = ("sim", "kernel")
 _SCRIPTS_EACH = 16
@@ -71,7 +71,7 @@ def packetdrill(
         raise InputError("bad-usage", "only sim and kernel play scripts", field="--engine", fix=fix)
     chosen = tuple(dict.fromkeys(named)) or ("sim",)
     scripts = find_scripts(paths)
-    found: list[Played] = []
+    found: list[ScriptResult] = []
     if "sim" in chosen:
         found += [played_on_sim(script, hz=hz, tolerance_us=tolerance) for script in scripts]
     if "kernel" in chosen:
@@ -88,14 +88,14 @@ def packetdrill(
 
 def _on_kernel(
     scripts: list[Script], program: str | None, kernel: str | None, hz: int, tolerance: int | None, jobs: int | None
-) -> list[Played]:
+) -> list[ScriptResult]:
     from sawtooth.io.parallel import fan_out
     from sawtooth.packetdrill import played_on_kernel
     from sawtooth.packetdrill.guest import find_program
 
     parts = [scripts[at : at + _SCRIPTS_EACH] for at in range(0, len(scripts), _SCRIPTS_EACH)]
     stop = threading.Event()
-    done: dict[int, list[Played]] = {}
+    done: dict[int, list[ScriptResult]] = {}
     play = partial(
         played_on_kernel, program=find_program(program), kernel=kernel, hz=hz, tolerance_us=tolerance, stop=stop.is_set
     )
@@ -112,7 +112,7 @@ def _on_kernel(
     return [one for number in range(len(parts)) for one in done[number]]
 
 
-def _print(found: list[Played], engines: tuple[str, ...], data_path: set[str]) -> None:
+def _print(found: list[ScriptResult], engines: tuple[str, ...], data_path: set[str]) -> None:
     from sawtooth.packetdrill import FAILED, NOT_APPLICABLE, PASSED
 
     rows = [[one.script, one.engine, one.verdict, _where(one)] for one in found if one.verdict != PASSED]
@@ -141,5 +141,5 @@ def _print(found: list[Played], engines: tuple[str, ...], data_path: set[str]) -
         )
 
 
-def _where(one: Played) -> str:
+def _where(one: ScriptResult) -> str:
     return one.reason if one.line is None else f"line {one.line}: {one.reason}"

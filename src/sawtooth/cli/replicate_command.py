@@ -11,13 +11,13 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.common_options import Command, engine_option, settings_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.errors import InputError
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, sentence, where
 
 if TYPE_CHECKING:
-    from sawtooth.replication import Judged, Replication
+    from sawtooth.replication import Evaluation, Replication
 
 
 @click.command(cls=Command, short_help="Run a published result again, and compare every cell.")
@@ -45,7 +45,7 @@ def replicate(
     engine: str,
     out: str,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
     seeds: int | None,
     settings: tuple[str, ...],
     as_json: bool,
@@ -101,11 +101,11 @@ def replicate(
         say_folded("\n" + summary([judged for judged, _ in results], width()))
 
 
-def _run(replication: Replication, only: dict[str, list[str]], **options: Any) -> tuple[Judged, Path]:
+def _run(replication: Replication, only: dict[str, list[str]], **options: Any) -> tuple[Evaluation, Path]:
     from sawtooth.replication import judged, write_page
     from sawtooth.study import StudyResult, run_study
 
-    done: list[tuple[Judged, Path]] = []
+    done: list[tuple[Evaluation, Path]] = []
 
     def answer(result: StudyResult) -> None:
         found = judged(replication, result)

@@ -10,7 +10,7 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.common_options import Command, engine_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import Where, cluster_options, workers
+from sawtooth.cli.workers import ClusterOptions, cluster_options, workers
 from sawtooth.io.text_table import aligned
 from sawtooth.sanitize import plain, where
 
@@ -48,7 +48,7 @@ def scoreboard(
     engine: str,
     out: str,
     jobs: int | None,
-    cluster: Where | None,
+    cluster: ClusterOptions | None,
     seeds: int | None,
     as_json: bool,
 ) -> None:

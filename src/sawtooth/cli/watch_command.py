@@ -19,11 +19,11 @@ from sawtooth.errors import INTERRUPTED, InputError, SawtoothError
 from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
-    from sawtooth.watch import Connection, Seen, Watcher
+    from sawtooth.watch import Connection, LiveMoment, Watcher
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.metrics import Metrics
     from sawtooth.watch.record import Recorder
-    from sawtooth.watch.replay import Recorded, Recording
+    from sawtooth.watch.replay import RecordedMoment, Recording
     from sawtooth.watch.screen import Screen
     from sawtooth.watch.watcher import Moment
 
@@ -126,7 +126,7 @@ def watch(
     with _left(recorded is not None or not (once or count)), contextlib.ExitStack() as open_:
         source = open_.enter_context(Connections(netns))
         watcher = Watcher(source, filter=" ".join(words))
-        takers: list[Callable[[Seen], None]] = []
+        takers: list[Callable[[LiveMoment], None]] = []
         if port is not None:
             metrics = open_.enter_context(_metrics(port))
             if not is_quiet():
@@ -175,13 +175,13 @@ def _recorder(path: Path) -> Iterator[Recorder]:
             say_on_stderr(f"{where(kept)}: {recorder.samples} sample{'s' * (recorder.samples != 1)}")
 
 
-def _taken(samples: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
+def _taken(samples: Iterable[LiveMoment], takers: Sequence[Callable[[LiveMoment], None]]) -> Iterator[LiveMoment]:
     for seen in samples:
         _take(takers, seen)
         yield seen
 
 
-def _take(takers: Sequence[Callable[[Seen], None]], seen: Seen) -> None:
+def _take(takers: Sequence[Callable[[LiveMoment], None]], seen: LiveMoment) -> None:
     for taker in takers:
         taker(seen)
 
@@ -204,7 +204,7 @@ def _extra(what: str, error: ImportError) -> SawtoothError:
     return SawtoothError("tool-missing", message, fix=fix)
 
 
-def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[Seen], None]] = ()) -> None:
+def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[LiveMoment], None]] = ()) -> None:
     """Show the live view until the user quits. Raises SawtoothError ``tool-missing`` without Textual."""
     from sawtooth.watch.expected import Expectations
 
@@ -213,7 +213,7 @@ def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callabl
     except ImportError as error:
         raise _extra("the live view", error) from error
 
-    def sample() -> Seen:
+    def sample() -> LiveMoment:
         seen = watcher.sample()
         _take(takers, seen)
         return seen
@@ -240,7 +240,7 @@ def _recording(path: str, filter: str) -> Recording:
     return Recording(Path(path), filter=filter)
 
 
-def _replay(recording: Recording, samples: Iterator[Recorded], sort: str, speed: float) -> None:
+def _replay(recording: Recording, samples: Iterator[RecordedMoment], sort: str, speed: float) -> None:
     """Show a recording in the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.player import Player
@@ -254,7 +254,7 @@ def _replay(recording: Recording, samples: Iterator[Recorded], sort: str, speed:
         _run(Screen(sort=sort, narrow=recording.narrow, expectations=expectations, player=player))
 
 
-def _paced(samples: Iterator[Recorded], speed: float | None) -> Iterator[Recorded]:
+def _paced(samples: Iterator[RecordedMoment], speed: float | None) -> Iterator[RecordedMoment]:
     """All samples; with a speed, at the original intervals divided by it."""
     before = None
     for sample in samples:

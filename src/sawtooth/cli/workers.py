@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sawtooth.dask import Cluster
 
 
-class Where(NamedTuple):
+class ClusterOptions(NamedTuple):
     """The values of --cluster and its TLS options."""
 
     cluster: str
@@ -25,7 +25,7 @@ class Where(NamedTuple):
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all four options, as the parameter ``cluster``: a ``Where``, or None without --cluster."""
+    """Add all four options, as the parameter ``cluster``: ``ClusterOptions``, or None without --cluster."""
 
     @click.option(
         "--cluster",
@@ -50,13 +50,13 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if cluster is None and any(files):
             fix = "add --cluster tls://HOST:PORT, or remove the certificates"
             raise InputError("bad-usage", "certificates are for a cluster", field="--cluster", fix=fix)
-        where = None if cluster is None else Where(cluster, *files)
+        where = None if cluster is None else ClusterOptions(cluster, *files)
         return command(*arguments, cluster=where, **options)
 
     return called
 
 
-def workers(where: Where | None, jobs: int | None) -> AbstractContextManager[Cluster | None]:
+def workers(where: ClusterOptions | None, jobs: int | None) -> AbstractContextManager[Cluster | None]:
     """The workers of --cluster during a command; None for ``jobs`` processes or threads on this machine."""
     if where is None:
         return nullcontext()

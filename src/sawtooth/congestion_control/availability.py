@@ -11,7 +11,7 @@ from sawtooth.scenario import CONTROLS
 
 
 @dataclass(frozen=True)
-class Having:
+class Availability:
     """Who has a congestion control. ``model`` and ``sim``: whether these engines have it. ``kernels``: the kernels
     built here that have it, by their names in lists, with each kernel's own name for it. ``host``: whether this host's
     kernel has it or would load it.
@@ -24,7 +24,7 @@ class Having:
     host: bool
 
 
-def having() -> list[Having]:
+def having() -> list[Availability]:
     """All known congestion controls and those of kernels built here, by name. A missing engine is no error."""
     from sawtooth.doctor.host import congestion_control
     from sawtooth.kernel.kernel import DEFAULT, installed
@@ -39,5 +39,6 @@ def having() -> list[Having]:
     host = {name for known in ("available", "modules") for name in congestion_control()[known]}
     known = sorted({*CONTROLS, *kernels, *simulated})
     return [
-        Having(name, name in model.CONTROLS, name in simulated, kernels.get(name, {}), name in host) for name in known
+        Availability(name, name in model.CONTROLS, name in simulated, kernels.get(name, {}), name in host)
+        for name in known
     ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sawtooth.dask.local import Local
+from sawtooth.dask.local import LocalCluster
 from sawtooth.dask.scheduler import Flight
 from sawtooth.dask.secure import Files
 from sawtooth.dask.workers import Crew
@@ -66,7 +66,7 @@ class Cluster(Closing):
         key: str | os.PathLike[str] | None = None,
     ) -> None:
         self._own = contextlib.ExitStack()
-        self._local: Local | None = None
+        self._local: LocalCluster | None = None
         distributed = needed("distributed")
         security = Files(ca, certificate, key).security()
         try:
@@ -86,7 +86,7 @@ class Cluster(Closing):
                     raise InputError(
                         "bad-usage", f"local:{count} is not a possible number of workers", field="cluster", fix=fix
                     )
-                self._local = self._own.enter_context(Local(count))
+                self._local = self._own.enter_context(LocalCluster(count))
                 given, security = self._local.address, self._local.security
             self.client = self._own.enter_context(self._connected(distributed, given, security))
         except BaseException:

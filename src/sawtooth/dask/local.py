@@ -1,4 +1,4 @@
-"""Local: a scheduler in this process with temporary worker processes."""
+"""A scheduler in this process with temporary worker processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NEEDED = (
 )
 
 
-class Local:
+class LocalCluster:
     """``count`` workers with one thread each. One that dies is replaced; none remains at the end, however it comes.
 
     Scheduler and workers listen on the loopback address and use TLS with a certificate made for this run.

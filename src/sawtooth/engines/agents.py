@@ -28,7 +28,7 @@ DECISIONS_A_SLICE = 2_000
 """Decisions in Python between two checks of progress and stop."""
 
 
-class Seen(Mapping[str, Any]):
+class Observations(Mapping[str, Any]):
     """Observations by name: numbers, or arrays with one number for each environment."""
 
     def __init__(self, seen: NDArray[np.float64]) -> None:
@@ -44,7 +44,7 @@ class Seen(Mapping[str, Any]):
         return len(_PLACES)
 
 
-Decide = Callable[[Seen], float]
+Decide = Callable[[Observations], float]
 """From what a connection's sender sees to the action."""
 
 
@@ -153,7 +153,7 @@ def _only(compiled: Compiled, suffix: str) -> dict[int, str]:
     return found
 
 
-class Played:
+class AgentSimulation:
     """A simulation with flows whose decisions Python functions make. Its interface is that of ``_core.Simulation``."""
 
     def __init__(self, scenario: str, controls: Mapping[int, Control]) -> None:
@@ -174,11 +174,11 @@ class Played:
             connection = int(who[0])
             if connection < 0:
                 return True
-            self._core.choose(np.array([self._decide(connection, Seen(seen))], dtype=np.float64))
+            self._core.choose(np.array([self._decide(connection, Observations(seen))], dtype=np.float64))
             self.decisions += 1
         return False
 
-    def _decide(self, connection: int, seen: Seen) -> float:
+    def _decide(self, connection: int, seen: Observations) -> float:
         try:
             decide = self._decides.get(connection)
             if decide is None:

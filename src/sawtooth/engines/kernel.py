@@ -291,8 +291,8 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
     """The kernel's command line for parameters of the built-in modules.
 
     They apply to the whole kernel. Raises InputError ``conflict`` if two flows want different ones for the same files;
-    ``unsupported`` for a value that a command line cannot express; and as ``module.Apart`` does for one that the module
-    refuses, which a kernel would ignore.
+    ``unsupported`` for a value that a command line cannot express; and as ``cc_module.IsolatedSimulation`` does for one
+    that the module refuses, which a kernel would ignore.
     """
     wanted: dict[tuple[str, ...], tuple[int, tuple[tuple[str, str], ...]]] = {}
     for index, flow in enumerate(compiled.flows):
@@ -320,12 +320,14 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
 
 def _check_parameters(compiled: Compiled, index: int) -> None:
     """Asks the module of this flow, in a separate process, whether it accepts the parameters."""
-    from sawtooth.engines.cc_module import Apart, Module
+    from sawtooth.engines.cc_module import IsolatedSimulation, Module
 
     flow = compiled.flows[index]
     assert flow.module is not None
     hz = compiled.hosts[compiled.source(flow)].hz
-    with Apart(None, None, {index: Module(flow.module.sources, hz, flow.module.parameters, flow.module.name)}):
+    with IsolatedSimulation(
+        None, None, {index: Module(flow.module.sources, hz, flow.module.parameters, flow.module.name)}
+    ):
         pass
 
 

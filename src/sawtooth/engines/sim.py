@@ -14,7 +14,7 @@ from sawtooth import _core
 from sawtooth.engines import agents, steady
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import ASIDE, writing
-from sawtooth.io.table_store import Growing
+from sawtooth.io.table_store import GrowingTables
 from sawtooth.run import Run, metadata
 from sawtooth.scenario.compiled import Compiled
 from sawtooth.scenario.header_sizes import CLIENT_PORT, PORTS
@@ -93,7 +93,7 @@ class Sim:
     ) -> Run:
         compiled = scenario.compile()
         begun = time.perf_counter()
-        growing = Growing()
+        growing = GrowingTables()
         with contextlib.ExitStack() as ending:
             simulation, fast = self._advanced(scenario, files, growing.add, progress, stop, ending)
             counted = {"events": simulation.events, "delivered_packets": simulation.delivered_packets}
@@ -231,14 +231,14 @@ def _simulation(
     wanted = _modules(compiled)
     if not wanted:
         if played := played or agents.controls(compiled):
-            yield agents.Played(compiled.to_json(), played)
+            yield agents.AgentSimulation(compiled.to_json(), played)
             return
         own = {index: policy.core for index, policy in agents.policies(compiled).items()}
         yield _core.Simulation(compiled.to_json(), files, own)
         return
-    from sawtooth.engines.cc_module import Apart
+    from sawtooth.engines.cc_module import IsolatedSimulation
 
-    with Apart(compiled.to_json(), files, wanted) as apart:
+    with IsolatedSimulation(compiled.to_json(), files, wanted) as apart:
         yield apart
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sawtooth.engines.agents import Seen
+from sawtooth.engines.agents import Observations
 from sawtooth.engines.policy import ACTIONS, OBSERVED, Policy
 from sawtooth.errors import SawtoothError
 from sawtooth.gym.episodes import delivered
 from sawtooth.gym.play import play
 
-__all__ = ["ACTIONS", "OBSERVED", "Policy", "SawtoothEnv", "SawtoothVectorEnv", "Seen", "delivered", "play"]
+__all__ = ["ACTIONS", "OBSERVED", "Observations", "Policy", "SawtoothEnv", "SawtoothVectorEnv", "delivered", "play"]
 
 _ENVIRONMENTS = ("SawtoothEnv", "SawtoothVectorEnv")
 

@@ -13,7 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from sawtooth.engines.agents import Seen
+from sawtooth.engines.agents import Observations
 from sawtooth.engines.policy import OBSERVED
 from sawtooth.gym.episodes import Episodes, Given, Reward, delivered
 from sawtooth.scenario import Scenario
@@ -86,7 +86,7 @@ class SawtoothEnv(gymnasium.Env["NDArray[np.float64]", "NDArray[np.float64]"]):
             raise ResetNeeded(_RESET)
         self._episodes.choose(np.asarray(action, dtype=np.float64).reshape(1))
         seen, over = self._episodes.advance()
-        return seen[0], float(self.reward(Seen(seen[0]))), False, bool(over[0]), {}
+        return seen[0], float(self.reward(Observations(seen[0]))), False, bool(over[0]), {}
 
     def tables(self) -> dict[str, dict[str, NDArray[Any]]]:
         """The rows of the engine's tables since the last call, by table and column."""
@@ -155,7 +155,7 @@ class SawtoothVectorEnv(VectorEnv["NDArray[np.float64]", "NDArray[np.float64]", 
             self._episodes.begin(int(index), int(self._seeds[index].integers(_MOST_SEED)))
         self._episodes.choose(np.ascontiguousarray(actions, dtype=np.float64).reshape(self.num_envs))
         seen, over = self._episodes.advance()
-        rewards = np.asarray(self.reward(Seen(seen)), dtype=np.float64)
+        rewards = np.asarray(self.reward(Observations(seen)), dtype=np.float64)
         if begun.any():
             rewards = np.where(begun, 0.0, rewards)
         self._over = over

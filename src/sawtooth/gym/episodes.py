@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import _core
-from sawtooth.engines.agents import Seen, check_alone
+from sawtooth.engines.agents import Observations, check_alone
 from sawtooth.engines.policy import ACTIONS, OBSERVED, checked_action, interval
 from sawtooth.errors import InputError, suggestion
 from sawtooth.sanitize import plain
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 Given = Scenario | Mapping[str, Any] | str | PathLike[str]
 """A scenario, its tables, or a file."""
 
-Reward = Callable[[Seen], Any]
+Reward = Callable[[Observations], Any]
 """From an observation to a number, or from many to an array."""
 
 
-def delivered(seen: Seen) -> Any:
+def delivered(seen: Observations) -> Any:
     """Packets delivered since the last decision."""
     return seen["acked"]
 

@@ -75,7 +75,7 @@ class Rows:
         return pd.DataFrame(dict(self.columns))
 
 
-class Stored:
+class StoredTable:
     """A table in an open Parquet file.
 
     Only the calling thread reads it; see ``opened``.
@@ -118,12 +118,12 @@ class Stored:
 class Tables(MutableMapping[str, "DataFrame"]):
     """Tables by name. One that is stored, or rows, becomes a DataFrame on first use and is then kept as such."""
 
-    def __init__(self, tables: Mapping[str, DataFrame | Rows | Stored]) -> None:
+    def __init__(self, tables: Mapping[str, DataFrame | Rows | StoredTable]) -> None:
         self._tables = dict(tables)
 
     def __getitem__(self, name: str) -> DataFrame:
         found = self.kept(name)
-        if isinstance(found, Stored):
+        if isinstance(found, StoredTable):
             found = found.read()
         if isinstance(found, Rows):
             found = self._tables[name] = found.frame()
@@ -154,7 +154,7 @@ class Tables(MutableMapping[str, "DataFrame"]):
         # For another process, which cannot have the open file.
         return {"_tables": dict(self.items())}
 
-    def kept(self, name: str) -> DataFrame | Rows | Stored:
+    def kept(self, name: str) -> DataFrame | Rows | StoredTable:
         """The table as it is kept."""
         if name not in self._tables:
             # Mapping's own methods and callers expect a KeyError.
@@ -170,20 +170,20 @@ def opened(file: Any) -> Any:
     return pq.ParquetFile(file, pre_buffer=False)
 
 
-def load(path: Path) -> Rows | Stored:
+def load(path: Path) -> Rows | StoredTable:
     """A saved table, in memory if it is small. For another kind of file raises what pyarrow raises."""
     import pyarrow as pa
 
     file = path.open("rb")
     content = file.read(_AT_ONCE)
     found = opened(pa.BufferReader(content) if len(content) < _AT_ONCE else file)
-    return Stored(file) if found.metadata.num_rows > GROUP else _rows(found.read(use_threads=False))
+    return StoredTable(file) if found.metadata.num_rows > GROUP else _rows(found.read(use_threads=False))
 
 
 def groups(tables: Mapping[str, DataFrame], name: str, columns: Sequence[str] | None = None) -> Iterator[Rows]:
     """A table in parts that fit into memory, in order, at least one; with ``columns`` and perhaps others."""
     kept = tables.kept(name) if isinstance(tables, Tables) else tables[name]
-    if isinstance(kept, Stored):
+    if isinstance(kept, StoredTable):
         return kept.groups(columns)
     return iter([kept if isinstance(kept, Rows) else Rows.of(kept)])
 
@@ -198,7 +198,7 @@ def save(tables: Mapping[str, DataFrame], name: str, path: Path) -> None:
     import pyarrow.parquet as pq
 
     kept = tables.kept(name) if isinstance(tables, Tables) else tables[name]
-    if isinstance(kept, Stored):
+    if isinstance(kept, StoredTable):
         kept.copy(path)
         return
     table = _arrow(kept)
@@ -221,23 +221,23 @@ def _rows(table: Any) -> Rows:
     return Rows({name: values.to_numpy() for name, values in zip(table.column_names, table.columns, strict=True)})
 
 
-class Growing:
+class GrowingTables:
     """Tables to which rows are added."""
 
     def __init__(self) -> None:
-        self._growing: dict[str, _Growing] = {}
+        self._growing: dict[str, _GrowingTable] = {}
 
     def add(self, batch: Mapping[str, Mapping[str, ndarray[Any, Any]]]) -> None:
         """Adds rows, given as columns by table. Raises SawtoothError ``disk-full`` or ``unwritable-output``."""
         for name, columns in batch.items():
-            self._growing.setdefault(name, _Growing()).add(Rows(columns))
+            self._growing.setdefault(name, _GrowingTable()).add(Rows(columns))
 
     def finish(self) -> Tables:
         """The tables with everything added. Raises SawtoothError as ``add`` does."""
         return Tables({name: table.finish() for name, table in self._growing.items()})
 
 
-class _Growing:
+class _GrowingTable:
     """One table: waiting batches, and from ``GROUP`` rows on a file of complete row groups."""
 
     def __init__(self) -> None:
@@ -256,14 +256,14 @@ class _Growing:
         if self._rows > GROUP:
             self._store(self._rows - (self._rows - 1) % GROUP - 1)
 
-    def finish(self) -> Rows | Stored:
+    def finish(self) -> Rows | StoredTable:
         if self._file is None:
             return Rows.joined(self._waiting)
         if self._rows:
             self._store(self._rows)
         with _unnamed(self._writer):
             self._writer.close()
-        return Stored(self._file)
+        return StoredTable(self._file)
 
     def _store(self, rows: int) -> None:
         """Moves the first ``rows`` waiting rows to the file."""

@@ -24,7 +24,7 @@ from sawtooth.errors import BAD_INPUT, InputError, SawtoothError
 from sawtooth.lab import requests
 from sawtooth.lab.results import Results
 from sawtooth.lab.site import KINDS, Site
-from sawtooth.lab.workers import Gone, Workers
+from sawtooth.lab.workers import ClientGone, Workers
 
 LOOPBACK = "127.0.0.1"
 LARGEST = 1 << 20
@@ -297,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._begun = False
         try:
             yield
-        except (Gone, ConnectionError, TimeoutError):
+        except (ClientGone, ConnectionError, TimeoutError):
             self.close_connection = True
         except SawtoothError as error:
             if self._begun:

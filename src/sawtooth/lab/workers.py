@@ -24,7 +24,7 @@ LARGEST_FRAME = 256 << 20
 _POLL_S = 0.2
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """The client has disconnected or sent a newer request."""
 
 
@@ -41,12 +41,12 @@ class Workers:
     def start(
         self, question: dict[str, Any], client: socket.socket, limit_s: float, page: str | None = None
     ) -> Iterator[_Worker]:
-        """Start a worker with a request, and end it at the end of the block. Raises Gone if the client disconnects
-        while waiting for a free place."""
+        """Start a worker with a request, and end it at the end of the block. Raises ClientGone if the client
+        disconnects while waiting for a free place."""
         worker = _Worker(client, page, limit_s)
         with self._lock:
             if self._closed:
-                raise Gone
+                raise ClientGone
             for other in self._open:
                 if page is not None and other.page == page:
                     other.end()
@@ -101,14 +101,14 @@ class _Worker:
             self._process.stdin.flush()
 
     def check_client(self) -> None:
-        """Raises Gone if the client has disconnected."""
+        """Raises ClientGone if the client has disconnected."""
         if self._ended.is_set() or self._gone.poll(0):
-            raise Gone
+            raise ClientGone
 
     def frame(self) -> tuple[dict[str, Any], bytes, bytes] | None:
         """The next frame: its head, its body, and the whole frame as bytes. None after the last one.
 
-        Raises Gone, and SawtoothError ``interrupted`` at the time limit or ``worker-died``.
+        Raises ClientGone, and SawtoothError ``interrupted`` at the time limit or ``worker-died``.
         """
         lengths = self._read(8, may_end=True)
         if not lengths:

@@ -39,7 +39,7 @@ Kind = Literal["congested", "held", "bursts"]
 
 
 @dataclass(frozen=True)
-class Within:
+class LinkRanges:
     """The distribution of links: ranges that are uniform on a logarithmic scale, and shares."""
 
     rates_bps: tuple[float, float] = (50e6, 10e9)
@@ -58,8 +58,8 @@ class Within:
     """Rate per flow; at most half of the link's."""
 
 
-ALL = Within()
-USUAL = Within((100e6, 1e9), (0.030, 0.080), (0.010, 0.040), 0.0, 0.25, 0.0, 0.0, False)
+ALL = LinkRanges()
+USUAL = LinkRanges((100e6, 1e9), (0.030, 0.080), (0.010, 0.040), 0.0, 0.25, 0.0, 0.0, False)
 """Links like those measured most often: a substantial part of the training."""
 
 
@@ -150,7 +150,7 @@ class Link:
         return made
 
 
-def draw(purpose: str, number: int, within: Within = ALL, *, engine: str = "sim") -> Link:
+def draw(purpose: str, number: int, within: LinkRanges = ALL, *, engine: str = "sim") -> Link:
     """The link of that number. ``purpose`` names a set, like "train"; two sets never share a link.
 
     The frequency of a rate is inversely proportional to its square root, because simulating a link costs as much as the
@@ -191,7 +191,7 @@ def draw(purpose: str, number: int, within: Within = ALL, *, engine: str = "sim"
     return Link(name, kind, round(rate_bps), packets, tuple(groups), lifetime_s, seed, bursts, engine)
 
 
-def _rtts(random: np.random.Generator, within: Within) -> list[float]:
+def _rtts(random: np.random.Generator, within: LinkRanges) -> list[float]:
     """One RTT, or two to six up to a factor of ten apart."""
     middle_s = _log_uniform(random, *within.rtts_s)
     count = 1 if random.random() < 1 - within.unlike else int(random.integers(2, 7))
@@ -200,7 +200,7 @@ def _rtts(random: np.random.Generator, within: Within) -> list[float]:
     return [float(np.clip(round(one_s, 4), *ALL.rtts_s)) for one_s in found]
 
 
-def _mix(random: np.random.Generator, within: Within) -> dict[str, float]:
+def _mix(random: np.random.Generator, within: LinkRanges) -> dict[str, float]:
     """The share of each congestion control among the flows."""
     mixes = [mix for mix in _MIXES if within.bbr or "bbr" not in mix]
     chances = np.array([_MIXES[mix] for mix in mixes])

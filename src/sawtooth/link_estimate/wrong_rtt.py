@@ -13,7 +13,7 @@ ASSUMED_RTT_S = (0.005, 0.007, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.11
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongRtt:
     """Over all windows, for one assumed ``rtt_s``: estimate / truth, and the error |estimate / truth - 1| in %."""
 
     rtt_s: float
@@ -24,7 +24,7 @@ class Wrong:
 
 def assumed_rtts(
     model: CongestionModel, features: Sequence[Mapping[str, float]], rate_bps: Any, true_bps: Any
-) -> list[Wrong]:
+) -> list[WrongRtt]:
     """One row for each of ``ASSUMED_RTT_S``, including those for which the command would refuse to answer.
 
     ``features`` are those of windows of probes, ``rate_bps`` their links' rates (NaN: unknown), ``true_bps`` a flow's
@@ -39,5 +39,5 @@ def assumed_rtts(
     for rtt_s in ASSUMED_RTT_S:
         ratio = model.predict(frame.assign(rtt_s=rtt_s)[list(COLUMNS)]) / true_bps
         wrong = np.abs(ratio - 1) * 100
-        found.append(Wrong(rtt_s, float(np.median(ratio)), float(np.median(wrong)), float(np.quantile(wrong, 0.9))))
+        found.append(WrongRtt(rtt_s, float(np.median(ratio)), float(np.median(wrong)), float(np.quantile(wrong, 0.9))))
     return found

@@ -14,7 +14,7 @@ from sawtooth.link_estimate.estimate import Estimate
 from sawtooth.notebook import captures, comparisons, estimates, finds, runs, seeds, studies
 from sawtooth.notebook.page import page
 from sawtooth.run import Run
-from sawtooth.search import Answers, Found, Frontier
+from sawtooth.search import Answers, Frontier, Threshold
 from sawtooth.study import Runs, Study, StudyResult
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ for _kind, _how in (
     (Capture, captures),
     (Estimate, estimates),
     (Comparison, comparisons),
-    (Found, finds),
+    (Threshold, finds),
     (Frontier, finds),
     (Answers, finds),
 ):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sawtooth.packetdrill.guest import played_on_kernel
-from sawtooth.packetdrill.script import FAILED, NOT_APPLICABLE, PASSED, Played, Script, find_scripts
+from sawtooth.packetdrill.script import FAILED, NOT_APPLICABLE, PASSED, Script, ScriptResult, find_scripts
 from sawtooth.packetdrill.simulated import played_on_sim
 
 __all__ = [
     "FAILED",
     "NOT_APPLICABLE",
     "PASSED",
-    "Played",
     "Script",
+    "ScriptResult",
     "find_scripts",
     "played_on_kernel",
     "played_on_sim",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sawtooth.errors import SawtoothError
-from sawtooth.packetdrill.script import FAILED, NOT_APPLICABLE, PASSED, Played, Script
+from sawtooth.packetdrill.script import FAILED, NOT_APPLICABLE, PASSED, Script, ScriptResult
 from sawtooth.sanitize import plain
 
 # Addresses and names that scripts rely on, as google's run_all.py and Linux's ksft_runner.sh give them. The remote
@@ -79,7 +79,7 @@ def played_on_kernel(
     hz: int | None = None,
     tolerance_us: int | None = None,
     stop: Callable[[], bool] | None = None,
-) -> list[Played]:
+) -> list[ScriptResult]:
     """Play scripts on the user-mode kernel named ``kernel`` (None: the default one) with packetdrill's ``program``.
 
     ``tolerance_us``: how far a time may be off, in microseconds, where a script does not say it; None: what packetdrill
@@ -127,16 +127,18 @@ def _parts(output: str, count: int) -> list[tuple[str, int | None]]:
     return parts
 
 
-def _played(script: Script, output: str, status: int | None) -> Played:
+def _played(script: Script, output: str, status: int | None) -> ScriptResult:
     if status == 0:
-        return Played(script.name, "kernel", PASSED)
+        return ScriptResult(script.name, "kernel", PASSED)
     if status is None:
-        return Played(script.name, "kernel", FAILED, reason="it was not begun: one before it ended the guest")
+        return ScriptResult(script.name, "kernel", FAILED, reason="it was not begun: one before it ended the guest")
     if status == _TIME_UP:
-        return Played(script.name, "kernel", FAILED, reason=f"it did not end within {_SECONDS_EACH} s of virtual time")
+        return ScriptResult(
+            script.name, "kernel", FAILED, reason=f"it did not end within {_SECONDS_EACH} s of virtual time"
+        )
     if _INIT in output:
         first = next((line for line in output.splitlines() if _WARNING not in line), "").partition(_INIT)
-        return Played(
+        return ScriptResult(
             script.name, "kernel", NOT_APPLICABLE, reason=plain(f"its first command fails: {first[0] or first[2]}", 200)
         )
     difference = _DIFFERENCE.search(output)
@@ -145,7 +147,7 @@ def _played(script: Script, output: str, status: int | None) -> Played:
         lines = [one for one in output.splitlines() if one.strip()] or [f"it ended with status {status}"]
         reason = next((one for one in reversed(lines) if one.startswith(_WRONG)), lines[-1])
     excuse = reason if _ABSENT.search(reason) else _excuse(script, output, line)
-    return Played(script.name, "kernel", NOT_APPLICABLE if excuse else FAILED, line, plain(excuse or reason, 200))
+    return ScriptResult(script.name, "kernel", NOT_APPLICABLE if excuse else FAILED, line, plain(excuse or reason, 200))
 
 
 def _excuse(script: Script, said: str, line: int | None) -> str | None:

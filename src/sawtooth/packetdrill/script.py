@@ -43,7 +43,7 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Played:
+class ScriptResult:
     """How a script ended on an engine. ``line`` and ``reason`` tell the first difference, or why it is not applicable.
     ``packets`` and ``assertions`` count what was as expected; None where packetdrill itself does not tell.
     """

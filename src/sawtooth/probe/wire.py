@@ -27,7 +27,7 @@ _ICMP = {4: 1, 6: 58}
 
 
 @dataclass(frozen=True)
-class Heard:
+class ProbeReply:
     """Sequence number of the probe that an ICMP message answers (None: unknown), and ``kind``: "echo-reply",
     "time-exceeded", "port-unreachable" or "unreachable"."""
 
@@ -72,17 +72,17 @@ def kind_of(version: int, kind: int, code: int) -> str | None:
     return None
 
 
-def heard_reply(version: int, message: bytes, nonce: int, identifier: int | None = None) -> Heard | None:
+def heard_reply(version: int, message: bytes, nonce: int, identifier: int | None = None) -> ProbeReply | None:
     """From an ICMP message that is a reply to this prober; ``identifier`` None: a ping socket receives only its own."""
     if len(message) < 16 or message[0] != ECHO_REPLY[version]:
         return None
     _, _, _, theirs, sequence = _ECHO.unpack_from(message)
     if (identifier is not None and theirs != identifier) or message[12:16] != nonce.to_bytes(4, "big"):
         return None
-    return Heard(sequence, "echo-reply")
+    return ProbeReply(sequence, "echo-reply")
 
 
-def heard_error(version: int, message: bytes, identifier: int, target: bytes) -> Heard | None:
+def heard_error(version: int, message: bytes, identifier: int, target: bytes) -> ProbeReply | None:
     """From an ICMP error that quotes this prober's echo request to the packed address ``target``: header and eight
     bytes."""
     if len(message) < 8 + _QUOTED[version] + 8:
@@ -98,7 +98,7 @@ def heard_error(version: int, message: bytes, identifier: int, target: bytes) ->
     sent, _, _, theirs, sequence = _ECHO.unpack_from(quoted, start)
     if sent != ECHO_REQUEST[version] or theirs != identifier:
         return None
-    return Heard(sequence, str(kind))
+    return ProbeReply(sequence, str(kind))
 
 
 def sequence_of(quoted: bytes, nonce: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Judged: every published figure beside what was measured here, and whether the two agree within the authors' own
+"""Evaluation: every published figure beside what was measured here, and whether the two agree within the authors' own
 spread."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluation:
     """The comparison of a finished run with what was published."""
 
     replication: Replication
@@ -198,7 +198,7 @@ class Judged:
         }
 
 
-def judged(replication: Replication, result: StudyResult) -> Judged:
+def judged(replication: Replication, result: StudyResult) -> Evaluation:
     """Compares a result of ``replication.study()`` with the published figures.
 
     Raises SawtoothError ``unknown-name`` if the study's table has no such column or flow.
@@ -222,7 +222,7 @@ def judged(replication: Replication, result: StudyResult) -> Judged:
             runs = 1 if compared.runs is None else max(1, int(number(cell, compared.runs)))
             known_cause = replication.cause(cell)
             rows.append(Row(cell, compared, published, spread, each, known_cause, runs))
-    return Judged(replication, result, tuple(rows))
+    return Evaluation(replication, result, tuple(rows))
 
 
 def _measured(result: StudyResult, compared: Compare, names: list[str]) -> dict[tuple[Any, ...], list[float]]:

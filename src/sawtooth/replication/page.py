@@ -14,7 +14,7 @@ from sawtooth.figures.palette import colour, shown
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
-from sawtooth.replication.judged import Judged, Row
+from sawtooth.replication.judged import Evaluation, Row
 from sawtooth.replication.replication import Compare
 from sawtooth.replication.text import RULE, percent, plus_minus
 
@@ -24,7 +24,7 @@ MOST_PANELS = 24
 _ACROSS = 3
 
 
-def write_page(judged: Judged) -> Path:
+def write_page(judged: Evaluation) -> Path:
     """Writes replication.html, replication.csv, and plots/NAME.png, .svg and .csv into the results. Returns the page.
 
     Raises SawtoothError ``unwritable-output`` or ``disk-full``.
@@ -44,13 +44,13 @@ def write_page(judged: Judged) -> Path:
     return page
 
 
-def figures(judged: Judged) -> list[TableFigure]:
+def figures(judged: Evaluation) -> list[TableFigure]:
     """The published figures with ours over them, one figure per compared column, and all of them against ours."""
     made = [_drawn(judged, at, compared) for at, compared in enumerate(judged.replication.about.compare)]
     return [_against(judged), *(figure for figure in made if figure is not None)]
 
 
-def _against(judged: Judged) -> TableFigure:
+def _against(judged: Evaluation) -> TableFigure:
     panels: list[Axes] = []
     drawn: list[Line] = []
     for compared in judged.replication.about.compare:
@@ -71,7 +71,7 @@ def _against(judged: Judged) -> TableFigure:
     return line_figure("published-against-ours", title, caption, judged.table(), panels, drawn, across)
 
 
-def _drawn(judged: Judged, at: int, compared: Compare) -> TableFigure | None:
+def _drawn(judged: Evaluation, at: int, compared: Compare) -> TableFigure | None:
     about, own = judged.replication.about, [row for row in judged.rows if row.compared is compared]
     x, series = about.figure.x, about.figure.series
     keys = judged.replication.keys
@@ -119,7 +119,7 @@ def _drawn(judged: Judged, at: int, compared: Compare) -> TableFigure | None:
     return line_figure(f"cells-{at}", title, caption, table, panels, drawn, across)
 
 
-def _content(judged: Judged, made: list[TableFigure]) -> dict[str, Any]:
+def _content(judged: Evaluation, made: list[TableFigure]) -> dict[str, Any]:
     about, keys = judged.replication.about, list(judged.replication.keys)
     rows = sorted(judged.rows, key=lambda row: (row.inside, -row.far))
     causes = Counter(row.cause for row in judged.worst)

@@ -60,7 +60,7 @@ class Compare(Table):
     title: Line = Field("", description="what tables and figures call it")
 
 
-class Differs(Table):
+class KnownDifference(Table):
     """Cells that are known to differ, and why."""
 
     where: Condition
@@ -92,7 +92,7 @@ class _File(Table):
     cells: Cells | None = None
     seeds: list[int] = Field(default=[1, 2, 3], min_length=1, max_length=1000)
     compare: list[Compare] = Field(min_length=1)
-    differs: list[Differs] = Field(default_factory=list)
+    differs: list[KnownDifference] = Field(default_factory=list)
     left_out: list[LeftOut] = Field(default_factory=list)
     figure: FigureLayout
 

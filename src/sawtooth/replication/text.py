@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sawtooth.figures.palette import shown
 from sawtooth.io.text_table import aligned
-from sawtooth.replication.judged import LEAST, SPREADS, Judged, Row
+from sawtooth.replication.judged import LEAST, SPREADS, Evaluation, Row
 
 MOST = 10
 """Rows of cells that the terminal shows. The page and cells.csv have all."""
@@ -18,7 +18,7 @@ RULE = (
 )
 
 
-def words(judged: Judged, width: int | None = None) -> str:
+def words(judged: Evaluation, width: int | None = None) -> str:
     """Two tables and what was left out."""
     parts = [summary([judged], width)]
     worst = judged.worst[:MOST]
@@ -39,7 +39,7 @@ def words(judged: Judged, width: int | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def summary(found: Sequence[Judged], width: int | None = None) -> str:
+def summary(found: Sequence[Evaluation], width: int | None = None) -> str:
     """One line per compared column of every replication."""
     head = ["replication", "compared", "figures", "inside", "chance", "share", "perfect", "median", "90%"]
     lines = []

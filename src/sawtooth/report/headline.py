@@ -20,7 +20,7 @@ _SENTENCE = 3
 
 
 @dataclass(frozen=True)
-class Compared:
+class HeadlineChange:
     """The headline of one series and panel at the baseline and at the highlighted value. ``before`` and ``after`` are
     these rows of the study's table."""
 
@@ -58,7 +58,7 @@ def amount(value: float, unit: str) -> str:
     return f"{digits}{unit}" if unit == "%" else f"{digits} {unit}".strip()
 
 
-def compared(result: StudyResult, who: Any) -> list[Compared]:
+def compared(result: StudyResult, who: Any) -> list[HeadlineChange]:
     """Compare the baseline with the first highlighted value, for each series and panel that has the headline at both.
     ``who`` names a row."""
     roles = result.study.roles()
@@ -72,7 +72,7 @@ def compared(result: StudyResult, who: Any) -> list[Compared]:
             continue
         low, high = (_value(result, one, column) for one in (before, row))
         if not math.isnan(low) and not math.isnan(high):
-            found.append(Compared(who(result, row), low, high, before, row))
+            found.append(HeadlineChange(who(result, row), low, high, before, row))
     return found
 
 
@@ -98,7 +98,7 @@ def _place(result: StudyResult, name: str, value: Any) -> str:
     return f"{text} {result.study.title_of(name)}" if isinstance(value, str) and text[:1].isdigit() else text
 
 
-def sentence(result: StudyResult, found: list[Compared]) -> str:
+def sentence(result: StudyResult, found: list[HeadlineChange]) -> str:
     """The study's result in one sentence; empty if nothing is compared."""
     if not found:
         return ""
@@ -130,7 +130,7 @@ def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) 
 __all__ = [
     "SHARE",
     "THROUGHPUT",
-    "Compared",
+    "HeadlineChange",
     "amount",
     "compared",
     "goodput",

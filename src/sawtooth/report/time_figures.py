@@ -37,7 +37,7 @@ _TABLES = ("intervals", "tcp_info", "queues")
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _FlowSeries:
     """A flow of a run over time: columns ``t_s`` and those of ``_PANELS`` that the engine provides."""
 
     flow: str
@@ -51,7 +51,7 @@ class _Run:
 
     place: Place
     count: int
-    flows: list[_Seen]
+    flows: list[_FlowSeries]
 
     @classmethod
     def of(cls, result: StudyResult, place: Place) -> _Run:
@@ -102,7 +102,7 @@ def _places(result: StudyResult, layout: Layout, most: int) -> list[Place]:
     return chosen[:most]
 
 
-def _flows(run: Run) -> list[_Seen]:
+def _flows(run: Run) -> list[_FlowSeries]:
     import pandas as pd
 
     compiled = run.scenario.compile()
@@ -123,7 +123,7 @@ def _flows(run: Run) -> list[_Seen]:
             parts["queue_packets"] = queue.table.frame().drop_duplicates("t_s", keep="last").set_index("t_s")["packets"]
         if parts:
             table = pd.DataFrame(parts).rename_axis("t_s").sort_index().reset_index()
-            found.append(_Seen(flow.entry, flow.cc, table.iloc[:: -(-len(table) // MOST) or 1]))
+            found.append(_FlowSeries(flow.entry, flow.cc, table.iloc[:: -(-len(table) // MOST) or 1]))
     return found
 
 
@@ -150,7 +150,7 @@ def _by_flow(runs: list[_Run], drawn: list[str]) -> list[Line]:
     return lines
 
 
-def _together(flows: list[_Seen]) -> DataFrame:
+def _together(flows: list[_FlowSeries]) -> DataFrame:
     import pandas as pd
 
     each = [one.table.set_index("t_s")["goodput_mbps"] for one in flows]

@@ -155,7 +155,7 @@ def _meta(found: Any) -> dict[str, Any]:
     return meta
 
 
-def _table(path: Path, digest: str | None) -> table_store.Rows | table_store.Stored:
+def _table(path: Path, digest: str | None) -> table_store.Rows | table_store.StoredTable:
     """Reads a table and checks that its bytes are the saved ones. ``digest`` is None (unknown) for a run of format
     1."""
     import pyarrow

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.scoreboard.measures import MEASURES, Measure, Ran
+from sawtooth.scoreboard.measures import MEASURES, ControlRun, Measure
 from sawtooth.scoreboard.networks import KEYS, RIVALS_ONLY, Control, Network, runs
 from sawtooth.stats import Interval
 from sawtooth.study import StudyResult
@@ -31,7 +31,7 @@ class Cell:
 
     network: Network
     control: Control
-    runs: Mapping[int, Ran]
+    runs: Mapping[int, ControlRun]
     broken: int
     of_best: float
     point: str
@@ -77,7 +77,7 @@ class Board:
             alone = {seed: one["mean_mbps"] for seed, (one, _, _) in found.get((*key, RIVALS_ONLY), {}).items()}
             ran = {
                 control: {
-                    seed: Ran(
+                    seed: ControlRun(
                         network, row, _by_flow(network, row, flows), alone.get(seed, math.nan), _jain(flows), idle
                     )
                     for seed, (row, flows, idle) in found[(*key, control.name)].items()
@@ -148,7 +148,7 @@ class Board:
         }
 
 
-def mean_mbps(runs: Mapping[int, Ran]) -> float:
+def mean_mbps(runs: Mapping[int, ControlRun]) -> float:
     """The goodput of the flows under test together, as a mean over seeds."""
     return math.fsum(ran.own_mbps for ran in runs.values()) / len(runs)
 

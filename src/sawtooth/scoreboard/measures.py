@@ -15,7 +15,7 @@ STALL_S = 3.0
 
 
 @dataclass(frozen=True)
-class Ran:
+class ControlRun:
     """One run of a control on a network. ``row``: of the study's table. ``mbps``: goodput by flow.
     ``alone_mbps``: what the rivals get without the control. ``jain``: over all connections. ``idle_s``: the
     longest time in which nothing was delivered."""
@@ -47,7 +47,7 @@ class Measure:
     digits: int
     more: bool
     applies: Callable[[Network], bool]
-    value: Callable[[Ran], float]
+    value: Callable[[ControlRun], float]
     pooled: Callable[[Sequence[float]], float] = fmean
     least: float = 0.0
     most: float = math.inf
@@ -57,7 +57,7 @@ class Measure:
         return independent(values).within(self.least, self.most)
 
 
-def _column(name: str) -> Callable[[Ran], float]:
+def _column(name: str) -> Callable[[ControlRun], float]:
     return lambda ran: float(ran.row[name])
 
 
@@ -74,12 +74,12 @@ def _late(network: Network) -> bool:
     return _several(network) and any("start" in flow for flow in network.flows)
 
 
-def _possible(ran: Ran) -> float:
+def _possible(ran: ControlRun) -> float:
     possible = ran.network.possible_mbps
     return math.nan if possible is None else 100 * ran.own_mbps / possible
 
 
-def _rivals(ran: Ran) -> float:
+def _rivals(ran: ControlRun) -> float:
     return 100 * harm(ran.alone_mbps, math.fsum(ran.mbps[name] for name in ran.network.rivals))
 
 

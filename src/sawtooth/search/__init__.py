@@ -5,7 +5,7 @@ from sawtooth.search.answers import Answers
 from sawtooth.search.find import find
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.output import save
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 from sawtooth.search.text import words
 from sawtooth.search.worst import Worst, worst
 from sawtooth.search.worst_output import save_worst, worst_words
@@ -13,8 +13,8 @@ from sawtooth.search.worst_output import save_worst, worst_words
 __all__ = [
     "Answers",
     "Check",
-    "Found",
     "Frontier",
+    "Threshold",
     "Worst",
     "find",
     "save",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.io.displayable import Displayable
 from sawtooth.search.frontier import Frontier
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +20,7 @@ class Answers(Displayable):
 
     name: str
     keys: tuple[dict[str, Any], ...]
-    found: tuple[Found | Frontier, ...]
+    found: tuple[Threshold | Frontier, ...]
 
     @property
     def enough(self) -> bool:

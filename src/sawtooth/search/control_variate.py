@@ -18,7 +18,7 @@ from sawtooth.scenario.compiled import Compiled
 
 if TYPE_CHECKING:
     from sawtooth.run import Run
-    from sawtooth.search.samples import Probed
+    from sawtooth.search.samples import SampledPoint
 
 PARTS = 4
 _SEEDS = 10
@@ -39,8 +39,8 @@ class Steady:
 
 
 def steadied(
-    points: Sequence[Probed[Any]], along: Sequence[Sequence[float]] | None = None
-) -> Sequence[Probed[Any] | Steady]:
+    points: Sequence[SampledPoint[Any]], along: Sequence[Sequence[float]] | None = None
+) -> Sequence[SampledPoint[Any] | Steady]:
     """``points`` without the differences between seeds that excess losses explain. Unchanged if the excess is not known
     everywhere, or with too few seeds. ``along``: coordinates of each point along which the effect changes."""
     import numpy as np

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from sawtooth.search.frontier import Frontier
-    from sawtooth.search.result import Found
+    from sawtooth.search.result import Threshold
     from sawtooth.search.unknown import Unknown
 
 _SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
 _LOOKED = (("yes", "holds", "#009e73"), ("no", "does not hold", "#d55e00"), ("unclear", "inconclusive", MUTED))
 
 
-def sides(found: Found, name: str = "find") -> Figure:
+def sides(found: Threshold, name: str = "find") -> Figure:
     """The left side with its interval, the right side, and the answer with its interval."""
     scale, unit = _SCALES.get(found.dimension, (1.0, ""))
     x = found.table["value"].tolist()
@@ -69,6 +69,6 @@ def _axis(unknown: Unknown) -> Axis:
     return Axis(unknown.field, unknown.unit, scale="asinh" if bend else unknown.scale, bend=bend)
 
 
-def _figure(found: Found | Frontier, name: str, panel: Panel, table: DataFrame) -> Figure:
+def _figure(found: Threshold | Frontier, name: str, panel: Panel, table: DataFrame) -> Figure:
     saved = {str(column): table[column].tolist() for column in table}
     return Figure(name, f"{found.name}: {found.want}", f"{found.want}: {found.answer}", [panel], saved=saved)

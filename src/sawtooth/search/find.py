@@ -14,7 +14,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.search.answers import Answers
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.question import Question
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 from sawtooth.search.scalar import one
 from sawtooth.search.vector import several
 from sawtooth.study import Study
@@ -35,7 +35,7 @@ def find(
     executor: Executor | Workers | None = None,
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
-) -> Found | Frontier | Answers:
+) -> Threshold | Frontier | Answers:
     """The value at which a goal begins or ceases to hold; see ``verbs.find``."""
     given: dict[str, Any] = dict(what.find.given()) if isinstance(what, Study) and what.find is not None else {}
     stated = {"vary": vary, "want": want, "scale": scale, "within": within, "most": most}
@@ -52,7 +52,7 @@ def find(
     chosen = engines.get(engine) if isinstance(engine, str) else engine
     checking = engines.get(check) if isinstance(check, str) else check
     many = isinstance(what, Study) and bool(what.vary)
-    found: list[Found | Frontier] = []
+    found: list[Threshold | Frontier] = []
     for key, scenario in points:
         name = f"{what.name} ({', '.join(str(one) for one in key.values())})" if many else what.name
         question = Question.of(

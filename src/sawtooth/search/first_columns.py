@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sawtooth.search.coordinates import Flat
-from sawtooth.search.samples import FIRST, Probed, Probing, crossed, grown
+from sawtooth.search.samples import FIRST, Probing, SampledPoint, crossed, grown
 from sawtooth.search.space import Space, Values
 from sawtooth.search.zero_crossing import SCAN, WINDOW, Verdict
 
@@ -90,7 +90,7 @@ class Columns:
         last = points[-1] if (points[0].sign > 0) == self.holds_low else points[0]
         return all(one.sign for one in points) and last.place[-1] in self.ends
 
-    def points(self, given: Values) -> list[Probed[Values]]:
+    def points(self, given: Values) -> list[SampledPoint[Values]]:
         """The column's points in order of the answered unknown."""
         found = [one for one in self.tracing.probed.values() if one.value[:-1] == given]
         return sorted(found, key=lambda one: one.place[-1])
@@ -101,7 +101,7 @@ class Columns:
         signs = [left.sign for given in self.narrowed for left, _ in self.changes(given)[:1]]
         return sum(signs) >= 0
 
-    def changes(self, given: Values) -> list[tuple[Probed[Values], Probed[Values]]]:
+    def changes(self, given: Values) -> list[tuple[SampledPoint[Values], SampledPoint[Values]]]:
         """Neighboring points that clearly differ."""
         clear = [one for one in self.points(given) if one.sign]
         return [(one, other) for one, other in pairwise(clear) if one.sign != other.sign]

@@ -42,7 +42,7 @@ class Frontier(Displayable):
       ("found", "always", "never" or "unclear"), ``value`` of the last unknown, ``low`` and ``high`` of its 95% interval
       (NaN if nothing was found), and ``enough`` (it is as short as requested). Each interval holds separately.
     - ``holds``: the goal holds "below" or "above" the value.
-    - ``table``: one row per point tried; ``samples``: one per point and seed; columns as in ``Found``.
+    - ``table``: one row per point tried; ``samples``: one per point and seed; columns as in ``Threshold``.
     - ``carries``: whether the surface fits the means, tested by leaving each out. ``misfit``: the mean squared error of
       that test, 1 for a good fit.
     - ``runs`` of at most ``most`` were made, with ``seconds`` of work. ``grid_runs``: the runs of a grid with the same

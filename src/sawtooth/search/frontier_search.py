@@ -24,7 +24,7 @@ from sawtooth.search.control_variate import ExcessLosses, steadied
 from sawtooth.search.coordinates import Flat
 from sawtooth.search.first_columns import Columns, Row
 from sawtooth.search.noise import Noise
-from sawtooth.search.samples import FIRST, MOST, Ask, Probed, Probing
+from sawtooth.search.samples import FIRST, MOST, Ask, Probing, SampledPoint
 from sawtooth.search.space import Space, Values
 from sawtooth.search.surface import Surface
 from sawtooth.search.zero_crossing import EACH_LOOK, LEAST, Search, Verdict
@@ -51,7 +51,7 @@ _SURE = 0.99
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedFrontier:
     """``misfit``: the mean square of the surface's leave-one-out errors in standard errors, 1 for a good fit;
     ``carries``: whether it is no more than chance allows. ``surface`` and ``flat`` are None without a crossing."""
 
@@ -74,7 +74,7 @@ class Tracing(Probing[Values]):
         within: float,
         most: int,
         excess_losses: Callable[[Values, int], ExcessLosses] | None = None,
-        size: Callable[[Probed[Values]], float] | None = None,
+        size: Callable[[SampledPoint[Values]], float] | None = None,
     ) -> None:
         super().__init__(ask, within=within, most=most, excess_losses=excess_losses)
         self.space = space
@@ -85,7 +85,7 @@ class Tracing(Probing[Values]):
     def place(self, value: Values) -> Values:
         return (*self.space.at(value[:-1]), self.space.answered.place(value[-1]))
 
-    def run(self) -> Traced:
+    def run(self) -> TracedFrontier:
         """Requests runs until the answer is good enough or the budget is used up."""
         columns = Columns(self, self.space)
         columns.narrow()
@@ -95,7 +95,7 @@ class Tracing(Probing[Values]):
             if not wanted or not self.more(wanted):
                 return traced
 
-    def row(self, given: Values, traced: Traced) -> Row:
+    def row(self, given: Values, traced: TracedFrontier) -> Row:
         """The surface's answer between the reported rows."""
         known = next((row for row in traced.rows if row.given == given), None)
         if known is not None:
@@ -104,13 +104,13 @@ class Tracing(Probing[Values]):
             return replace(traced.rows[0], given=given)
         return self._row(given, traced.surface, traced.flat, Columns(self, self.space))
 
-    def _next(self, columns: Columns) -> tuple[Traced, dict[Values, int]]:
+    def _next(self, columns: Columns) -> tuple[TracedFrontier, dict[Values, int]]:
         if not self.centres or not self._about(self._flat(), columns):
             if self.centres and self.sampled < self.most:
                 # No surface is left to fit: the other rows were searched separately.
                 self._aside(next(iter(self.centres)))
                 return self._next(columns)
-            return Traced(
+            return TracedFrontier(
                 tuple(self.aside.get(given) or columns.row(given) for given in self.space.rows), 1.0, True
             ), {}
         surface, flat, about, noise, rows = self._laid(columns)
@@ -132,7 +132,7 @@ class Tracing(Probing[Values]):
             return self._next(columns)
         known = {row.given: row for row in rows} | self.aside
         all_rows = tuple(known.get(given) or columns.row(given) for given in self.space.rows)
-        traced = Traced(all_rows, surface.misfit, carries, surface, flat)
+        traced = TracedFrontier(all_rows, surface.misfit, carries, surface, flat)
         short = [row for row in rows if not row.enough]
         if short:
             return traced, self._nearer(short, flat, noise) or self._seeds(surface, flat, about, noise, short)
@@ -160,12 +160,14 @@ class Tracing(Probing[Values]):
         self.sampled += search.sampled
         for one in search.points:
             value = (*given, one.value)
-            self.probed.setdefault(value, Probed(value, self.place(value), one.first, one.margins, one.excess_losses))
+            self.probed.setdefault(
+                value, SampledPoint(value, self.place(value), one.first, one.margins, one.excess_losses)
+            )
         ends = [self.space.answered.place(end) for end in (found.value, found.low, found.high)]
         self.aside[given] = Row(given, found.verdict, ends[0], ends[1], ends[2], found.holds_low, found.enough)
         self.centres.pop(given, None)
 
-    def _laid(self, columns: Columns) -> tuple[Surface, Flat, list[Probed[Values]], Noise, list[Row]]:
+    def _laid(self, columns: Columns) -> tuple[Surface, Flat, list[SampledPoint[Values]], Noise, list[Row]]:
         """The surface through the points around the frontier, where the surface is 0, and its rows."""
         open_ = [given for given in self.space.rows if given not in self.aside and not columns.one_sided(given)]
         for _ in range(_TURNS):
@@ -189,7 +191,7 @@ class Tracing(Probing[Values]):
             found = float(flat.base([self.space.at(given)])[0])
         return min(max(found, answered.place(answered.low)), answered.place(answered.high))
 
-    def _about(self, flat: Flat, columns: Columns) -> list[Probed[Values]]:
+    def _about(self, flat: Flat, columns: Columns) -> list[SampledPoint[Values]]:
         found = []
         for one in self.points:
             if one.value[:-1] in self.aside or columns.one_sided(one.value[:-1]):
@@ -199,7 +201,7 @@ class Tracing(Probing[Values]):
                 found.append(one)
         return found
 
-    def _surface(self, flat: Flat, about: list[Probed[Values]]) -> tuple[Surface, Noise]:
+    def _surface(self, flat: Flat, about: list[SampledPoint[Values]]) -> tuple[Surface, Noise]:
         import numpy as np
 
         places = flat.coordinates([one.place for one in about])
@@ -212,7 +214,7 @@ class Tracing(Probing[Values]):
         margins = np.array([one.mean for one in means])
         return Surface.through(places, margins, noise.at(places) / seeds), noise
 
-    def _sizes(self, places: NDArray[Any], about: list[Probed[Values]]) -> NDArray[Any]:
+    def _sizes(self, places: NDArray[Any], about: list[SampledPoint[Values]]) -> NDArray[Any]:
         """Smooth over places, since dividing a mean by itself would bias it."""
         import numpy as np
 
@@ -309,7 +311,7 @@ class Tracing(Probing[Values]):
         return abs(row.place - before) / flat.window(before)
 
     def _seeds(
-        self, surface: Surface, flat: Flat, about: list[Probed[Values]], noise: Noise, rows: list[Row]
+        self, surface: Surface, flat: Flat, about: list[SampledPoint[Values]], noise: Noise, rows: list[Row]
     ) -> dict[Values, int]:
         """More seeds, each time for the value that most reduces the surface's variance at the requested intervals'
         ends, summed over rows, relative to the allowed variance."""
@@ -376,7 +378,7 @@ class Tracing(Probing[Values]):
         return list(dict.fromkeys(found))
 
 
-def _worst(surface: Surface, about: Sequence[Probed[Values]]) -> Values:
+def _worst(surface: Surface, about: Sequence[SampledPoint[Values]]) -> Values:
     """The row with the largest misfit."""
     missed: dict[Values, list[float]] = {}
     for one, residual in zip(about, surface.residuals, strict=True):

@@ -12,7 +12,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.expressions import Amount, Expression, Measure, parse_expression
 from sawtooth.search.first_columns import Row
 from sawtooth.search.frontier import Minimum
-from sawtooth.search.frontier_search import Traced, Tracing
+from sawtooth.search.frontier_search import TracedFrontier, Tracing
 from sawtooth.search.measuring import of_field
 from sawtooth.search.space import Space, Values
 
@@ -58,7 +58,7 @@ class Cost:
 
         return self.expression.amount_of(resolve)
 
-    def least(self, tracing: Tracing, traced: Traced) -> Minimum | None:
+    def least(self, tracing: Tracing, traced: TracedFrontier) -> Minimum | None:
         """The minimum on the frontier, also between its rows; None without a frontier."""
         space = self.space
         fine = itertools.product(*(one.evenly(_FINE[len(space.given)]) for one in space.given))

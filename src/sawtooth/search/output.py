@@ -12,10 +12,10 @@ from sawtooth.io.csv import csv_text
 from sawtooth.search.answers import Answers
 from sawtooth.search.frontier import Frontier
 from sawtooth.search.page import figure, report
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 
 
-def save(found: Found | Frontier | Answers, directory: Path) -> None:
+def save(found: Threshold | Frontier | Answers, directory: Path) -> None:
     """Writes find.json, find.csv, report.html, and one picture per answer. find.csv has the points tried; with several
     answers one row per answer; with several unknowns the frontier, and points.csv has the points tried.
 
@@ -28,7 +28,7 @@ def save(found: Found | Frontier | Answers, directory: Path) -> None:
     write_bytes(directory / "find.csv", csv_text(table).encode())
     if isinstance(found, Frontier):
         write_bytes(directory / "points.csv", csv_text(found.table).encode())
-    each: Sequence[Found | Frontier] = found.found if isinstance(found, Answers) else [found]
+    each: Sequence[Threshold | Frontier] = found.found if isinstance(found, Answers) else [found]
     names = ["find" if len(each) == 1 else f"find-{number}" for number in range(len(each))]
     for one, name in zip(each, names, strict=True):
         draw(figure(one, name), directory)

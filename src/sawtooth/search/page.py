@@ -10,11 +10,11 @@ from sawtooth.figures import Figure, render
 from sawtooth.search.answers import Answers
 from sawtooth.search.figure import contour, sides
 from sawtooth.search.frontier import Frontier
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 from sawtooth.search.text import cells, checked, cost, frontier, summed, unknowns
 
 
-def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
+def report(found: Threshold | Frontier | Answers, pictures: Sequence[str]) -> str:
     """HTML that loads nothing; ``pictures`` are the names of each answer's files, without extension."""
     several = isinstance(found, Answers)
     each = found.found if isinstance(found, Answers) else (found,)
@@ -37,12 +37,12 @@ def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
     )
 
 
-def figure(found: Found | Frontier, name: str = "find") -> Figure:
+def figure(found: Threshold | Frontier, name: str = "find") -> Figure:
     """For files and pages. ``name`` distinguishes it from the others of a page."""
     return contour(found, name) if isinstance(found, Frontier) else sides(found, name)
 
 
-def _section(found: Found | Frontier, name: str) -> dict[str, Any]:
+def _section(found: Threshold | Frontier, name: str) -> dict[str, Any]:
     rows = cells(found)
     fields = found.fields if isinstance(found, Frontier) else [found.unknown.field]
     return {

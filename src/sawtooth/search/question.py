@@ -18,7 +18,7 @@ from sawtooth.scenario.expressions import Comparison, parse
 from sawtooth.search.answering import Check
 from sawtooth.search.measuring import Measuring
 from sawtooth.search.remarks import MOST_WITHIN
-from sawtooth.search.samples import Probed
+from sawtooth.search.samples import SampledPoint
 from sawtooth.search.space import Space
 from sawtooth.search.unknown import Unknown
 from sawtooth.stats.interval import independent
@@ -104,7 +104,7 @@ class Question:
         for value in values:
             sides = [there.sides[value, seed] for seed in seeds]
             left, right = (math.fsum(one[side] for one in sides) / CHECK_SEEDS for side in (0, 1))
-            sign = Probed(0.0, 0.0, margins=[margins[value, seed] for seed in seeds]).sign
+            sign = SampledPoint(0.0, 0.0, margins=[margins[value, seed] for seed in seeds]).sign
             checks.append(Check(self.checking.name, value, left, right, CHECK_SEEDS, HOLDS[sign]))
         return tuple(checks)
 
@@ -125,7 +125,7 @@ def at(field: str, what: Callable[[], Any]) -> Any:
         raise error.at(field=field) from None
 
 
-def sample_tables(points: Sequence[Probed[Any]], measuring: Measuring, names: Sequence[str]) -> tuple[Any, Any]:
+def sample_tables(points: Sequence[SampledPoint[Any]], measuring: Measuring, names: Sequence[str]) -> tuple[Any, Any]:
     """The points tried, one row each, and one row per seed; values under ``names``."""
     import pandas as pd
 

@@ -10,7 +10,7 @@ from sawtooth.search.unknown import Unknown
 
 if TYPE_CHECKING:
     from sawtooth.search.frontier import Frontier
-    from sawtooth.search.result import Found
+    from sawtooth.search.result import Threshold
 
 MOST_WITHIN = 0.5
 """The largest tolerance that may be requested."""
@@ -18,7 +18,7 @@ _ROUND = 100
 """Advised numbers of runs are rounded to this."""
 
 
-def remarks(found: Found) -> list[str]:
+def remarks(found: Threshold) -> list[str]:
     """Remarks for one unknown."""
     sentences = []
     unknown = found.unknown
@@ -70,7 +70,7 @@ def remarks_of_several(found: Frontier) -> list[str]:
     return said
 
 
-def _missed(found: Found) -> str:
+def _missed(found: Threshold) -> str:
     """What misses the request, and why."""
     runs = f"{found.runs} of at most {found.most} runs"
     why = f"after {runs}" if found.spent else f"more seeds at the values that were run would not help ({runs})"
@@ -82,7 +82,7 @@ def _missed(found: Found) -> str:
     )
 
 
-def _advice(found: Found) -> str:
+def _advice(found: Threshold) -> str:
     if found.verdict != "found":
         return (
             f"give --runs {_rounded(2 * found.most)}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Found(Displayable):
+class Threshold(Displayable):
     """An answer of ``find``.
 
     - ``verdict``: "found", "always" or "never" (within the range), or "unclear" (too few runs).

@@ -23,7 +23,7 @@ Ask = Callable[[Sequence[tuple[V, int]]], Sequence[float]]
 
 
 @dataclass
-class Probed(Generic[V]):
+class SampledPoint(Generic[V]):
     """A value (or one per unknown), and its margin for the seeds from ``first`` on."""
 
     value: V
@@ -71,14 +71,14 @@ class Probing(Generic[V]):
         self.sampled = 0
         self.spent = False
         """Whether the budget was too small for the last request."""
-        self.probed: dict[V, Probed[V]] = {}
+        self.probed: dict[V, SampledPoint[V]] = {}
 
     def place(self, value: V) -> V:
         """The position of a value on the scale of the search."""
         raise NotImplementedError
 
     @property
-    def points(self) -> list[Probed[V]]:
+    def points(self) -> list[SampledPoint[V]]:
         """All points tried, in order."""
         return sorted(self.probed.values(), key=lambda one: one.place)
 
@@ -90,7 +90,7 @@ class Probing(Generic[V]):
         """Requests the missing seeds; false if the budget is too small or nothing is missing."""
         tasks: list[tuple[V, int]] = []
         for value, count in wanted.items():
-            one = self.probed.get(value) or Probed(value, self.place(value), len(self.probed) * MOST + 1)
+            one = self.probed.get(value) or SampledPoint(value, self.place(value), len(self.probed) * MOST + 1)
             self.probed[value] = one
             tasks += [(value, one.first + number) for number in range(one.n, min(count, MOST))]
         self.spent = self.sampled + len(tasks) > self.most

@@ -10,7 +10,7 @@ from sawtooth.io.progress_bar import Bar
 from sawtooth.sanitize import plain
 from sawtooth.search.answering import Check
 from sawtooth.search.question import AGAIN, Question, at, sample_tables
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 from sawtooth.search.samples import FIRST
 from sawtooth.search.unknown import Unknown
 from sawtooth.search.zero_crossing import SCAN, Crossing, Search
@@ -20,7 +20,7 @@ _USUAL = SCAN * FIRST + 24
 """Typical number of runs of a search, for the progress bar."""
 
 
-def one(question: Question) -> Found:
+def one(question: Question) -> Threshold:
     """The value at which the goal begins or ceases to hold."""
     unknown = at("vary", lambda: Unknown.parse(question.vary[0], question.scale, question.scenario))
     most = question.budget(MOST_RUNS, SCAN * FIRST)
@@ -34,7 +34,7 @@ def one(question: Question) -> Found:
         except KeyboardInterrupt:
             raise SawtoothError("interrupted", _so_far(search, unknown, measuring.runs), fix=AGAIN) from None
     rows, samples = sample_tables(search.points, measuring, ["value"])
-    return Found(
+    return Threshold(
         name=question.name,
         want=question.want.text,
         unknown=unknown,

@@ -8,19 +8,19 @@ from sawtooth.io.text_table import aligned
 from sawtooth.search.answering import rounded
 from sawtooth.search.answers import Answers
 from sawtooth.search.frontier import Frontier
-from sawtooth.search.result import Found
+from sawtooth.search.result import Threshold
 from sawtooth.study.terminal import plain
 
 _EVERYWHERE = {"always": "any", "never": "none", "unclear": "inconclusive"}
 _SHORT = {"found": "", "always": "always", "never": "never", "unclear": "inconclusive"}
 
 
-def words(found: Found | Frontier | Answers, width: int | None = None) -> str:
+def words(found: Threshold | Frontier | Answers, width: int | None = None) -> str:
     """Several lines."""
     return _answers(found, width) if isinstance(found, Answers) else _found(found, width)
 
 
-def _found(found: Found | Frontier, width: int | None) -> str:
+def _found(found: Threshold | Frontier, width: int | None) -> str:
     lines = [f"{found.want}", f"{unknowns(found)}; engine {found.engine}", "", f"answer: {found.answer}"]
     lines += found.remarks
     if isinstance(found, Frontier):
@@ -35,9 +35,9 @@ def _found(found: Found | Frontier, width: int | None) -> str:
     return "\n".join([*lines, "", cost(found)])
 
 
-def unknowns(found: Found | Frontier) -> str:
+def unknowns(found: Threshold | Frontier) -> str:
     """The fields that are searched, and over which ranges."""
-    if isinstance(found, Found):
+    if isinstance(found, Threshold):
         return f"unknown: {found.unknown.describe()}"
     over = "; ".join(one.describe() for one in found.unknowns.given)
     return f"unknown: {found.unknowns.answered.describe()}; over {over}"
@@ -57,7 +57,7 @@ def frontier(found: Frontier) -> list[list[str]]:
     return lines
 
 
-def cells(found: Found | Frontier) -> list[list[str]]:
+def cells(found: Threshold | Frontier) -> list[list[str]]:
     """The table of points tried, under headings."""
     show = found.dimension.show
     if isinstance(found, Frontier):
@@ -73,7 +73,7 @@ def cells(found: Found | Frontier) -> list[list[str]]:
     ]
 
 
-def checked(found: Found | Frontier) -> list[list[str]]:
+def checked(found: Threshold | Frontier) -> list[list[str]]:
     """The other engine's results, under headings; empty if none was used."""
     if not found.checks:
         return []
@@ -114,14 +114,14 @@ def summed(found: Answers) -> list[list[str]]:
             ends = " … ".join(answered.text(rounded(row[end])) for end in ("low", "high")) if known else ""
             monotone, carries = row.get("monotone", True), row.get("carries", True)
             remark = "not monotone" if not monotone else "wider than --within" if not row["enough"] else ""
-            if isinstance(one, Found) and one.contradictions:
+            if isinstance(one, Threshold) and one.contradictions:
                 remark = ", ".join(part for part in (remark, f"{one.checks[0].engine} disagrees") if part)
             cells = [*(plain(key[name]) for name in key), *(axis.text(row[axis.field]) for axis in given)]
             lines.append([*cells, value, ends, str(one.runs), remark or ("" if carries else "surface does not fit")])
     return lines
 
 
-def cost(found: Found | Frontier | Answers) -> str:
+def cost(found: Threshold | Frontier | Answers) -> str:
     """The cost in runs and work; with several unknowns compared with a grid's."""
     text = f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"
     each = found.found if isinstance(found, Answers) else (found,)

@@ -15,7 +15,7 @@ from sawtooth.search.frontier_search import Tracing
 from sawtooth.search.measuring import Measuring
 from sawtooth.search.minimum import Cost
 from sawtooth.search.question import AGAIN, Question, at, sample_tables
-from sawtooth.search.samples import FIRST, Probed
+from sawtooth.search.samples import FIRST, SampledPoint
 from sawtooth.search.space import Space, Values
 from sawtooth.search.zero_crossing import SCAN
 
@@ -78,7 +78,7 @@ def several(question: Question) -> Frontier:
     )
 
 
-def _size(measuring: Measuring, point: Probed[Values]) -> float:
+def _size(measuring: Measuring, point: SampledPoint[Values]) -> float:
     """The size of both sides, without sign."""
     sides = [measuring.sides[point.value, point.first + number] for number in range(point.n)]
     return math.fsum(abs(left) + abs(right) for left, right in sides) / point.n

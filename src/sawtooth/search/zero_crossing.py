@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 from sawtooth.search.control_variate import ExcessLosses, steadied
 from sawtooth.search.curve import Curve, through
-from sawtooth.search.samples import FIRST, MOST, Ask, Probed, Probing, crossed, grown
+from sawtooth.search.samples import FIRST, MOST, Ask, Probing, SampledPoint, crossed, grown
 
 SCAN = 7
 """Points at first, both ends included."""
@@ -131,7 +131,7 @@ class Search(Probing[float]):
         return self._found(guess, low, high, left, pairs, False), _seeds(about, curve, guess, reach, half)
 
     def _crossing(
-        self, points: list[Probed[float]], left: Probed[float], right: Probed[float]
+        self, points: list[SampledPoint[float]], left: SampledPoint[float], right: SampledPoint[float]
     ) -> tuple[float, float, float, Curve | None]:
         """The crossing and its interval by a parabola through the points around it; without one, by the monotone fit,
         with the clear points as ends."""
@@ -162,7 +162,7 @@ class Search(Probing[float]):
         guess: float,
         low: float,
         high: float,
-        left: Probed[float],
+        left: SampledPoint[float],
         changes: list[tuple[float, float]],
         done: bool,
     ) -> Crossing:
@@ -170,7 +170,7 @@ class Search(Probing[float]):
         return Crossing("found", value, ends[0], ends[1], left.sign > 0, tuple(changes), done)
 
     def _one_sided(
-        self, points: list[Probed[float]], clear: list[Probed[float]], unclear: list[Probed[float]]
+        self, points: list[SampledPoint[float]], clear: list[SampledPoint[float]], unclear: list[SampledPoint[float]]
     ) -> tuple[Crossing, dict[float, int]]:
         wanted = {one.value: grown(one.n) for one in unclear if one.n < MOST}
         holds = points[0].mean > 0
@@ -179,10 +179,10 @@ class Search(Probing[float]):
 
     def _places(
         self,
-        points: list[Probed[float]],
-        about: list[Probed[float]],
-        left: Probed[float],
-        right: Probed[float],
+        points: list[SampledPoint[float]],
+        about: list[SampledPoint[float]],
+        left: SampledPoint[float],
+        right: SampledPoint[float],
         guess: float,
         reach: float,
     ) -> dict[float, int]:
@@ -201,7 +201,7 @@ class Search(Probing[float]):
                 places.append(guess + side * _BESIDE * reach)
         return self._new(places, left, right)
 
-    def _new(self, places: Sequence[float], left: Probed[float], right: Probed[float]) -> dict[float, int]:
+    def _new(self, places: Sequence[float], left: SampledPoint[float], right: SampledPoint[float]) -> dict[float, int]:
         """The places that are new values between the two."""
         values = [self.unknown.value(place) for place in places]
         return {one: self.first() for one in values if left.value < one < right.value and one not in self.probed}
@@ -210,13 +210,13 @@ class Search(Probing[float]):
         return self.more(dict.fromkeys(values, FIRST))
 
 
-def _evened(about: list[Probed[float]]) -> dict[float, int]:
+def _evened(about: list[SampledPoint[float]]) -> dict[float, int]:
     """More seeds for the points with the fewest."""
     fewest = min((one.n for one in about), default=MOST)
     return {one.value: grown(one.n) for one in about if one.n <= 1.5 * fewest < MOST}
 
 
-def _seeds(about: list[Probed[float]], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
+def _seeds(about: list[SampledPoint[float]], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
     """More seeds for the point next to the crossing that most reduces the error at the requested interval's ends: as
     many as make ``half`` the interval as short as ``reach``, but at most half as many as exist. Points further away
     would show the slope too, but not that the margin jumps.
@@ -228,5 +228,5 @@ def _seeds(about: list[Probed[float]], curve: Curve, guess: float, reach: float,
     return {} if best is None else {best.value: best.n + max(more, FIRST)}
 
 
-def _monotone(points: Sequence[Probed[float]]) -> float:
+def _monotone(points: Sequence[SampledPoint[float]]) -> float:
     return crossed([(one.place, one.mean, one.n) for one in points])

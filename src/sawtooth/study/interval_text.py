@@ -107,7 +107,7 @@ def outlying(courses: Sequence[Course]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedStarts:
     """The goodput of one point's flows when they start at other times: means in Mbit/s by flow, the original starts
     first."""
 
@@ -130,7 +130,7 @@ class Moved:
         return flow, min(self.means[flow]), max(self.means[flow]), changes[flow]
 
 
-def by_start(points: Sequence[Moved | None]) -> str:
+def by_start(points: Sequence[MovedStarts | None]) -> str:
     """What the ranges "by start" in a table mean; empty if there are none."""
     moved = [one for one in points if one is not None]
     if not moved:
@@ -142,7 +142,7 @@ def by_start(points: Sequence[Moved | None]) -> str:
     )
 
 
-def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence[Moved]) -> list[str]:
+def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence[MovedStarts]) -> list[str]:
     """A sentence if seeds change nothing at a point: this is not certainty, and what other starts change.
 
     ``several``: such a point has several flows.

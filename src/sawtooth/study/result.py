@@ -35,7 +35,7 @@ from sawtooth.study import directions, measures, shares, start_times, store
 from sawtooth.study import published as published_figures
 from sawtooth.study.axis import text
 from sawtooth.study.goodput_ceiling import most_mbps
-from sawtooth.study.interval_text import Course, Moved, beginnings, outlying, unchanging
+from sawtooth.study.interval_text import Course, MovedStarts, beginnings, outlying, unchanging
 from sawtooth.study.mean_counts import per_run
 from sawtooth.study.measures import Measured
 from sawtooth.study.published import Published
@@ -106,7 +106,7 @@ class StudyResult(Drawn):
     latency: DataFrame
     completions: DataFrame
     applications: DataFrame
-    moved: tuple[Moved | None, ...]
+    moved: tuple[MovedStarts | None, ...]
     """For each row of ``pooled``: the result with other starts of the flows; None if they were not tried."""
     warnings: tuple[str, ...]
     limits: tuple[dict[str, Any], ...] = ()
@@ -120,7 +120,7 @@ class StudyResult(Drawn):
         import pandas as pd
 
         kept = tuple(places)
-        groups: dict[tuple[Any, ...], list[_Seen]] = {}
+        groups: dict[tuple[Any, ...], list[_RunMeasures]] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
         series: list[Series[float]] = []
         limits: list[dict[str, Any]] = []
@@ -134,7 +134,7 @@ class StudyResult(Drawn):
             elif run.scenario.flows:
                 single[tuple(place.key.values())] = run.scenario.flow_names[0]
             series.append(throughput(run))
-            seen = _Seen.of(place, run, series[-1].to_numpy())
+            seen = _RunMeasures.of(place, run, series[-1].to_numpy())
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             limits += [{**place.key, "seed": place.seed, **one} for one in run.limits]
             for warning in run.warnings:
@@ -298,7 +298,7 @@ def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _RunMeasures:
     place: Place
     samples: Any
     span_s: tuple[float, float]
@@ -310,7 +310,7 @@ class _Seen:
     observed: int | None
 
     @classmethod
-    def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
+    def of(cls, place: Place, run: Run, samples: Any) -> _RunMeasures:
         most = most_mbps(run.scenario)
         return cls(
             place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run), most, observed(run)
@@ -319,12 +319,12 @@ class _Seen:
 
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
     """Rows of ``StudyResult.details`` for one scenario's runs: one per seed, and one for all seeds."""
-    return _rows(engine, [_Seen.of(Place("", {}, seed), run, throughput(run).to_numpy()) for seed, run in runs])
+    return _rows(engine, [_RunMeasures.of(Place("", {}, seed), run, throughput(run).to_numpy()) for seed, run in runs])
 
 
 def row_of(engine: str, place: Place, run: Run) -> dict[str, Any]:
     """One run's row of ``StudyResult.details``, without comparisons."""
-    return _row(engine, place.seed, [_Seen.of(place, run, throughput(run).to_numpy())])
+    return _row(engine, place.seed, [_RunMeasures.of(place, run, throughput(run).to_numpy())])
 
 
 def _sentence(text: str, ids: list[str], points: int) -> str:
@@ -338,13 +338,13 @@ def _name(place: Place) -> str:
     return ", ".join(f"{name} {text(value)}" for name, value in place.key.items() if name != ALONE)
 
 
-def _course(group: list[_Seen]) -> Course:
+def _course(group: list[_RunMeasures]) -> Course:
     first, name = group[0], _name(group[0].place)
     seeds = [seen.place.seed for seen in group]
     return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval, seeds)
 
 
-def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
+def _rows(engine: str, group: list[_RunMeasures]) -> list[dict[str, Any]]:
     """The rows of one point: one per seed and one for all."""
     return [
         *(_row(engine, seen.place.seed, [seen]) for seen in group),
@@ -394,7 +394,7 @@ def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]], alone: _A
 
 def _measured_rows(
     engine: str,
-    group: list[_Seen],
+    group: list[_RunMeasures],
     rows_of: Callable[[dict[str, Any], int | str, list[Measured]], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
     """Rows for each seed of a point, and for all seeds."""
@@ -404,7 +404,7 @@ def _measured_rows(
     return [{"engine": engine, **row} for row in [*found, *(per_run(row, len(group)) for row in together)]]
 
 
-def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
+def _row(engine: str, seed: int | str, group: list[_RunMeasures]) -> dict[str, Any]:
     """The row of one run, or of several that differ only in their seeds."""
     import numpy as np
 

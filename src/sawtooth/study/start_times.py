@@ -21,7 +21,7 @@ from sawtooth.io.csv import csv_text
 from sawtooth.io.parallel import stop_requested
 from sawtooth.run import saved_checksum
 from sawtooth.scenario import Scenario, Span
-from sawtooth.study.interval_text import Moved
+from sawtooth.study.interval_text import MovedStarts
 from sawtooth.study.shares import ALL, Shares
 from sawtooth.study.store import STOP, point_directory
 from sawtooth.study.study import Point
@@ -158,10 +158,10 @@ def read(directory: Path) -> DataFrame:
     return pd.read_csv(path, dtype={"point": str, "flow": str}) if path.is_file() else pd.DataFrame()
 
 
-def moved(tried: DataFrame, point: str, name: str, seen: Shares) -> Moved | None:
+def moved(tried: DataFrame, point: str, name: str, seen: Shares) -> MovedStarts | None:
     """The results with other starts at the point with that id; None if none were tried. ``seen`` is one of its runs."""
     own = tried[tried["point"] == point] if len(tried) else tried
     if not len(own):
         return None
     each = {flow: [mean, *own[own["flow"] == flow]["mean_mbps"].tolist()] for flow, mean in means(seen).items()}
-    return Moved(name, float(own["later_ms"].iloc[0]), each)
+    return MovedStarts(name, float(own["later_ms"].iloc[0]), each)

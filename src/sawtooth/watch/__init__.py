@@ -5,7 +5,7 @@ from sawtooth.watch.counters import Changes, Window
 from sawtooth.watch.limit import LIMITS, limits
 from sawtooth.watch.netlink import Connections
 from sawtooth.watch.sample import Sample, parse
-from sawtooth.watch.watcher import SORTS, Seen, Watcher
+from sawtooth.watch.watcher import SORTS, LiveMoment, Watcher
 
 __all__ = [
     "LIMITS",
@@ -14,8 +14,8 @@ __all__ = [
     "Changes",
     "Connection",
     "Connections",
+    "LiveMoment",
     "Sample",
-    "Seen",
     "Watcher",
     "Window",
     "limits",

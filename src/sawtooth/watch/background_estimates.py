@@ -8,14 +8,14 @@ from itertools import chain
 
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations, why_not
-from sawtooth.watch.watcher import Seen
+from sawtooth.watch.watcher import LiveMoment
 
 _SAMPLE_AGAIN_S = 0.1
 
 
 def awaited(
-    samples: Iterable[Seen], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
-) -> tuple[Seen, Sequence[Connection]]:
+    samples: Iterable[LiveMoment], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
+) -> tuple[LiveMoment, Sequence[Connection]]:
     """Sample until there are answers. Returns the first sample and its connections in order, at most ``top``. The first
     ``most`` of them are as they were after enough samples for an estimate, or when they were last seen. Ends when all
     estimates are known, or after ``patience_s`` seconds.

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge, start_http_server
 from sawtooth.errors import SawtoothError
 from sawtooth.io.closing import Closing
 from sawtooth.watch.limit import LIMITS
-from sawtooth.watch.watcher import Seen
+from sawtooth.watch.watcher import LiveMoment
 
 LOOPBACK = "127.0.0.1"
 MOST_CONTROLS = 16
@@ -45,7 +45,7 @@ class Metrics(Closing):
         """The port in use."""
         return int(self._server.server_port)
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: LiveMoment) -> None:
         """Add a sample's sums by congestion control and limit."""
         changes = seen.changes
         names = np.array([self._name(name) for name in np.unique(changes.sample.cc).tolist()] or ["none"])

@@ -19,7 +19,7 @@ from sawtooth.io.atomic_io import ASIDE, fresh, writing
 from sawtooth.io.closing import Closing
 from sawtooth.sanitize import where
 from sawtooth.watch.connection import MEANINGS, Connection
-from sawtooth.watch.watcher import Seen
+from sawtooth.watch.watcher import LiveMoment
 
 ROWS = 20_000
 """Rows that are held in memory before they are written."""
@@ -69,7 +69,7 @@ class Recorder(Closing):
                 message = "a recording of that name is running, or was cut off"
                 raise SawtoothError("unwritable-output", message, file=self.parts, fix=fix) from None
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: LiveMoment) -> None:
         """Add the sample's connections that pass the filter; one row without a connection if there are none."""
         columns: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
         count = max(1, seen.matching)

@@ -42,8 +42,8 @@ _NEEDED = ("local", "local_port", "peer", "peer_port", "state", "uid", "mptcp", 
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """One sample of a recording. Like ``Seen``, but from a table whose columns are the fields of connections."""
+class RecordedMoment:
+    """One sample of a recording. Like ``LiveMoment``, but from a table whose columns are the fields of connections."""
 
     time: str
     at_s: float
@@ -79,7 +79,7 @@ class Recorded:
         )[:count]
         return [self._connection(row) for row in self.table.take(which).to_pylist()]
 
-    def narrowed(self, wanted: Condition) -> Recorded:
+    def narrowed(self, wanted: Condition) -> RecordedMoment:
         """Only the connections that pass the filter."""
         sockets = self._sockets()
         cc = np.array([name.encode(errors="replace") for name in self.table["cc"].to_pylist()], "S16")
@@ -98,7 +98,7 @@ class Recorded:
         )
         names = [name or "" for name in self.table["process"].to_pylist()]
         kept = self.table.filter(pa.array(wanted(sample, lambda _: names)))
-        return Recorded(**vars(self) | {"table": kept})
+        return RecordedMoment(**vars(self) | {"table": kept})
 
     def _connection(self, row: dict[str, Any]) -> Connection:
         for name in _NEEDED:
@@ -152,7 +152,7 @@ class Recording(Closing):
         """Use another filter from the next sample on. Raises SawtoothError as ``condition``."""
         self._condition = condition(filter) if filter.strip() else None
 
-    def samples(self) -> Iterator[Recorded]:
+    def samples(self) -> Iterator[RecordedMoment]:
         """All samples. Raises SawtoothError ``not-a-recording`` if the file is damaged."""
         held: pa.Table | None = None
         before = -math.inf
@@ -199,13 +199,13 @@ class Recording(Closing):
             self._file.close()
             self._file = None
 
-    def _sample(self, table: pa.Table) -> Recorded:
+    def _sample(self, table: pa.Table) -> RecordedMoment:
         head = table.slice(0, 1).select(["time", "at_s", *OF_SAMPLE]).to_pylist()[0]
         unseen = [plain(one) for one in head["unseen"] or [] if one is not None]
         # A sample without connections has one row with empty fields.
         rows = table.filter(pa.compute.is_valid(table["cookie"])).select(list(Connection.__dataclass_fields__))
         total = head["connections_total"]
-        sample = Recorded(
+        sample = RecordedMoment(
             time=plain(head["time"] or "", 40),
             at_s=head["at_s"],
             table=rows,

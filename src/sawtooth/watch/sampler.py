@@ -14,7 +14,7 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.watch.filter import condition
 from sawtooth.watch.netlink import Connections
 from sawtooth.watch.replay import Recording
-from sawtooth.watch.watcher import SORTS, Moment, Seen, Watcher, described
+from sawtooth.watch.watcher import SORTS, LiveMoment, Moment, Watcher, described
 
 SHORTEST_S = 0.1
 """Least interval between two samples, in seconds."""
@@ -27,7 +27,7 @@ def check_interval(interval_s: float, field: str) -> None:
         raise InputError("out-of-range", message, field=field, fix=f"choose {SHORTEST_S:g} to 3600")
 
 
-def samples(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[Seen]:
+def samples(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[LiveMoment]:
     """Yield samples at a regular interval; times that were missed are skipped. The first sample only starts the first
     interval."""
     watcher.sample()

@@ -28,7 +28,7 @@ SAMPLES = 10
 
 
 @dataclass(frozen=True)
-class Seen:
+class LiveMoment:
     """One sample: ``changes`` of the connections that pass the filter; ``limit`` of each (an index into ``LIMITS``);
     ``time`` of day; ``total`` number of connections; ``short``, the number of connections that closed since the
     previous sample without being in it, and ``short_bytes`` that their peers acknowledged (None if the kernel does not
@@ -100,7 +100,7 @@ def in_order(
 
 
 class Moment(Protocol):
-    """A sample as it is displayed, from the kernel (``Seen``) or a recording. None means unknown."""
+    """A sample as it is displayed, from the kernel (``LiveMoment``) or a recording. None means unknown."""
 
     @property
     def time(self) -> str: ...
@@ -148,7 +148,7 @@ class Watcher:
         """Use another filter from the next sample on. Raises SawtoothError as ``condition``."""
         self._condition, self._all = condition(filter), not filter.strip()
 
-    def sample(self) -> Seen:
+    def sample(self) -> LiveMoment:
         """Sample now. Raises SawtoothError ``unsupported`` if the kernel does not provide connections."""
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         sample = self._source.sample()
@@ -159,7 +159,7 @@ class Watcher:
         changes = self._window.add(sample)
         chosen = changes if self._all else changes.chosen(self._condition(changes.sample, self._holders))
         self._before = sample.cookie
-        return Seen(
+        return LiveMoment(
             time=time,
             changes=chosen,
             limit=limits(chosen),

@@ -12,7 +12,7 @@ import numpy as np
 
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
-from sawtooth.capture.identify.replayed import Replayed, replayed
+from sawtooth.capture.identify.replayed import ReplayFit, replayed
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
 from sawtooth.capture.summary import Judgement
 
@@ -50,7 +50,7 @@ class Identification:
     path: str = ""
     """The class of path: the number of back-offs and the size of the windows."""
     helps: str | None = None
-    replayed: tuple[Replayed, ...] = ()
+    replayed: tuple[ReplayFit, ...] = ()
     """For each control of the core, likeliest first: how likely the sent data is under it, given the same
     acknowledgements."""
 

@@ -54,7 +54,7 @@ NOISE = {
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayFit:
     """``off``: the median deviation of the windows of ``control`` outside recoveries, as larger over smaller minus one.
     ``log_likelihood``: the mean per round, natural. ``fits``: it is as high as in 95 of 100 of the control's own
     traces.
@@ -71,7 +71,7 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ReplayedRounds:
     """The rounds outside recoveries: the ``flight`` in segments, the ``epoch`` between losses, and for each control and
     start the logarithm of allowed window over flight (``away``)."""
 
@@ -80,7 +80,7 @@ class Compared:
     away: dict[str, list[Floats]]
 
 
-def compared(trace: Trace) -> Compared | None:
+def compared(trace: Trace) -> ReplayedRounds | None:
     """Compares a trace with all controls; None if no round shows a window."""
     made = rounds(trace)
     calm = ~made.recovery & ~made.cut
@@ -101,10 +101,10 @@ def compared(trace: Trace) -> Compared | None:
                 paced = np.nan_to_num(pacing[middle] / trace.mss * made.rtt_s, nan=np.inf, posinf=np.inf)
             allowed = np.maximum(np.minimum(cwnd[last], paced)[calm], 0.5)
             away[control].append(np.clip(np.log(allowed / flight), -_RANGE, _RANGE))
-    return Compared(flight, np.searchsorted(made.ended, np.flatnonzero(calm), side="right"), away)
+    return ReplayedRounds(flight, np.searchsorted(made.ended, np.flatnonzero(calm), side="right"), away)
 
 
-def replayed(trace: Trace) -> tuple[Replayed, ...]:
+def replayed(trace: Trace) -> tuple[ReplayFit, ...]:
     """The result for each control, likeliest first, each from its likeliest start; empty if no round shows a window."""
     seen = compared(trace)
     if seen is None:
@@ -113,11 +113,11 @@ def replayed(trace: Trace) -> tuple[Replayed, ...]:
     for control, noise in NOISE.items():
         likely, most, away = likeliest(seen, control, noise)
         off = float(np.expm1(np.median(np.abs(away))))
-        found.append(Replayed(control, off, likely, likely - most >= noise.least))
+        found.append(ReplayFit(control, off, likely, likely - most >= noise.least))
     return tuple(sorted(found, key=lambda one: -one.log_likelihood))
 
 
-def likeliest(seen: Compared, control: str, noise: Noise) -> tuple[float, float, Floats]:
+def likeliest(seen: ReplayedRounds, control: str, noise: Noise) -> tuple[float, float, Floats]:
     """Over all starts, the best: the log-likelihood per round, that of perfect windows, and the deviation of each
     round."""
     likely, which = max(

@@ -2,6 +2,6 @@
 process."""
 
 from sawtooth.engines.cc_module.compiler import build
-from sawtooth.engines.cc_module.isolated_process import Apart, Module, registered
+from sawtooth.engines.cc_module.isolated_process import IsolatedSimulation, Module, registered
 
-__all__ = ["Apart", "Module", "build", "registered"]
+__all__ = ["IsolatedSimulation", "Module", "build", "registered"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.engines.cc_module.compiler import build
-from sawtooth.engines.cc_module.printed_text import Words
+from sawtooth.engines.cc_module.printed_text import PrintedLines
 from sawtooth.engines.cc_module.process_watch import ProcessWatch
 from sawtooth.engines.cc_module.protocol import Answers, Garbled, readable
 from sawtooth.errors import InputError, SawtoothError, suggestion
@@ -60,7 +60,7 @@ class Module:
         return Path(self.sources[0]).name
 
 
-class Apart(Closing):
+class IsolatedSimulation(Closing):
     """A ``sawtooth._core.Simulation`` in another process. ``modules``: the module of each flow, by the flow's number.
 
     Raises SawtoothError: as ``build``; ``module-refused`` or ``unknown-name`` for something that a module does not
@@ -106,7 +106,7 @@ class Apart(Closing):
             for end in (theirs, back, said):
                 os.close(end)
         self._ends = (ours, heard)
-        self._answers, self._words = Answers(ours), Words(heard)
+        self._answers, self._words = Answers(ours), PrintedLines(heard)
         self._to = Connection(there, readable=False)
         self._watch = ProcessWatch(self._process.pid, PATIENCE_S)
         try:
@@ -289,8 +289,8 @@ class Apart(Closing):
 
 
 def registered(wanted: Module) -> str:
-    """The module's own name for the wanted control. Raises SawtoothError as ``Apart`` does."""
-    with Apart(None, None, {0: wanted}) as apart:
+    """The module's own name for the wanted control. Raises SawtoothError as ``IsolatedSimulation`` does."""
+    with IsolatedSimulation(None, None, {0: wanted}) as apart:
         return apart.names[0]
 
 

@@ -15,7 +15,7 @@ _PART = 1 << 16
 _LONGEST_LINE = 2000
 
 
-class Words:
+class PrintedLines:
     """Reads the available text from a descriptor and passes on whole lines."""
 
     def __init__(self, descriptor: int) -> None:

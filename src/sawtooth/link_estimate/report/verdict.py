@@ -33,7 +33,7 @@ _MOST_REMARKS = 5
 
 
 @dataclass(frozen=True)
-class Checked:
+class Check:
     """``what`` was checked and what was ``found``; ``odd`` if the reader should take a look."""
 
     what: str
@@ -127,30 +127,28 @@ def _ends(values: list[float], unit: float = 1e6) -> str:
     return low if low == high else f"{low} … {high}"
 
 
-def checks(link: Link) -> list[Checked]:
+def checks(link: Link) -> list[Check]:
     """The checks with their results; all remarks of the series are included."""
     series = link.series
     answered = int(series.answered.sum())
     loss = "" if math.isnan(series.loss) else f", {100 * series.loss:.3g}% lost"
     count = f"{len(series):,} sent over {span_text(series.duration_s)}, {answered:,} answered{loss}"
-    results = [Checked("probes", count, odd=link.estimates[0].reason == "too-few-probes")]
+    results = [Check("probes", count, odd=link.estimates[0].reason == "too-few-probes")]
     left = list(series.remarks)
     for what, (codes, fine) in _CHECKS.items():
         texts = [remark.text for remark in left if remark.code in codes]
         left = [remark for remark in left if remark.code not in codes]
         if link.problem and link.problem.code in codes:
-            results.append(Checked(what, f"{link.problem.message}: {link.problem.fix}", odd=True))
+            results.append(Check(what, f"{link.problem.message}: {link.problem.fix}", odd=True))
         elif texts:
-            results.append(Checked(what, _joined(texts), odd=True))
+            results.append(Check(what, _joined(texts), odd=True))
         elif link.problem is None:
             # Everything except the pace and the route has the same text for every series.
             own = {"pace": f"a probe every {span_text(series.pace_s)}, regular", "route": _route(link)}
-            results.append(
-                Checked(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace")
-            )
-    results += [Checked("more", remark.text, odd=True) for remark in left]
+            results.append(Check(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace"))
+    results += [Check("more", remark.text, odd=True) for remark in left]
     if link.problem:
-        results.append(Checked("the rest", "not checked: the series allows no estimate", odd=True))
+        results.append(Check("the rest", "not checked: the series allows no estimate", odd=True))
     return results
 
 
