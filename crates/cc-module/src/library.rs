@@ -56,9 +56,9 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 /// Permission to call into a library.
-pub(crate) struct Alone<'a>(&'a Library);
+pub(crate) struct HookGuard<'a>(&'a Library);
 
-impl Drop for Alone<'_> {
+impl Drop for HookGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The record stays in the shared page.
@@ -157,11 +157,11 @@ impl Library {
     /// # Panics
     ///
     /// If another thread is in the library: a library belongs to one simulation, which runs one hook at a time.
-    pub(crate) fn enter(&self, hook: u64) -> Alone<'_> {
+    pub(crate) fn enter(&self, hook: u64) -> HookGuard<'_> {
         assert!(!self.entered.swap(true, Ordering::Acquire), "two hooks of a module at once");
         self.library.store(self.number, Ordering::Relaxed);
         self.hook.store(hook, Ordering::Relaxed);
-        Alone(self)
+        HookGuard(self)
     }
 
     fn function<T: Copy>(&self, name: &[u8]) -> Result<T, Fault> {

@@ -8,39 +8,39 @@ use std::time::Duration;
 
 const USAGE: &str = "mutate [--seconds N] [--seed S] [--only I] [TARGET…]";
 
-struct Asked {
+struct Options {
     seconds: u64,
     seed: u64,
     only: Option<u64>,
     targets: Vec<Target>,
 }
 
-fn asked(arguments: impl Iterator<Item = String>) -> Option<Asked> {
-    let mut asked = Asked { seconds: 60, seed: 1, only: None, targets: Vec::new() };
+fn parse_arguments(arguments: impl Iterator<Item = String>) -> Option<Options> {
+    let mut options = Options { seconds: 60, seed: 1, only: None, targets: Vec::new() };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next()?.parse().ok();
         match argument.as_str() {
-            "--seconds" => asked.seconds = number()?,
-            "--seed" => asked.seed = number()?,
-            "--only" => asked.only = Some(number()?),
-            name => asked.targets.push(*TARGETS.iter().find(|target| target.0 == name)?),
+            "--seconds" => options.seconds = number()?,
+            "--seed" => options.seed = number()?,
+            "--only" => options.only = Some(number()?),
+            name => options.targets.push(*TARGETS.iter().find(|target| target.0 == name)?),
         }
     }
-    if asked.targets.is_empty() {
-        asked.targets = TARGETS.to_vec();
+    if options.targets.is_empty() {
+        options.targets = TARGETS.to_vec();
     }
-    Some(asked)
+    Some(options)
 }
 
 fn main() -> ExitCode {
-    let Some(asked) = asked(std::env::args().skip(1)) else {
+    let Some(options) = parse_arguments(std::env::args().skip(1)) else {
         let names = TARGETS.map(|target| target.0).join(", ");
         eprintln!("{USAGE}\ntargets: {names}");
         return ExitCode::from(2);
     };
     let mut failed = false;
-    for target in asked.targets {
+    for target in options.targets {
         let name = target.0;
         let seeds = match corpus(&sawtooth_fuzzing::corpus().join(name)) {
             Ok(seeds) => seeds,
@@ -49,15 +49,15 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        if let Some(number) = asked.only {
-            (target.1)(&input(&seeds, asked.seed, number));
+        if let Some(number) = options.only {
+            (target.1)(&input(&seeds, options.seed, number));
             continue;
         }
-        let outcome = run(target, &seeds, asked.seed, Until::Elapsed(Duration::from_secs(asked.seconds)));
-        println!("{name}: {} inputs in {} s, seed {}", outcome.inputs, asked.seconds, asked.seed);
+        let outcome = run(target, &seeds, options.seed, Until::Elapsed(Duration::from_secs(options.seconds)));
+        println!("{name}: {} inputs in {} s, seed {}", outcome.inputs, options.seconds, options.seed);
         if let Some((number, bytes, what)) = outcome.failure {
             failed = true;
-            let kept = format!("target/fuzz/{name}-{}-{number}", asked.seed);
+            let kept = format!("target/fuzz/{name}-{}-{number}", options.seed);
             let written = std::fs::create_dir_all("target/fuzz").and_then(|()| std::fs::write(&kept, bytes));
             println!("{name}: input {number}: {what}");
             println!("{}", written.map_or_else(|error| error.to_string(), |()| format!("kept in {kept}")));

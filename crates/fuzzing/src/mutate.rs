@@ -132,7 +132,7 @@ pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, until: Until) -> Outco
     } {
         let bytes = input(corpus, seed, outcome.inputs);
         let before = Instant::now();
-        let failure = trouble(target, &bytes)
+        let failure = failure_of(target, &bytes)
             .or_else(|| (before.elapsed() > MOST).then(|| format!("it took {:?}", before.elapsed())));
         if let Some(failure) = failure {
             outcome.failure = Some((outcome.inputs, bytes, failure));
@@ -144,7 +144,7 @@ pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, until: Until) -> Outco
 }
 
 /// The error of a target for an input, if any.
-pub fn trouble((_, check): Target, bytes: &[u8]) -> Option<String> {
+pub fn failure_of((_, check): Target, bytes: &[u8]) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| check(bytes))).err()?;
     let text = panic.downcast_ref::<String>().cloned();
     Some(text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.into())).unwrap_or_else(|| "a panic".into()))

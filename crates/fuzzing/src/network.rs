@@ -38,7 +38,7 @@ impl Draw<'_> {
         values[self.byte() % N]
     }
     /// None in most cases.
-    fn perhaps<const N: usize>(&mut self, values: &[u64; N]) -> Option<u64> {
+    fn optional<const N: usize>(&mut self, values: &[u64; N]) -> Option<u64> {
         let which = self.byte();
         (which >= 192).then(|| values[which % N])
     }
@@ -93,7 +93,7 @@ fn link(draw: &mut Draw, from: usize, to: usize, transmitters: &mut Vec<Value>, 
             cards[from]
         }
     };
-    let loss_ppb = draw.perhaps(&LOSSES).unwrap_or(0);
+    let loss_ppb = draw.optional(&LOSSES).unwrap_or(0);
     let pattern = match draw.byte() {
         0..192 => Value::Null,
         many @ 192..216 => json!({"every": many - 191}),
@@ -102,7 +102,7 @@ fn link(draw: &mut Draw, from: usize, to: usize, transmitters: &mut Vec<Value>, 
             "bad_ppb": draw.of(&LOSSES), "good_ppb": draw.of(&LOSSES)}}),
     };
     json!({"name": "l", "from": from, "to": to, "transmitter": transmitter, "delay_ns": draw.of(&DELAYS),
-        "loss_ppb": loss_ppb, "loss_pattern": pattern, "overhead_bytes": draw.perhaps(&OVERHEADS).unwrap_or(0)})
+        "loss_ppb": loss_ppb, "loss_pattern": pattern, "overhead_bytes": draw.optional(&OVERHEADS).unwrap_or(0)})
 }
 
 /// A route along the ring, choosing at each step one of the links that lead forward.
@@ -127,9 +127,9 @@ fn ends(draw: &mut Draw, count: usize) -> (usize, usize) {
 fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
     let cc = Algorithm::ALL[draw.byte() % Algorithm::ALL.len()].name();
     let (from, to) = ends(draw, count);
-    let lifetime = draw.perhaps(&SPANS).map(|low| [low, low.max(draw.of(&SPANS))]);
+    let lifetime = draw.optional(&SPANS).map(|low| [low, low.max(draw.of(&SPANS))]);
     let mut flow = json!({"name": cc, "cc": cc, "count": draw.of(&COUNTS), "start_ns": draw.of(&STARTS),
-        "duration_ns": draw.perhaps(&SPANS), "bytes": draw.perhaps(&SIZES), "lifetime_ns": lifetime,
+        "duration_ns": draw.optional(&SPANS), "bytes": draw.optional(&SIZES), "lifetime_ns": lifetime,
         "forward": route(draw, links, count, from, to), "backward": route(draw, links, count, to, from)});
     let kind = draw.byte();
     if kind >= 192 {
@@ -145,8 +145,8 @@ fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
             flow["datagrams"] = json!({"bytes": draw.of(&SIZES), "rate_bps": draw.of(&RATES), "poisson": kind > 240});
         }
     }
-    if let Some(asks) = asks(draw) {
-        flow["asks"] = asks;
+    if let Some(requests) = requests(draw) {
+        flow["asks"] = requests;
         flow["bytes"] = Value::Null;
         flow["lifetime_ns"] = Value::Null;
     }
@@ -165,8 +165,8 @@ fn arrivals(draw: &mut Draw) -> Value {
 }
 
 /// Requests of the receiving host; none in most cases.
-fn asks(draw: &mut Draw) -> Option<Value> {
-    let bytes = draw.perhaps(&SIZES)?;
+fn requests(draw: &mut Draw) -> Option<Value> {
+    let bytes = draw.optional(&SIZES)?;
     let sizes = match draw.byte() % 3 {
         0 => json!({"fixed": bytes}),
         1 => json!({"lognormal": {"mean_bytes": bytes, "sigma_ppb": draw.of(&LOSSES)}}),
@@ -204,7 +204,7 @@ mod tests {
     use sawtooth_net::scenario::Scenario;
 
     #[test]
-    fn most_networks_are_ones_that_the_core_takes() {
+    fn most_networks_are_valid() {
         // Every eighth input is made of random bytes only.
         let taken = (0..400).filter(|number| {
             let bytes = input(&[], 1, 8 * number + 7);

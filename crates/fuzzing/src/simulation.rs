@@ -31,11 +31,11 @@ pub fn check(json: &str) {
     let until = first.now();
     let (mut one, mut other) = (Simulation::new(scenario.clone()), Simulation::new(scenario));
     let mut rows = vec![one.take()];
-    while !stands(&mut one, until, 97) {
+    while !advance_to(&mut one, until, 97) {
         rows.push(one.take());
     }
     rows.push(one.take());
-    while !stands(&mut other, until, 1 << 24) {}
+    while !advance_to(&mut other, until, 1 << 24) {}
     assert_eq!((one.now(), one.events(), one.in_transit()), (other.now(), other.events(), other.in_transit()));
     assert_eq!(one.delivered_packets(), other.delivered_packets());
     assert!(one.delivered_packets() <= one.totals().segments_out, "more arrived than was sent");
@@ -48,7 +48,7 @@ pub fn check(json: &str) {
 }
 
 /// Runs up to `max_events` more events until `until`. Returns whether it got there.
-fn stands(simulation: &mut Simulation, until: Time, max_events: u64) -> bool {
+fn advance_to(simulation: &mut Simulation, until: Time, max_events: u64) -> bool {
     let before = (simulation.events(), simulation.now());
     simulation.advance(until, max_events) || (simulation.events(), simulation.now()) == before
 }

@@ -1,6 +1,6 @@
 //! Runs the corpus, and mutated inputs for each target, for about ten seconds; the same inputs on every machine.
 
-use sawtooth_fuzzing::mutate::{Until, corpus, run, trouble};
+use sawtooth_fuzzing::mutate::{Until, corpus, failure_of, run};
 use sawtooth_fuzzing::{TARGETS, Target, corpus as directory};
 
 fn seeds(name: &str) -> Vec<Vec<u8>> {
@@ -20,7 +20,7 @@ fn mutated(name: &str, inputs: u64) {
 }
 
 #[test]
-fn mutated_captures_are_survived() {
+fn mutated_captures_do_not_panic() {
     mutated("capture", 120_000);
 }
 
@@ -30,7 +30,7 @@ fn mutated_captures_are_analyzed() {
 }
 
 #[test]
-fn mutated_scripts_are_survived() {
+fn mutated_scripts_do_not_panic() {
     mutated("packetdrill", 200_000);
 }
 
@@ -45,12 +45,12 @@ fn mutated_senders_are_replayed() {
 }
 
 #[test]
-fn every_input_of_the_corpus_is_survived() {
+fn corpus_inputs_do_not_panic() {
     for target in TARGETS {
         let seeds = seeds(target.0);
         assert!(!seeds.is_empty(), "{}", target.0);
         for bytes in seeds {
-            if let Some(what) = trouble(target, &bytes) {
+            if let Some(what) = failure_of(target, &bytes) {
                 panic!("{}: {what}", target.0);
             }
         }
@@ -58,12 +58,12 @@ fn every_input_of_the_corpus_is_survived() {
 }
 
 #[test]
-fn a_failure_is_found_and_found_again() {
-    fn fails_on_a_seven(bytes: &[u8]) {
+fn failure_is_found_and_reproduced() {
+    fn fails_on_seven(bytes: &[u8]) {
         assert!(!bytes.contains(&b'7'), "a seven");
     }
     let seeds = [b"[1, 22, 333]".to_vec()];
-    let outcome = run(("sevens", fails_on_a_seven), &seeds, 3, Until::Inputs(10_000));
+    let outcome = run(("sevens", fails_on_seven), &seeds, 3, Until::Inputs(10_000));
     let (number, bytes, what) = outcome.failure.expect("numbers are replaced by others");
     assert_eq!((what.as_str(), number), ("a seven", outcome.inputs));
     assert_eq!(sawtooth_fuzzing::mutate::input(&seeds, 3, number), bytes);

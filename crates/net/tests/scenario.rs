@@ -54,7 +54,7 @@ fn refusal(scenario: &Value) -> String {
 }
 
 #[test]
-fn a_sound_scenario_is_taken() {
+fn valid_scenario_is_accepted() {
     assert!(Scenario::parse(&sound().to_string()).is_ok());
 }
 
@@ -107,7 +107,7 @@ fn a_bad_value_is_refused_by_name() {
 }
 
 #[test]
-fn a_wrong_type_is_refused_with_its_place() {
+fn wrong_type_is_refused_with_its_path() {
     for (pointer, value) in [
         ("/duration_ns", json!("2 s")),
         ("/duration_ns", json!(-1)),
@@ -182,7 +182,7 @@ fn a_flow_has_one_kind_of_traffic_and_its_json_keeps_all_fields() {
 }
 
 #[test]
-fn text_that_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     for text in ["", "null", "[]", "{", "{\"duration_ns\": 1", "\u{0}", "[[[[[[[["] {
         assert!(Scenario::parse(text).is_err(), "{text:?}");
     }
@@ -228,10 +228,10 @@ fn mutate(scenario: &mut Value, random: &mut Random) {
     places(scenario, "", &mut found);
     let pointer = found[random.below(found.len())].clone();
     let other = scenario.pointer(&found[random.below(found.len())]).cloned().unwrap_or(Value::Null);
-    let Some(place) = scenario.pointer_mut(&pointer) else { return };
+    let Some(field) = scenario.pointer_mut(&pointer) else { return };
     // Mostly numbers of every size in the place of numbers: they have the best chance of being taken.
     let number = random.next() >> random.below(64);
-    *place = match (random.below(12), &*place) {
+    *field = match (random.below(12), &*field) {
         (0, _) => json!(null),
         (1, _) => json!(-1),
         (2, _) => json!("cubic"),
@@ -259,7 +259,7 @@ fn mutate(scenario: &mut Value, random: &mut Random) {
 }
 
 #[test]
-fn no_mutated_scenario_makes_the_parser_or_fifty_milliseconds_of_run_panic() {
+fn mutated_scenarios_do_not_panic() {
     let mut random = Random(1);
     let (mut taken, mut refused) = (0, 0);
     for _ in 0..4_000 {
@@ -284,7 +284,7 @@ fn no_mutated_scenario_makes_the_parser_or_fifty_milliseconds_of_run_panic() {
 }
 
 #[test]
-fn no_damaged_text_makes_the_parser_panic() {
+fn damaged_text_does_not_panic() {
     let mut random = Random(2);
     let sound = sound().to_string();
     for _ in 0..4_000 {

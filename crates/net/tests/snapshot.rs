@@ -36,7 +36,7 @@ fn sweep() -> String {
 }
 
 #[test]
-fn the_sweep_is_the_one_on_file() {
+fn sweep_matches_stored_snapshot() {
     let filed = std::fs::read_to_string(file()).expect("the snapshot is on file");
     let made = sweep();
     if filed == made {

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_is_what_reno_and_cubic_allow_at_first() {
+    fn reno_and_cubic_begin_in_slow_start() {
         let sent = rounds(&[10, 20, 40]);
         for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
             let allowed = replay(algorithm, &sent, MSS, Start::of(10), 1);
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_threshold_reno_adds_one_a_round_trip() {
+    fn reno_adds_one_segment_per_rtt_above_ssthresh() {
         let sent = rounds(&[20, 21, 22]);
         let allowed = replay(Algorithm::Reno, &sent, MSS, Start { window: 20, ssthresh: 20 }, 1);
         assert_eq!((allowed[0].cwnd, allowed[20].cwnd, allowed[41].cwnd), (20, 21, 22));
     }
 
     #[test]
-    fn a_loss_leaves_reno_a_half_and_cubic_seven_tenths() {
+    fn loss_leaves_reno_half_and_cubic_seventy_percent() {
         let mut sent = rounds(&[10, 20, 40]);
         let end = 70 * u64::from(MSS);
         // The first segment of the last round is retransmitted, and then everything is acknowledged.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bbr_paces_at_the_rate_that_was_delivered() {
+    fn bbr_paces_at_the_delivery_rate() {
         // 1000 segments per second, 50 per RTT.
         let sent: Vec<Sent> = (0..5_000)
             .map(|number: u64| Sent {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_make_no_sense_end_in_some_answer() {
+    fn inconsistent_input_does_not_panic() {
         let strange = [
             Sent { t_ns: 5, end: 0, known: 9_000, known_ns: 9, again: true },
             Sent { t_ns: 5, end: u64::MAX, known: u64::MAX, known_ns: 0, again: false },

@@ -106,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_the_buffer_that_is_window_is_what_linux_computes() {
+    fn window_share_of_buffer_matches_linux() {
         let shares = [None, Some(0), Some(1), Some(2), Some(8), Some(31)].map(|scale| scaled(scale).window_share());
         assert_eq!(shares, [128, 256, 128, 192, 255, 256]);
     }
 
     #[test]
-    fn the_first_window_and_its_scale_follow_the_share() {
+    fn first_window_and_scale_follow_window_share() {
         let small = |scale| HostOptions { receive_buffer: 80_000, ..scaled(scale) };
         assert_eq!(small(None).first_window(1_000), 40_000);
         assert_eq!(small(Some(2)).first_window(1_000), 60_000);

@@ -113,17 +113,17 @@ fn a_window_is_announced_again_when_a_sixteenth_is_free_and_not_before() {
     let mut driver = waiting(HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() });
     let come = driver.close();
     let mut read = 0;
-    let told = loop {
+    let ack = loop {
         driver.later(Span::from_millis(1));
         read += MSS;
         if let Some(&ack) = driver.read(MSS).first() {
             break ack;
         }
     };
-    assert_eq!(told.next, come * MSS);
+    assert_eq!(ack.next, come * MSS);
     // A buffer of 17 segments is free only when all of it is read, and the window was not zero before but less than a segment.
     assert_eq!(read, 17 * MSS);
-    assert!((131_072 / 16 * 162 / 256..17 * MSS).contains(&told.window), "{} bytes", told.window);
+    assert!((131_072 / 16 * 162 / 256..17 * MSS).contains(&ack.window), "{} bytes", ack.window);
 }
 
 #[test]

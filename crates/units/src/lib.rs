@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_since_a_later_time_is_zero() {
+    fn since_a_later_time_is_zero() {
         assert_eq!(Time::from_nanos(1).since(Time::from_nanos(2)), Span::ZERO);
     }
 }

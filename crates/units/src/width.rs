@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_the_same_number() {
+    fn values_that_fit_are_unchanged() {
         assert_eq!(u64::from(u32::MAX).fit_u32(), u32::MAX);
         assert_eq!(65_535u32.fit_u16(), u16::MAX);
         assert_eq!(7usize.fit_i64(), 7);
@@ -103,12 +103,12 @@ mod tests {
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "4294967296 does not fit u32")]
-    fn what_does_not_fit_is_found_where_it_is_looked_for() {
+    fn value_that_does_not_fit_panics_in_debug() {
         (1u64 << 32).fit_u32();
     }
 
     #[test]
-    fn a_float_s_whole_part_stays_within_what_can_be_represented() {
+    fn whole_saturates() {
         assert_eq!([2.9, -1.0, f64::NAN, 1e300].map(Whole::whole), [2, 0, 0, u64::MAX]);
     }
 

@@ -4,7 +4,7 @@
 use sawtooth_units::{Span, Time};
 
 #[test]
-fn spans_of_every_unit_are_nanoseconds() {
+fn spans_of_all_units_are_nanoseconds() {
     assert_eq!(Span::from_secs(3).nanos(), 3_000_000_000);
     assert_eq!(Span::from_millis(3).nanos(), 3_000_000);
     assert_eq!(Span::from_micros(3).nanos(), 3_000);
@@ -20,12 +20,12 @@ fn microseconds_are_rounded_down() {
 }
 
 #[test]
-fn a_span_is_seconds_as_a_float() {
+fn span_as_seconds() {
     assert_eq!(Span::from_millis(1_500).secs_f64(), 1.5);
 }
 
 #[test]
-fn a_time_plus_a_span_minus_the_time_is_the_span() {
+fn time_plus_span_minus_time_is_span() {
     for (start, length) in [(0, 0), (0, 1), (7, 1_000_000_007), (u64::MAX / 2, u64::MAX / 2)] {
         let (time, span) = (Time::from_nanos(start), Span::from_nanos(length));
         assert_eq!((time + span) - time, span);
@@ -38,7 +38,7 @@ fn a_time_plus_a_span_minus_the_time_is_the_span() {
 }
 
 #[test]
-fn times_and_spans_are_ordered_and_never_comes_last() {
+fn times_are_ordered_and_never_is_last() {
     assert!(Time::ZERO < Time::from_nanos(1));
     assert!(Time::from_nanos(u64::MAX - 1) < Time::NEVER);
     assert_eq!(Time::from_nanos(5).min(Time::NEVER), Time::from_nanos(5));
@@ -47,7 +47,7 @@ fn times_and_spans_are_ordered_and_never_comes_last() {
 }
 
 #[test]
-fn a_time_is_shown_in_seconds_with_nanoseconds() {
+fn time_displays_seconds_with_nanoseconds() {
     assert_eq!(Time::from_nanos(12_000_000_034).to_string(), "12.000000034 s");
     assert_eq!(Time::ZERO.to_string(), "0.000000000 s");
 }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_delays_part_all_hosts() {
+    fn equal_delays_separate_all_hosts() {
         let cells = cells(&[50_000, 50_000]);
         assert_eq!(delays(&cells), [vec![], vec![(0, 50_000)], vec![(1, 50_000)]]);
         assert_eq!(cells.of_host, [0, 1, 2]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_much_shorter_link_does_not_part_cells() {
+    fn much_shorter_link_does_not_split_cells() {
         let cells = cells(&[1_000, 10_000_000, 8_000_000]);
         assert_eq!(delays(&cells), [vec![], vec![(0, 10_000_000)], vec![(1, 8_000_000)]]);
         assert_eq!(cells.of_host, [0, 0, 1, 2]);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_links_between_two_cells_the_shortest_counts() {
+    fn shortest_link_between_cells_counts() {
         let inlet = |from, nanos, transmitter| Inlet { from, delay: Span::from_nanos(nanos), transmitter };
         let mut inlets = vec![inlet(1, 9, Some(0)), inlet(0, 7, Some(1)), inlet(1, 8, None), inlet(0, 9, None)];
         one_a_cell(&mut inlets);

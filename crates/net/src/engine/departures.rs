@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn they_come_in_order_of_time_then_of_index_each_in_its_cell() {
+    fn departures_are_ordered_by_time_then_index() {
         let mut departures = Departures::new(2, vec![0, 1, 0, 0], [true, true, false, true].into_iter());
         for (transmitter, nanos) in [(3, 20), (0, 20), (1, 10)] {
             departures.set(transmitter, t(nanos));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_set_again_moves_either_way() {
+    fn rescheduled_departure_moves_either_way() {
         let mut departures = Departures::new(1, vec![0, 0], [true, true].into_iter());
         departures.set(0, t(10));
         departures.set(1, t(20));

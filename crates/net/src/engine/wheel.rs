@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_may_come_before_the_one_brought_near() {
+    fn entry_may_precede_the_prefetched_one() {
         let mut wheel = Wheel::new(true);
         let t = Time::from_nanos;
         wheel.push(Entry::new(t(3_000_000_000), 0, 0));

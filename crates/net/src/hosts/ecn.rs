@@ -50,14 +50,14 @@ impl Wish {
 
     /// The flags of its answer to a SYN with these flags; with accurate ECN, how that SYN arrived.
     pub fn synack(self, agreed: bool, syn: u8) -> u8 {
-        let told = match (self.accurate, Ecn::from_bits(syn)) {
+        let flags = match (self.accurate, Ecn::from_bits(syn)) {
             (false, _) => ECE,
             (true, Ecn::NotEct) => CWR,
             (true, Ecn::Ect1) => CWR | ECE,
             (true, Ecn::Ect0) => AE,
             (true, Ecn::Ce) => AE | CWR,
         };
-        if agreed { told | self.ect() } else { 0 }
+        if agreed { flags | self.ect() } else { 0 }
     }
 
     /// Whether an answer agrees.

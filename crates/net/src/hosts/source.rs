@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_closes_after_its_duration_or_a_drawn_lifetime_or_never() {
+    fn connection_closes_after_duration_lifetime_or_never() {
         let now = Time::from_nanos(100);
         let source = |flow: &str| Source::new(&scenario(flow), 0);
         assert_eq!(source(r#""bytes": 1"#).closes(now), Time::NEVER);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_follow_the_rate_without_adding_up_what_was_rounded() {
+    fn writes_follow_rate_without_rounding_drift() {
         let source = Source::new(&scenario(r#""writes": {"bytes": 1, "rate_bps": 3}"#), 0);
         let began = Time::from_nanos(7);
         let mut now = began;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_on_time_begins_with_a_write_and_an_off_time_has_none() {
+    fn on_period_begins_with_write_and_off_has_none() {
         // One write each 10 µs.
         let flow = r#""writes": {"bytes": 1000, "rate_bps": 800000000, "on_off_ns": [25000, 15000]}"#;
         let source = Source::new(&scenario(flow), 0);

@@ -112,7 +112,7 @@ impl Wire {
             if is_read { server } else { client }.wrapping_add((1 + byte + fin).low_u32())
         };
         // What a reader has sent, and what of it has been taken.
-        let [asked, taken] = requests.unwrap_or_default().map(|count| {
+        let [request_seq, request_ack] = requests.unwrap_or_default().map(|count| {
             if is_read { client } else { server }.wrapping_add((1 + count * u64::from(REQUEST_BYTES)).low_u32())
         });
         let scale = from.window_scale();
@@ -121,8 +121,8 @@ impl Wire {
         let sender_scale = if is_read { to } else { from };
         let sender_window =
             sender_scale.first_window(mss).max(u64::from(mss)).div_ceil(1 << sender_scale.window_scale());
-        let told_scale = if is_read { from } else { to }.window_scale();
-        let told_window = u64::from(packet.window) >> told_scale;
+        let ack_scale = if is_read { from } else { to }.window_scale();
+        let ack_window = u64::from(packet.window) >> ack_scale;
         let mut options = Options::default();
         options.timestamps = timestamps.then_some((packet.tsval, packet.tsecr));
         let (seq, ack, flags, window) = match kind {
@@ -145,25 +145,25 @@ impl Wire {
                 let end = packet.seq + u64::from(payload);
                 let push = if packet.has(PUSH) { PSH } else { 0 };
                 let fin = if end == connection.total { FIN } else { 0 };
-                (edge(packet.seq), taken, ACK | push | fin, sender_window)
+                (edge(packet.seq), request_ack, ACK | push | fin, sender_window)
             }
             Kind::Ack => {
                 sack.blocks().iter().for_each(|block| options.add_sack(edge(block.start), edge(block.end)));
                 let fin = if packet.seq == connection.total { FIN } else { 0 };
-                (asked, edge(packet.seq), ACK | fin, told_window)
+                (request_seq, edge(packet.seq), ACK | fin, ack_window)
             }
-            Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), taken, ACK, sender_window),
+            Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), request_ack, ACK, sender_window),
             // A reader that requests has received everything before.
             Kind::Request => {
-                let before = asked.wrapping_sub(REQUEST_BYTES);
+                let before = request_seq.wrapping_sub(REQUEST_BYTES);
                 let had = connection.receiver.as_ref().map_or(0, |receiver| receiver.delivered());
-                (before, edge(had), ACK | PSH, told_window)
+                (before, edge(had), ACK | PSH, ack_window)
             }
-            Kind::HangUp => (asked, edge(packet.seq), ACK | FIN, told_window),
-            Kind::CallConfirmed => (client.wrapping_add(1), server.wrapping_add(1), ACK, told_window),
+            Kind::HangUp => (request_seq, edge(packet.seq), ACK | FIN, ack_window),
+            Kind::CallConfirmed => (client.wrapping_add(1), server.wrapping_add(1), ACK, ack_window),
             Kind::Reset => {
                 options.timestamps = None;
-                (edge(packet.seq), taken, RST | ACK, sender_window)
+                (edge(packet.seq), request_ack, RST | ACK, sender_window)
             }
             Kind::Established | Kind::ProbeRequest | Kind::ProbeReply | Kind::Datagram => {
                 (client.wrapping_add(1), server.wrapping_add(1), ACK, sender_window)

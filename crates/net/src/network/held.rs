@@ -85,9 +85,9 @@ impl Network {
         }
     }
 
-    /// `told`: its host knows that it waits.
-    fn drop_held(&mut self, waiting: Waiting, told: bool, now: Time) {
-        if told {
+    /// `host_knows`: its host knows that it waits.
+    fn drop_held(&mut self, waiting: Waiting, host_knows: bool, now: Time) {
+        if host_knows {
             let packet = *self.packets.get_mut(waiting.packet);
             self.left.push_back(Left { packet, link: waiting.link });
         }

@@ -128,7 +128,7 @@ mod tests {
     use crate::packet::Kind;
 
     #[test]
-    fn a_freed_slot_is_used_again() {
+    fn freed_slot_is_reused() {
         let mut packets = Packets::new();
         let packet = |owner| Packet::new(owner, Kind::Data, 100, 0);
         let handles = [1, 2, 3].map(|owner| packets.insert(packet(owner)));

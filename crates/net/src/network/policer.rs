@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_takes_no_tokens() {
+    fn dropped_packets_take_no_tokens() {
         // 1,000 bytes are 1 ms.
         let mut policer = Policer::new(scenario::Policer { rate_bps: 8_000_000, burst_bytes: 2_000 });
         let passed: Vec<u64> =

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_leaves_when_the_integral_of_the_rate_is_its_size() {
+    fn packet_leaves_when_rate_integral_equals_size() {
         // 1,500 bytes take 1 ms; from 10.5 ms on twice as long.
         let mut steps = steps(&[(10_500_000, 6_000_000)]);
         assert_eq!(end(&mut steps, 1_500, 0), MILLI);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_zero_stops_what_is_on_its_way_out_until_it_rises() {
+    fn zero_rate_pauses_the_departing_packet() {
         let mut steps = steps(&[(500_000, 0), (7_000_000, 0), (9_000_000, 12_000_000)]);
         assert_eq!(end(&mut steps, 1_500, 0), 9 * MILLI + MILLI / 2);
         let mut stops = self::steps(&[(500_000, 0)]);
@@ -336,20 +336,20 @@ mod tests {
     }
 
     #[test]
-    fn each_line_of_a_trace_lets_a_full_frame_leave_and_it_repeats() {
+    fn trace_line_is_one_frame_and_trace_repeats() {
         let mut trace = trace(&[0, 3, 3, 10], 10);
         let full = (1_514, 0);
         assert_eq!(ends(&mut trace, &[full; 9]), [0, 3, 3, 10, 10, 13, 13, 20, 20]);
     }
 
     #[test]
-    fn an_opportunity_that_nobody_waits_for_is_lost() {
+    fn unused_trace_opportunity_is_lost() {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         assert_eq!(ends(&mut trace, &[(1_514, 4), (1_514, 4), (1_514, 35), (1_514, 36)]), [5, 10, 35, 40]);
     }
 
     #[test]
-    fn after_a_long_silence_the_next_opportunity_is_the_first_that_has_not_passed() {
+    fn opportunity_after_silence_is_the_next_in_time() {
         let times: Vec<u32> = (1..=50).map(|at| 2 * at).collect();
         for (now, expected) in [(31, 32), (99, 100), (100, 100), (101, 102), (100_000, 100_000), (123_455, 123_456)] {
             assert_eq!(ends(&mut trace(&times, 100), &[(1_514, now)]), [expected], "{now}");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn small_packets_share_an_opportunity_and_what_does_not_fit_continues_in_the_next() {
+    fn small_packets_share_an_opportunity() {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         assert_eq!(ends(&mut trace, &[(1_000, 0), (500, 0), (28, 0), (3_000, 0)]), [1, 1, 3, 5]);
         assert_eq!(ends(&mut trace, &[(10, 4)]), [5]);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_not_kept_takes_nothing() {
+    fn uncommitted_packet_takes_no_tokens() {
         let mut trace = trace(&[1, 3, 5, 10], 10);
         let first = trace.leave(1_514, 0, 0).0;
         assert_eq!(first, trace.leave(1_514, 0, 0).0);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_leaves_at_the_lines_rate_then_packets_at_the_buckets() {
+    fn burst_leaves_at_line_rate_then_bucket_rate() {
         let tbf = scenario::Tbf { rate_bps: 8_000_000, burst_bytes: 3_000, peakrate_bps: None, minburst_bytes: 0 };
         let mut shaper = RateSchedule::from(Kind::Shaper(Shaper::new(tbf, 80_000_000)));
         let mut free = 0;
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_come_at_even_distances_while_packets_wait_and_a_distance_after_idleness() {
+    fn slots_are_evenly_spaced_and_restart_after_idle() {
         let mut slots = RateSchedule::new(&scenario::RateSchedule::Slots { every_ns: 1, bytes: 3_000 }, 1);
         let ends: Vec<u64> = [10, 10, 10, 10, 5_000].map(|now| end(&mut slots, 1_514, now)).into();
         assert_eq!(ends, [1_010, 1_010, 2_010, 2_010, 6_000]);

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_routes_part_or_end_the_packet_s_own_route_decides() {
+    fn packet_route_decides_at_branches_and_ends() {
         let mut routes = Routes::default();
         routes.add(&[0, 1, 2]);
         let other = routes.add(&[0, 1, 3]);
@@ -78,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_route_has_the_hosts_at_its_ends() {
+    fn route_positions_match_link_hosts() {
         let link = |from: usize, to: usize| {
-            let told = format!(
+            let json = format!(
                 r#"{{"name": "", "from": {from}, "to": {to}, "transmitter": null, "delay_ns": 0, "loss_ppb": 0,
                 "loss_pattern": null, "overhead_bytes": 0}}"#
             );
-            serde_json::from_str(&told).unwrap()
+            serde_json::from_str(&json).unwrap()
         };
         let links: [scenario::Link; 3] = [link(4, 5), link(5, 6), link(6, 4)];
         let mut routes = Routes::default();

@@ -182,11 +182,11 @@ impl Jitter {
         let drawn = self.draw.draw(rng);
         let deviation = if self.table.is_empty() {
             // Uniform from -jitter up to, but excluding, +jitter.
-            let place = (u128::from(drawn) * 2 * u128::from(self.nanos)) >> 32;
-            i128::from(place.fit_u64()) - i128::from(self.nanos)
+            let offset = (u128::from(drawn) * 2 * u128::from(self.nanos)) >> 32;
+            i128::from(offset.fit_u64()) - i128::from(self.nanos)
         } else {
-            let place = (drawn % self.table.len() as u64).fit_usize();
-            i128::from(self.nanos) * i128::from(self.table[place]) / TABLE_SCALE
+            let offset = (drawn % self.table.len() as u64).fit_usize();
+            i128::from(self.nanos) * i128::from(self.table[offset]) / TABLE_SCALE
         };
         let nanos = (i128::from(delay.nanos()) + deviation).max(0);
         Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_that_shrinks_lets_nobody_overtake() {
+    fn shrinking_delay_keeps_order() {
         let mut variation = variation(r#""delays": [[2000, 500000], [600000, 700000]]"#);
         let arrivals = arrivals(&mut variation, 601);
         assert_eq!(
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_asked_for_also_with_correlated_draws() {
+    fn loss_share_matches_config_with_correlation() {
         let mut variation = variation(r#""corrupt": [100000000, 0], "duplicate": [50000000, 0]"#);
         let broken = arrivals(&mut variation, 100_000).iter().filter(|&&at| at == 0).count();
         let twice = (0..100_000).filter(|_| variation.doubles()).count();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delay_the_first_that_comes_after_others_have_left_begins_the_wait() {
+    fn aggregation_wait_begins_at_first_packet_after_release() {
         let mut variation = variation(r#""delay_ns": 0, "aggregation_ns": 100000"#);
         let mut arrival = |us: u64| match variation.fate(1_514, Time::from_nanos(us * 1_000)) {
             Fate::Arrives(time) => time.nanos() / 1_000,
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_leave_together_so_far_apart() {
+    fn aggregated_packets_leave_together_at_the_interval() {
         let arrivals = arrivals(&mut variation(r#""aggregation_ns": 100000"#), 1_000);
         let mut times = arrivals.clone();
         times.dedup();

@@ -239,8 +239,8 @@ impl Reports {
         if let Some(rows) = &mut self.events {
             let mut table = Events::default();
             // At one instant, the sender's actions come first, in their order: only they have a window.
-            let place = |row: Event| if row.cwnd_segments > 0 { 0 } else { 1 + row.event };
-            rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, place(row)));
+            let order = |row: Event| if row.cwnd_segments > 0 { 0 } else { 1 + row.event };
+            rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, order(row)));
             settled(rows, before).for_each(|row| table.push(row));
             tables.push(("events", table.take()));
         }

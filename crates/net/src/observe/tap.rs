@@ -92,7 +92,7 @@ impl Taps {
     pub fn keep(&mut self, slot: u32, begins: u32, what: What) {
         let frame = Frame { begins, what };
         match self.frames.get_mut(slot as usize) {
-            Some(place) => *place = frame,
+            Some(kept) => *kept = frame,
             // Slots are used one after the other; a skipped one is filled later.
             None => self.frames.resize(slot as usize + 1, frame),
         }

@@ -51,7 +51,7 @@ fn network() -> Arc<Network> {
 const ALL: [Every; 3] = [Every::Ack, Every::RoundTrip, Every::Micros(20_000)];
 
 #[test]
-fn a_network_in_the_core_and_its_decisions_from_outside_give_the_same_tables() {
+fn policy_in_core_matches_external_decisions() {
     for every in ALL {
         let network = network();
         let mut inside = begun(LOSSY, every, Sets::Change, Some(network.clone()));
@@ -64,7 +64,7 @@ fn a_network_in_the_core_and_its_decisions_from_outside_give_the_same_tables() {
 }
 
 #[test]
-fn a_repeated_window_is_a_fixed_window_however_often_it_is_repeated() {
+fn repeated_window_equals_fixed_window() {
     let fixed = |every, events| bits(&decided(begun(LOSSY, every, Sets::Cwnd, None), events, |_| 25.0).0);
     for every in ALL {
         assert_eq!(fixed(every, u64::MAX), fixed(Every::Ack, 1), "{every:?}");
@@ -87,7 +87,7 @@ fn a_rate_is_paced_and_a_larger_window_sends_more() {
 }
 
 #[test]
-fn a_round_trip_brings_one_decision() {
+fn one_decision_per_rtt() {
     let path = Path { count: 1, loss_ppb: 0, ..LOSSY };
     let count = |every| decided(begun(path, every, Sets::Cwnd, None), u64::MAX, |_| 20.0).1;
     // 3 s of about 30 ms each, and of 20 ms.

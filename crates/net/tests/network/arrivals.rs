@@ -34,7 +34,7 @@ fn a_transfer_takes_the_handshake_and_one_round_trip_more() {
 }
 
 #[test]
-fn places_are_used_again_and_grow_with_what_is_open_at_once() {
+fn connection_slots_are_reused() {
     let every: Vec<u64> = (0..40).map(|number| number * 100 * MS).collect();
     let run = Run::of(&arriving(json!({"at_ns": every}), json!({"fixed": 1_000}), 10));
     assert_eq!(run.integers("flows", "connection"), [0; 40], "one has ended when the next one comes");
@@ -45,7 +45,7 @@ fn places_are_used_again_and_grow_with_what_is_open_at_once() {
 }
 
 #[test]
-fn what_comes_beyond_the_places_waits_in_its_order() {
+fn transfers_beyond_the_slots_wait_in_order() {
     let run = Run::of(&arriving(json!({"at_ns": vec![0; 6]}), json!({"fixed": 1_000}), 2));
     let starts = run.floats("flows", "start_s");
     assert_eq!(run.integers("flows", "connection").iter().max(), Some(&1));
@@ -54,7 +54,7 @@ fn what_comes_beyond_the_places_waits_in_its_order() {
 }
 
 #[test]
-fn transfers_come_as_often_as_their_mean_says_until_the_flows_end() {
+fn arrival_rate_matches_its_mean_until_flow_end() {
     let mut scenario = arriving(json!({"poisson_ns": 2 * MS}), json!({"fixed": 500}), 1_000);
     (scenario["flows"][0]["start_ns"], scenario["flows"][0]["duration_ns"]) = (json!(SECOND), json!(3 * SECOND));
     let run = Run::of(&scenario);
@@ -65,7 +65,7 @@ fn transfers_come_as_often_as_their_mean_says_until_the_flows_end() {
 }
 
 #[test]
-fn the_same_seed_draws_the_same_and_another_flow_changes_nothing_of_it() {
+fn arrivals_depend_only_on_seed_and_flow() {
     let scenario = arriving(
         json!({"poisson_ns": 20 * MS}),
         json!({"lognormal": {"mean_bytes": 20_000, "sigma_ppb": 1_000_000_000}}),

@@ -98,7 +98,7 @@ fn transfer(bytes: u64) -> Value {
 }
 
 #[test]
-fn captures_change_no_table_wherever_they_are_taken() {
+fn captures_change_no_table() {
     let plain = Run::of(&mixed(7));
     for hosts in [vec![SENDER, RECEIVER], vec![ROUTER], vec![SENDER, ROUTER, RECEIVER]] {
         let (run, _) = captured(&mixed(7), &hosts);
@@ -150,7 +150,7 @@ fn a_connection_opens_carries_its_bytes_and_closes_as_on_linux() {
 }
 
 #[test]
-fn a_further_answer_to_a_syn_is_acknowledged_but_not_twice_in_half_a_second() {
+fn repeated_syn_ack_is_acked_with_rate_limit() {
     let mut scenario = Path { duration_ns: 4 * SECOND, ..Path::default() }.json();
     scenario["links"][2]["delay_ns"] = json!(1_200 * MS);
     let (_, files) = captured(&scenario, &[SENDER]);
@@ -162,7 +162,7 @@ fn a_further_answer_to_a_syn_is_acknowledged_but_not_twice_in_half_a_second() {
 }
 
 #[test]
-fn each_end_counts_the_identifications_of_its_packets_up() {
+fn ip_ids_count_up_per_end() {
     let (_, files) = captured(&transfer(1_000_000), &[SENDER, RECEIVER]);
     let (sent, received) = (read(&files[0]).0, read(&files[1]).0);
     for (segments, client) in [(&sent, true), (&received, false)] {
@@ -175,7 +175,7 @@ fn each_end_counts_the_identifications_of_its_packets_up() {
 }
 
 #[test]
-fn the_receiver_sees_what_the_sender_sent_less_what_was_lost() {
+fn receiver_capture_lacks_only_lost_packets() {
     let scenario = Path { loss_ppb: PERCENT, ..Path::default() }.json();
     let (run, files) = captured(&scenario, &[SENDER, ROUTER, RECEIVER]);
     let [sent, passed, received] = [0, 1, 2].map(|at| from_client(&read(&files[at]).0));
@@ -215,7 +215,7 @@ fn acknowledgements_carry_sack_blocks_in_bytes_and_scaled_windows() {
 }
 
 #[test]
-fn a_connection_whose_time_is_over_is_reset_and_probes_are_echoes() {
+fn expired_connection_is_reset_and_probes_are_icmp_echoes() {
     let (_, files) = captured(&mixed(3), &[SENDER]);
     let (segments, probes) = read(&files[0]);
     let resets = segments.iter().filter(|segment| segment.flags == RST | ACK);
@@ -260,7 +260,7 @@ fn with_offload_the_sender_shows_super_packets_and_the_receiver_segments() {
 }
 
 #[test]
-fn options_that_an_end_lacks_are_not_in_its_segments() {
+fn disabled_options_are_absent_from_segments() {
     let mut scenario = Path { loss_ppb: PERCENT, ..Path::default() }.json();
     scenario["hosts"][2]["sack"] = json!(false);
     scenario["hosts"][2]["timestamps"] = json!(false);

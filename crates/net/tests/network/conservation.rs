@@ -37,7 +37,7 @@ fn through(run: &Run, index: i64) -> u64 {
 }
 
 #[test]
-fn of_each_thousand_packets_of_any_kind_the_last_is_lost() {
+fn every_thousandth_packet_is_lost() {
     for cc in ["reno", "cubic"] {
         let mut scenario = counted(Path { cc, duration_ns: 30 * SECOND, ..Path::default() }, Some(100_000 * MSS));
         (scenario["links"][1]["loss_ppb"], scenario["links"][1]["loss_pattern"]) =
@@ -51,7 +51,7 @@ fn of_each_thousand_packets_of_any_kind_the_last_is_lost() {
 }
 
 #[test]
-fn without_loss_what_was_sent_is_delivered_or_on_its_way_at_any_time() {
+fn without_loss_sent_equals_delivered_plus_in_transit() {
     // Acknowledgements arrive at once, so only data is ever on its way.
     let mut scenario = Path { queue_packets: 1_000_000, ..Path::default() }.json();
     scenario["links"][2]["delay_ns"] = json!(0);
@@ -68,7 +68,7 @@ fn without_loss_what_was_sent_is_delivered_or_on_its_way_at_any_time() {
 }
 
 #[test]
-fn what_was_sent_arrived_was_lost_or_was_dropped() {
+fn sent_equals_arrived_plus_lost_plus_dropped() {
     for cc in Algorithm::names() {
         for (loss_ppb, queue_packets) in [(0, 20), (PERCENT, 20), (5 * PERCENT, 5)] {
             let path = Path { cc, loss_ppb, queue_packets, duration_ns: 20 * SECOND, ..Path::default() };

@@ -33,7 +33,7 @@ fn a_call_is_fifty_datagrams_a_second_with_the_delay_of_their_path() {
 }
 
 #[test]
-fn what_a_full_queue_drops_is_lost_and_what_was_sent_is_lost_or_received() {
+fn datagrams_sent_equal_received_plus_lost() {
     // Twice the rate of the bottleneck.
     let path = Path { rate_bps: 10_000_000, queue_packets: 20, ..Path::default() };
     let run = Run::of(&sending(&path, json!({"bytes": 1_208, "rate_bps": 19_328_000})));
@@ -51,7 +51,7 @@ fn what_a_full_queue_drops_is_lost_and_what_was_sent_is_lost_or_received() {
 }
 
 #[test]
-fn datagrams_on_and_off_by_turns_or_by_chance_come_at_their_rate() {
+fn on_off_datagrams_keep_their_mean_rate() {
     let path = Path { duration_ns: 10 * SECOND, ..Path::default() };
     let turns = json!({"bytes": 1_000, "rate_bps": 8_000_000, "on_off_ns": [300 * MS, 700 * MS]});
     let sent = Run::of(&sending(&path, turns)).integers("datagrams", "sent");
@@ -66,7 +66,7 @@ fn datagrams_on_and_off_by_turns_or_by_chance_come_at_their_rate() {
 }
 
 #[test]
-fn several_streams_send_by_turns_until_the_flows_end() {
+fn several_streams_alternate_until_flow_end() {
     let mut scenario = sending(&Path::default(), call());
     (scenario["flows"][0]["count"], scenario["flows"][0]["duration_ns"]) = (json!(4), json!(SECOND));
     let run = Run::of(&scenario);
@@ -79,7 +79,7 @@ fn several_streams_send_by_turns_until_the_flows_end() {
 }
 
 #[test]
-fn jitter_and_order_are_those_of_the_path() {
+fn datagram_jitter_and_reordering_match_the_path() {
     let mut scenario = sending(&Path { duration_ns: 20 * SECOND, ..Path::default() }, call());
     scenario["links"][1]["jitter"] = json!({"ns": 8 * MS, "table": [], "correlation_ppb": 0, "ordered": false});
     let run = Run::of(&scenario);
@@ -98,7 +98,7 @@ fn jitter_and_order_are_those_of_the_path() {
 }
 
 #[test]
-fn losses_of_a_link_are_those_that_the_receiver_counts() {
+fn receiver_counts_link_losses() {
     let path = Path { duration_ns: 20 * SECOND, loss_ppb: 5 * PERCENT, ..Path::default() };
     let run = Run::of(&sending(&path, call()));
     let (lost, by_link) = (run.sum("datagrams", "lost"), run.sum("links", "lost"));
@@ -106,7 +106,7 @@ fn losses_of_a_link_are_those_that_the_receiver_counts() {
 }
 
 #[test]
-fn an_interval_has_the_queue_and_the_packets_that_left_of_itself_whatever_comes_later() {
+fn interval_counts_only_its_own_queue_and_departures() {
     // Six times the rate for a second, then nothing: 1,000 packets wait for up to ten seconds.
     let path = Path { rate_bps: 1_000_000, queue_packets: 1_000, duration_ns: 8 * SECOND, ..Path::default() };
     let mut scenario = sending(&path, json!({"bytes": 1_208, "rate_bps": 5_798_400}));

@@ -21,13 +21,13 @@ fn marks_and_drops(scenario: &Value) -> [u64; 2] {
 }
 
 #[test]
-fn marks_take_the_place_of_drops_and_nothing_is_sent_again() {
+fn marks_replace_drops_without_retransmissions() {
     for cc in ["reno", "cubic"] {
         let run = Run::of(&marking(cc, [1, 0, 1]));
         assert_eq!((run.sum("queues", "drops"), run.sum("intervals", "retransmits")), (0, 0), "{cc}");
         assert!(run.sum("queues", "marks") > 10, "{cc}");
-        let told = run.integers("tcp_info", "delivered_ce_segments").iter().max().copied();
-        assert!(told >= Some(10), "{cc}: {told:?}");
+        let ce_segments = run.integers("tcp_info", "delivered_ce_segments").iter().max().copied();
+        assert!(ce_segments >= Some(10), "{cc}: {ce_segments:?}");
         let delivered = run.sum("queues", "sent_bytes") as f64 / (20e6 / 8.0 * 20.0);
         assert!(delivered > 0.9, "{cc}: {delivered}");
         let delays = &run.floats("queues", "delay_p50_s")[50..];
@@ -36,7 +36,7 @@ fn marks_take_the_place_of_drops_and_nothing_is_sent_again() {
 }
 
 #[test]
-fn ecn_is_agreed_on_where_the_sender_asks_and_the_receiver_does_not_refuse() {
+fn ecn_is_negotiated_if_requested_and_not_refused() {
     for (ecn, agreed) in
         [([1, 0, 1], true), ([1, 0, 2], true), ([1, 0, 0], false), ([2, 0, 2], false), ([0, 0, 1], false)]
     {
@@ -46,7 +46,7 @@ fn ecn_is_agreed_on_where_the_sender_asks_and_the_receiver_does_not_refuse() {
 }
 
 #[test]
-fn a_control_that_lives_on_marks_asks_by_itself() {
+fn ecn_based_control_requests_ecn() {
     for (ecn, agreed) in [([0, 0, 2], true), ([0, 0, 0], false)] {
         let [marks, drops] = marks_and_drops(&marking("dctcp", ecn));
         assert_eq!((marks > 0, drops > 0), (agreed, !agreed), "{ecn:?}");
@@ -54,7 +54,7 @@ fn a_control_that_lives_on_marks_asks_by_itself() {
 }
 
 #[test]
-fn after_a_syn_without_an_answer_the_next_asks_no_more_unless_it_is_to() {
+fn second_syn_requests_no_ecn_unless_configured() {
     for (insists, agreed) in [(false, false), (true, true)] {
         let mut scenario = marking("reno", [1, 0, 1]);
         scenario["hosts"][0]["ecn_insists"] = json!(insists);
@@ -66,7 +66,7 @@ fn after_a_syn_without_an_answer_the_next_asks_no_more_unless_it_is_to() {
 }
 
 #[test]
-fn bbr3_with_low_latency_ecn_asks_as_others_do_and_hears_of_each_mark() {
+fn bbr3_low_latency_ecn_counts_each_mark() {
     for (ecn, agreed) in [([1, 0, 1], true), ([0, 0, 1], false)] {
         let mut scenario = marking("bbr3", ecn);
         scenario["flows"][0]["variant"] = json!("ecn");
@@ -76,14 +76,14 @@ fn bbr3_with_low_latency_ecn_asks_as_others_do_and_hears_of_each_mark() {
         let marks = run.sum("queues", "marks");
         assert_eq!(marks > 0, agreed);
         // Beside those of the last round trip, and the acknowledgement that reported a change of marks: all of it counts.
-        let told: i64 = run.integers("tcp_info", "delivered_ce_segments").iter().rev().take(2).sum();
-        assert!((told as u64).abs_diff(marks) * 10 <= marks, "{told} {marks}");
+        let ce_segments: i64 = run.integers("tcp_info", "delivered_ce_segments").iter().rev().take(2).sum();
+        assert!((ce_segments as u64).abs_diff(marks) * 10 <= marks, "{ce_segments} {marks}");
     }
 }
 
 /// RFC 8257 section 3.4: the window swings by little about what the threshold lets wait.
 #[test]
-fn dctcp_over_a_step_keeps_the_queue_at_it_and_the_link_busy() {
+fn dctcp_keeps_queue_at_step_threshold_and_link_busy() {
     let mut scenario = marking("dctcp", [1, 0, 1]);
     scenario["transmitters"][0]["discipline"] =
         json!({"codel": {"target_ns": SECOND, "interval_ns": SECOND, "ce_threshold_ns": 10 * MS}});

@@ -33,7 +33,7 @@ fn a_short_flow_takes_a_handshake_and_a_round_trip_for_each_doubling() {
 }
 
 #[test]
-fn an_answer_to_a_syn_that_was_lost_comes_again_though_the_syn_that_asks_again_is_lost_too() {
+fn syn_ack_is_retransmitted_by_its_own_timer() {
     let mut scenario = Path::default().json();
     scenario["links"][2]["losses"] = json!([[0, 1_000_000_000], [500 * MS, 0]]);
     scenario["links"][1]["losses"] = json!([[500 * MS, 1_000_000_000], [1_500 * MS, 0]]);
@@ -52,7 +52,7 @@ fn beginning(segments: u64, link: usize, lost_for: u64) -> Run {
 }
 
 #[test]
-fn after_two_syns_that_were_lost_the_window_begins_with_one_segment() {
+fn two_lost_syns_reduce_initial_window_to_one() {
     // Three segments are one round trip more than one only where they do not leave at once.
     let took = |link, lost_for| [1, 3].map(|segments| beginning(segments, link, lost_for).floats("flows", "end_s")[0]);
     let rounds = |[one, three]: [f64; 2]| ((three - one) / 0.020).round();
@@ -62,7 +62,7 @@ fn after_two_syns_that_were_lost_the_window_begins_with_one_segment() {
 }
 
 #[test]
-fn the_echo_in_the_answer_to_a_repeated_syn_is_the_first_round_trip() {
+fn timestamp_echo_of_repeated_syn_gives_first_rtt() {
     // All data is lost: the first probe of it comes after two round trips, which count from the first SYN that came.
     let silence = |link| {
         let answered_s = beginning(1, link, 500 * MS).floats("flows", "end_s")[0] - 0.020;
@@ -84,7 +84,7 @@ fn the_echo_in_the_answer_to_a_repeated_syn_is_the_first_round_trip() {
 }
 
 #[test]
-fn the_receiving_application_closes_and_says_so_until_it_is_heard() {
+fn receiver_fin_is_retransmitted_until_acked() {
     // No acknowledgement of ten segments gets through, nor that of their probe; the receiver's FIN comes again before the sender's timeout.
     let mut scenario = Path::default().json();
     scenario["links"][2]["losses"] = json!([[0, 0], [25 * MS, 1_000_000_000], [200 * MS, 0]]);
@@ -96,7 +96,7 @@ fn the_receiving_application_closes_and_says_so_until_it_is_heard() {
 }
 
 #[test]
-fn on_a_slow_card_little_of_a_sender_waits_and_each_segment_takes_memory_of_its_own() {
+fn slow_card_limits_host_queue_and_splits_buffers() {
     // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each segment that is 21 and 16;
     // Linux has at most 37 of this flow.
     let run = Run::of(&chain("reno", 51_900_000, 110 * MS, 0, 2_200 * MS));
@@ -203,7 +203,7 @@ fn offload_loses_whole_super_packets() {
 }
 
 #[test]
-fn a_closed_end_answers_what_still_arrives_by_a_reset() {
+fn closed_end_answers_data_with_reset() {
     let mut scenario = Path { duration_ns: 3 * SECOND, ..Path::default() }.json();
     scenario["flows"][0]["duration_ns"] = json!(SECOND);
     let run = Run::of(&scenario);
@@ -247,7 +247,7 @@ fn an_application_that_is_off_is_silent() {
 }
 
 #[test]
-fn a_path_that_is_slower_than_the_application_is_full() {
+fn path_slower_than_application_is_full() {
     let path = Path { rate_bps: 4_000_000, duration_ns: 10 * SECOND, ..Path::default() };
     let slow = with_flow(path, &[("writes", json!({"bytes": 16_000, "rate_bps": 5_000_000}))]);
     let endless = path.run();

@@ -54,7 +54,7 @@ fn scenarios() -> Vec<Value> {
 }
 
 #[test]
-fn a_queue_that_holds_packets_and_drops_as_tail_drop_does_changes_no_table() {
+fn held_packets_queue_matches_tail_drop() {
     let mut dropped = 0;
     for scenario in scenarios() {
         let (known, held) =
@@ -74,7 +74,7 @@ fn a_queue_that_holds_packets_and_drops_as_tail_drop_does_changes_no_table() {
 }
 
 #[test]
-fn where_a_run_with_held_packets_pauses_changes_no_table() {
+fn pausing_with_held_packets_changes_no_table() {
     let scenario = &scenarios()[1];
     let whole = tables(simulation(scenario, Discipline::Fifo {}), u64::MAX);
     assert_eq!(bits(&whole), bits(&tables(simulation(scenario, Discipline::Fifo {}), 997)));

@@ -46,7 +46,7 @@ fn prague_alone_keeps_the_link_busy_and_its_queue_below_the_step() {
 }
 
 #[test]
-fn beside_cubic_prague_waits_little_and_both_get_a_part() {
+fn prague_and_cubic_share_dualpi2_with_low_prague_delay() {
     let found = shares(&over_dualpi2(&["prague", "cubic"], 2, 20 * MS), 2);
     let ratio = found[0].0 / found[1].0;
     assert!((0.5..2.0).contains(&ratio), "{found:?}");
@@ -54,7 +54,7 @@ fn beside_cubic_prague_waits_little_and_both_get_a_part() {
 }
 
 #[test]
-fn prague_is_reno_where_the_other_end_knows_no_ecn() {
+fn prague_without_peer_ecn_is_reno() {
     let [prague, reno] = ["prague", "reno"].map(|cc| shares(&over_dualpi2(&[cc], 0, 20 * MS), 1)[0]);
     assert_eq!(prague, reno);
 }

@@ -54,7 +54,7 @@ fn a_queue_drops_a_super_packet_as_one_and_counts_the_segments_that_leave() {
 }
 
 #[test]
-fn jitter_that_keeps_order_delays_a_super_packet_as_one_and_each_segment_that_leaves_by_itself() {
+fn ordered_jitter_delays_super_packet_as_one() {
     let mut scenario = forwarded(true, Path { duration_ns: 60 * SECOND, ..Path::default() });
     scenario["flows"][0]["bytes"] = json!(100_000 * MSS);
     for link in [0, 1] {
@@ -68,7 +68,7 @@ fn jitter_that_keeps_order_delays_a_super_packet_as_one_and_each_segment_that_le
 }
 
 #[test]
-fn one_that_leaves_takes_the_time_of_its_segments() {
+fn super_packet_takes_serialization_time_of_its_segments() {
     let path = Path { duration_ns: 20 * SECOND, ..Path::default() };
     let mut goodput = [false, true].map(|offload| {
         let mut scenario = forwarded(offload, path);
@@ -81,7 +81,7 @@ fn one_that_leaves_takes_the_time_of_its_segments() {
 }
 
 #[test]
-fn all_segments_of_a_marked_one_are_marked() {
+fn all_segments_of_marked_super_packet_are_marked() {
     let path = Path { duration_ns: 10 * SECOND, cc: "dctcp", ..Path::default() };
     let codel = json!({"codel": {"target_ns": 5 * MS, "interval_ns": 100 * MS, "ecn": true}});
     let mut scenario = with(forwarded(true, path), codel);
@@ -91,12 +91,12 @@ fn all_segments_of_a_marked_one_are_marked() {
     }
     let run = Run::of(&scenario);
     let marks = run.sum("queues", "marks");
-    let told = run.integers("tcp_info", "delivered_ce_segments").into_iter().max();
-    assert!(marks > 10 && told > Some(2 * marks as i64), "{marks} marks, {told:?} segments");
+    let ce_segments = run.integers("tcp_info", "delivered_ce_segments").into_iter().max();
+    assert!(marks > 10 && ce_segments > Some(2 * marks as i64), "{marks} marks, {ce_segments:?} segments");
 }
 
 #[test]
-fn cake_dualpi2_a_varying_rate_and_a_host_without_offload_cut_before_the_queue() {
+fn cake_dualpi2_and_varying_links_split_super_packets() {
     let path = Path { duration_ns: 10 * SECOND, ..Path::default() };
     let tables = |scenario: &Value| crate::common::bits(&Run::of(scenario).tables);
     let without = |scenario: Value, host: usize| {

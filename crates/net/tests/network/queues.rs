@@ -92,7 +92,7 @@ fn codel_keeps_the_standing_queue_near_its_target_where_tail_drop_fills_it() {
 }
 
 #[test]
-fn codel_drops_nothing_of_a_queue_that_empties_within_an_interval() {
+fn codel_spares_queue_that_empties_within_interval() {
     // 64 kB at 20 Mbit/s are gone after 26 ms: longer than the target, shorter than the interval.
     let mut scenario = path(&codel(), Path { count: 1, ..LONG });
     (scenario["flows"][0]["bytes"], scenario["hosts"][0]["initial_window"]) = (json!(64_000), json!(50));
@@ -102,24 +102,24 @@ fn codel_drops_nothing_of_a_queue_that_empties_within_an_interval() {
 }
 
 #[test]
-fn of_a_queue_that_records_delays_they_are_those_that_probes_see() {
+fn recorded_queue_delays_match_probes() {
     for kind in of_one_queue() {
         let run = Run::of(&path(&kind, LONG));
         let probed = median(&run, "probes", "rtt_s") - 0.04;
-        let told = median(&run, "queues", "delay_p50_s");
-        assert!((probed - told).abs() < 0.1 * told + 0.001, "{kind}: {probed} {told}");
+        let reported = median(&run, "queues", "delay_p50_s");
+        assert!((probed - reported).abs() < 0.1 * reported + 0.001, "{kind}: {probed} {reported}");
     }
 }
 
 #[test]
-fn the_mean_queue_counts_what_waited_and_was_dropped() {
+fn mean_queue_includes_dropped_packets() {
     for kind in [codel(), cake(None)] {
         let run = Run::of(&path(&kind, Path { count: 20, rate_bps: 10_000_000, rtt_ns: 10 * MS, ..LONG }));
         let seen = run.integers("queues", "packets");
         let seen = seen.iter().sum::<i64>() as f64 / seen.len() as f64;
         let means = run.floats("queues", "mean_packets");
-        let told = means.iter().sum::<f64>() / means.len() as f64;
-        assert!((told - seen).abs() < 0.1 * seen, "{kind}: {told} {seen}");
+        let mean = means.iter().sum::<f64>() / means.len() as f64;
+        assert!((mean - seen).abs() < 0.1 * seen, "{kind}: {mean} {seen}");
     }
 }
 
@@ -136,7 +136,7 @@ fn a_queue_is_never_longer_than_its_limit() {
 }
 
 #[test]
-fn where_a_run_pauses_changes_no_table() {
+fn pausing_changes_no_table() {
     for kind in all() {
         let scenario = path(&kind, Path { duration_ns: 5 * SECOND, ..LONG });
         let tables = |step| {
@@ -149,7 +149,7 @@ fn where_a_run_pauses_changes_no_table() {
 }
 
 #[test]
-fn what_came_has_left_was_dropped_or_waits() {
+fn queue_conserves_packets() {
     for kind in all() {
         let run = Run::of(&path(&kind, LONG));
         let out = run.sum("queues", "sent_packets") + run.sum("queues", "drops");
@@ -175,7 +175,7 @@ fn red_keeps_the_queue_between_its_thresholds_and_adapts_to_halfway() {
 }
 
 #[test]
-fn pie_keeps_the_delay_near_its_target_and_spares_what_comes_to_an_idle_queue() {
+fn pie_holds_target_delay_and_spares_idle_arrivals() {
     for count in [2, 20] {
         let run = Run::of(&path(&pie(), Path { count, ..LONG }));
         let delay = median(&run, "queues", "delay_p50_s");
@@ -203,7 +203,7 @@ fn beside(kind: &Value) -> ([f64; 2], f64) {
 }
 
 #[test]
-fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
+fn fair_queues_share_equally_and_spare_sparse_flows() {
     // In sfq, a new flow waits for one turn of each other flow: five frames, 3 ms.
     let kinds = [fq_codel(1024), fq_pie(), cake(None), cake(Some(19_000_000)), fq()].map(|kind| (kind, 0.002));
     for (kind, most) in kinds.into_iter().chain([(sfq(), 0.004)]) {
@@ -216,18 +216,18 @@ fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
 }
 
 #[test]
-fn where_all_flows_have_one_queue_fq_codel_is_codel() {
+fn fq_codel_with_one_queue_is_codel() {
     // But for the flows, of which CoDel tells none.
     let [one, plain] = [fq_codel(1), codel()].map(|kind| {
-        let mut told = bits(&Run::of(&path(&kind, LONG)).tables);
-        told.retain(|(_, column, _)| !["new_flow_count", "new_flows", "old_flows"].contains(column));
-        told
+        let mut cells = bits(&Run::of(&path(&kind, LONG)).tables);
+        cells.retain(|(_, column, _)| !["new_flow_count", "new_flows", "old_flows"].contains(column));
+        cells
     });
     assert_eq!(one, plain);
 }
 
 #[test]
-fn cake_lets_its_bandwidth_through_and_no_more_whatever_the_line_could() {
+fn cake_shapes_to_its_bandwidth() {
     for (bandwidth, expected) in
         [(None, 20e6), (Some(19_000_000), 19e6), (Some(2_000_000), 2e6), (Some(30_000_000), 20e6)]
     {
@@ -238,7 +238,7 @@ fn cake_lets_its_bandwidth_through_and_no_more_whatever_the_line_could() {
 }
 
 #[test]
-fn cake_keeps_a_flow_s_delay_near_its_target_which_a_slow_shaper_makes_longer() {
+fn cake_target_grows_for_slow_shaper() {
     let delay =
         |bandwidth| median(&Run::of(&path(&cake(bandwidth), Path { count: 8, ..LONG })), "queues", "delay_p50_s");
     assert!((0.002..0.012).contains(&delay(None)), "{}", delay(None));
@@ -265,7 +265,7 @@ fn of_hosts(isolation: &str) -> [f64; 2] {
 }
 
 #[test]
-fn cake_is_fair_to_hosts_or_to_flows_as_it_is_set_to() {
+fn cake_is_fair_per_host_or_per_flow() {
     for isolation in ["triple-isolate", "dual-srchost", "dual-dsthost", "srchost", "dsthost", "hosts"] {
         let [one, four] = of_hosts(isolation);
         assert!((0.8..1.25).contains(&(one / four)), "{isolation}: {one} {four}");
@@ -275,7 +275,7 @@ fn cake_is_fair_to_hosts_or_to_flows_as_it_is_set_to() {
 }
 
 #[test]
-fn cake_drops_from_the_longest_queue_what_its_memory_does_not_hold() {
+fn cake_memory_limit_drops_from_longest_queue() {
     let mut kind = cake(None);
     // Twenty full frames, with what the kernel needs beside them.
     kind["cake"]["memory_bytes"] = json!(20 * 2_304);
@@ -289,12 +289,12 @@ fn cake_drops_from_the_longest_queue_what_its_memory_does_not_hold() {
 }
 
 #[test]
-fn nonsense_is_refused_by_its_name() {
+fn invalid_queue_fields_are_refused_by_name() {
     let mut scenario = path(&codel(), LONG);
     scenario["transmitters"][0]["discipline"]["codel"]["target_ns"] = json!(0);
     let refused = |scenario: &Value| Scenario::parse(&scenario.to_string()).unwrap_err();
-    let said = refused(&scenario);
-    assert!(said.starts_with("transmitters[0].discipline: target_ns = 0"), "{said}");
+    let message = refused(&scenario);
+    assert!(message.starts_with("transmitters[0].discipline: target_ns = 0"), "{message}");
     for (kind, field, value) in [
         (fq_codel(0), "flows", json!(0)),
         (red(false), "min_bytes", json!(60_000)),
@@ -315,13 +315,13 @@ fn nonsense_is_refused_by_its_name() {
         let mut scenario = path(&kind, LONG);
         let name = kind.as_object().unwrap().keys().next().unwrap();
         scenario["transmitters"][0]["discipline"][name][field] = value;
-        let said = refused(&scenario);
-        assert!(said.contains(field), "{said}");
+        let message = refused(&scenario);
+        assert!(message.contains(field), "{message}");
     }
 }
 
 #[test]
-fn what_waits_by_flows_reports_how_many_began_and_which_are_new_and_old() {
+fn fair_queues_report_new_and_old_flows() {
     let run = Run::of(&path(&fq_codel(1024), LONG));
     let [begun, new, old] = ["new_flow_count", "new_flows", "old_flows"].map(|name| run.floats("queues", name));
     assert!(begun.iter().sum::<f64>() >= 2.0, "{begun:?}");
@@ -333,7 +333,7 @@ fn what_waits_by_flows_reports_how_many_began_and_which_are_new_and_old() {
 }
 
 #[test]
-fn an_overlimit_is_a_packet_that_red_chose_or_a_shaper_asked_too_early() {
+fn overlimits_count_red_choices_and_early_dequeues() {
     let chosen = Run::of(&path(&red(false), LONG));
     let overlimits: f64 = chosen.floats("queues", "overlimits").iter().sum();
     assert_eq!(overlimits, chosen.sum("queues", "early_drops") as f64);
@@ -342,7 +342,7 @@ fn an_overlimit_is_a_packet_that_red_chose_or_a_shaper_asked_too_early() {
 }
 
 #[test]
-fn a_token_bucket_is_over_its_limit_with_each_packet_that_comes_or_stays_while_it_has_none() {
+fn token_bucket_overlimits_count_packets_without_tokens() {
     let tbf = json!({"tbf": {"rate_bps": 10_000_000, "burst_bytes": 20_000}});
     let mut scenario = path(&tbf, LONG);
     scenario["transmitters"][0]["rate_bps"] = json!(100_000_000);
@@ -351,12 +351,12 @@ fn a_token_bucket_is_over_its_limit_with_each_packet_that_comes_or_stays_while_i
     let [sent, drops] = ["sent_packets", "drops"].map(|name| run.sum("queues", name) as f64);
     // The queue is never empty once it has filled: each packet asks when it comes, also in vain, and again when it is the first.
     let waiting = run.integers("queues", "packets").last().copied().unwrap_or(0) as f64;
-    let asked = 2.0 * sent + waiting + drops;
-    assert!((0.9 * asked..=asked).contains(&overlimits), "{overlimits} {sent} {drops}");
+    let dequeues = 2.0 * sent + waiting + drops;
+    assert!((0.9 * dequeues..=dequeues).contains(&overlimits), "{overlimits} {sent} {drops}");
 }
 
 #[test]
-fn on_request_delays_of_tail_drop_are_those_of_a_queue_that_holds_its_packets_and_nothing_else_changes() {
+fn tail_drop_delays_match_holding_queue() {
     let mut plain = LONG.json();
     let silent = Run::of(&plain);
     plain["queue_delays"] = json!(true);

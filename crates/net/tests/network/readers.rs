@@ -16,7 +16,7 @@ fn requests(size: Value, think_ns: u64) -> Value {
 }
 
 #[test]
-fn an_answer_takes_a_round_trip_and_the_first_a_handshake_more() {
+fn first_answer_takes_an_extra_handshake() {
     let run = with_asks(Path::default(), 1, requests(json!({"fixed": MSS}), 100 * MS));
     let took = run.floats("responses", "response_s");
     // Round trips of 20 ms; the segment takes 121 us, an acknowledgement of the way there 5 us.
@@ -66,7 +66,7 @@ fn sizes_and_think_times_are_drawn_each_by_themselves() {
 }
 
 #[test]
-fn a_page_is_as_many_objects_over_connections_of_its_own() {
+fn page_loads_objects_over_its_own_connections() {
     let pages = |keep: bool| json!({"pages": {"objects": 9, "sizes": {"fixed": MSS}, "think": {"fixed_ns": 100 * MS}, "connections": 4, "keep": keep}});
     let path = Path { duration_ns: SECOND, ..Path::default() };
     let run = with_asks(path, 8, pages(false));
@@ -103,7 +103,7 @@ fn a_reader_closes_when_its_time_is_over() {
 }
 
 #[test]
-fn a_video_fills_its_buffer_and_asks_as_it_plays() {
+fn video_fills_buffer_then_requests_as_it_plays() {
     let video = |rule: &str| {
         json!({"video": {"rates_bps": [1_000_000, 4_000_000, 16_000_000], "segment_ns": 2 * SECOND, "buffer_ns": 20 * SECOND,
             "rule": rule}})
@@ -127,7 +127,7 @@ fn a_video_fills_its_buffer_and_asks_as_it_plays() {
 }
 
 #[test]
-fn tables_of_readers_are_there_only_where_there_are_readers() {
+fn reader_tables_exist_only_with_readers() {
     let names = |run: &Run| run.tables.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     assert!(!names(&Path::default().run()).contains(&"responses"));
     let run = with_asks(Path::default(), 1, requests(json!({"fixed": 1}), 0));
@@ -136,7 +136,7 @@ fn tables_of_readers_are_there_only_where_there_are_readers() {
 }
 
 #[test]
-fn what_a_reader_cannot_mean_is_refused() {
+fn contradictory_reader_is_refused() {
     let refused = |asks: Value| {
         let mut scenario = Path::default().json();
         scenario["flows"][0]["asks"] = asks;

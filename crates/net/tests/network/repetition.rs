@@ -79,7 +79,7 @@ fn together() -> Value {
 }
 
 #[test]
-fn a_limit_of_events_interrupts_without_changing_anything() {
+fn event_limit_pauses_without_side_effects() {
     for scenario in [mixed(7), cells(), together()] {
         let whole = Run::of(&scenario);
         for max_events in [1, 7, 1_000, 54_321] {
@@ -121,7 +121,7 @@ fn samples_of_an_idle_network_count_towards_the_limit() {
 
 #[test]
 #[should_panic(expected = "time does not advance at 0.000000000 s")]
-fn events_that_follow_each_other_at_one_instant_without_end_are_an_error() {
+fn endless_events_at_one_instant_are_an_error() {
     // The parser would refuse it. One segment at a time: what comes together is read a moment later.
     let mut scenario = Path::default().json();
     scenario["hosts"][2]["receive_buffer"] = json!(4_096);
@@ -132,7 +132,7 @@ fn events_that_follow_each_other_at_one_instant_without_end_are_an_error() {
 }
 
 #[test]
-fn rows_taken_in_batches_are_those_taken_at_once() {
+fn batched_rows_equal_rows_taken_at_once() {
     let whole = Run::of(&mixed(7));
     let mut stepped = simulation(&mixed(7));
     let mut goodput: Vec<f64> = Vec::new();
@@ -152,7 +152,7 @@ fn rows_taken_in_batches_are_those_taken_at_once() {
 }
 
 #[test]
-fn a_link_draws_its_losses_whatever_else_there_is() {
+fn link_losses_are_independent_of_other_flows() {
     // An unused host, transmitter and link at the end change nothing.
     let plain = Path { loss_ppb: PERCENT, ..Path::default() }.json();
     let mut wider = plain.clone();
@@ -166,7 +166,7 @@ fn a_link_draws_its_losses_whatever_else_there_is() {
 }
 
 #[test]
-fn to_advance_after_the_end_changes_nothing() {
+fn advance_after_the_end_is_a_no_op() {
     let mut run = Run::of(&mixed(7));
     let delivered = run.simulation.delivered_packets();
     assert!(run.simulation.advance(Time::NEVER, u64::MAX));
@@ -175,7 +175,7 @@ fn to_advance_after_the_end_changes_nothing() {
 }
 
 #[test]
-fn what_is_kept_does_not_grow_with_the_simulated_time() {
+fn memory_does_not_grow_with_simulated_time() {
     let kept = |seconds: u64| {
         let mut simulation = simulation(&chain("cubic", 100_000_000, 4 * MS, PERCENT / 10, seconds * 1_000 * MS));
         let (mut most_packets, mut most_rows, mut until) = (0, 0, 0);

@@ -51,7 +51,7 @@ fn watching_changes_nothing() {
 }
 
 #[test]
-fn what_it_reports_is_what_is_counted() {
+fn events_match_counters() {
     for cc in ["cubic", "bbr", "bbr3", "reno"] {
         let run = watched(&lossy(cc));
         assert_eq!(segments(&run, "data-lost"), run.sum("links", "lost"), "{cc}");
@@ -64,7 +64,7 @@ fn what_it_reports_is_what_is_counted() {
 }
 
 #[test]
-fn a_recovery_of_cubic_takes_three_tenths_of_the_window_and_one_of_bbr_no_threshold() {
+fn recovery_event_has_cubic_ssthresh_and_none_for_bbr() {
     let run = watched(&lossy("cubic"));
     let [before, threshold] = ["cwnd_before_segments", "ssthresh_segments"].map(|name| run.integers("events", name));
     let cut = rows(&run, "recovery");
@@ -82,7 +82,7 @@ fn a_recovery_of_cubic_takes_three_tenths_of_the_window_and_one_of_bbr_no_thresh
 }
 
 #[test]
-fn what_is_recorded_of_a_packet_is_its_way() {
+fn recorded_hops_are_the_packet_path() {
     let mut simulation = begun(&lossy("cubic"));
     simulation.advance(Time::from_nanos(500 * MS), u64::MAX);
     simulation.take();
@@ -124,7 +124,7 @@ fn what_is_recorded_of_a_packet_is_its_way() {
 }
 
 #[test]
-fn what_is_on_its_way_when_recording_begins_is_not_recorded() {
+fn packets_in_transit_at_recording_start_are_skipped() {
     let mut simulation = begun(&lossy("cubic"));
     simulation.advance(Time::from_nanos(500 * MS), u64::MAX);
     simulation.record(true);

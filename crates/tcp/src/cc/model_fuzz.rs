@@ -169,7 +169,7 @@ impl Model {
 }
 
 #[test]
-fn a_window_is_never_empty_a_threshold_never_below_two_and_a_rate_never_zero() {
+fn random_events_keep_cwnd_ssthresh_and_rate_valid() {
     for &algorithm in Algorithm::ALL {
         let mut windows = std::collections::BTreeSet::new();
         for seed in 0..SEEDS {

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_has_one_record_and_each_algorithm_has_a_name() {
+    fn records_match_algorithms() {
         assert!(RECORDS.is_sorted_by(|one, next| one.name < next.name));
         for algorithm in Algorithm::ALL {
             assert!(Record::of(algorithm.name()).is_some(), "{} has no record", algorithm.name());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_lists_what_the_simulator_has() {
+    fn record_lists_simulated_versions() {
         let names = |name| Record::of(name).unwrap().simulated().map(Algorithm::variant).collect::<Vec<_>>();
         assert_eq!(names("bbr3"), [None, Some("draft"), Some("ecn")]);
         assert!(names("westwood").is_empty());

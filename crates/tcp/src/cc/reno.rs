@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slow_start_leaves_goes_to_congestion_avoidance() {
+    fn acks_left_by_slow_start_count_in_congestion_avoidance() {
         let (f, mut w) = (flight(), window());
         w.ssthresh = 12;
         Reno.cong_avoid(&f, &mut w, 5, clock(0, 250));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_window_does_not_grow() {
+    fn unused_window_does_not_grow() {
         let (mut f, mut w) = (flight(), window());
         f.is_cwnd_limited = false;
         f.max_packets_out = 3;

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_share_a_buffer_up_to_seventeen() {
+    fn up_to_seventeen_segments_share_a_buffer() {
         let mut queue = ReceiveQueue::default();
         (1..=17).for_each(|segment| queue.push(segment * MSS, 1));
         assert_eq!(held(&queue), [170, 1]);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_freed_when_all_of_it_is_read() {
+    fn buffer_is_freed_when_fully_read() {
         let mut queue = ReceiveQueue::default();
         (1..=20).for_each(|segment| queue.push(segment * MSS, 1));
         assert_eq!(queue.read(0, 0), None);

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_reports_the_newest_segment() {
+    fn first_sack_block_has_the_newest_segment() {
         let mut r = Reassembly::default();
         for segment in [5, 7, 9, 8] {
             assert!(insert(&mut r, segment));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
+    fn out_of_order_data_coalesces_within_a_buffer() {
         let mut r = Reassembly::default();
         // Two buffers, of 10 and 9 segments: the segment between them arrived last.
         (6..15).chain(16..25).chain([15]).for_each(|segment| assert!(insert(&mut r, segment)));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_shares_the_buffer_of_the_one_before_it_while_that_has_room() {
+    fn segment_shares_previous_buffer_while_it_has_room() {
         let mut r = Reassembly::default();
         let kept: Vec<Kept> = (5..23).chain([4, 22]).map(|segment| r.insert(block(segment, segment + 1))).collect();
         let mut expected = vec![Kept::Joined; 20];
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filled_hole_removes_its_blocks() {
+    fn filled_hole_removes_its_sack_blocks() {
         let mut r = Reassembly::default();
         for segment in [5, 6, 9] {
             insert(&mut r, segment);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_reported_once_and_first() {
+    fn dsack_is_reported_once_and_first() {
         let mut r = Reassembly::default();
         insert(&mut r, 5);
         assert!(!insert(&mut r, 5));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_three_blocks_fit_beside_timestamps() {
+    fn three_sack_blocks_fit_beside_timestamps() {
         let mut r = Reassembly::default();
         for segment in [2, 4, 6, 8, 10] {
             insert(&mut r, segment);

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_bits_say_how_many_marks_came_unless_so_many_may_have_come_that_they_went_round() {
+    fn ace_counts_marks_unless_it_may_have_wrapped() {
         assert_eq!(growth(ACE_START, 0, 2), 0);
         assert_eq!(growth(7, 0, 2), 2);
         assert_eq!(growth(0, 0, 4), 3);

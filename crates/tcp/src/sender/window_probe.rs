@@ -49,11 +49,11 @@ impl Sender {
     /// An acknowledgement arrived while nothing is in flight (`tcp_ack_probe`). If it opens the window, idle time ends
     /// (`tcp_ack_update_window`).
     #[cold]
-    pub(super) fn take_window(&mut self, told: bool, clock: Clock) {
+    pub(super) fn take_window(&mut self, is_window_update: bool, clock: Clock) {
         if self.unsent() == 0 {
             return;
         }
-        if told && self.send_window > 0 {
+        if is_window_update && self.send_window > 0 {
             self.restart_after_idle(clock);
         }
         if self.flight.snd_nxt + self.head_buffer(0) > self.window_end {

@@ -15,7 +15,7 @@ fn twenty(setup: Setup) -> Driver {
 }
 
 #[test]
-fn only_new_data_of_connections_that_agreed_may_be_marked() {
+fn only_new_data_of_ecn_connections_is_ect() {
     let mut driver = Setup::default().ecn().open();
     assert!(driver.first.iter().all(|burst| burst.ecn == Ecn::Ect0));
     driver.at_ms(100);
@@ -28,7 +28,7 @@ fn only_new_data_of_connections_that_agreed_may_be_marked() {
 }
 
 #[test]
-fn an_echo_halves_the_window_bit_by_bit_and_sends_nothing_again() {
+fn ece_halves_window_gradually_without_retransmission() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200).ece(11);
     assert_eq!((driver.sender.flight.ca_state, driver.sender.window.ssthresh), (CaState::Cwr, 10));
@@ -46,7 +46,7 @@ fn an_echo_halves_the_window_bit_by_bit_and_sends_nothing_again() {
 }
 
 #[test]
-fn echoes_of_one_round_trip_bring_it_down_once() {
+fn echoes_within_an_rtt_reduce_window_once() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200);
     (11..=30).for_each(|next| drop(driver.soon().ece(next)));
@@ -57,22 +57,22 @@ fn echoes_of_one_round_trip_bring_it_down_once() {
 }
 
 #[test]
-fn the_next_new_data_reports_that_the_window_came_down_once() {
+fn next_new_data_carries_cwr_once() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200);
     let mut sent = driver.ece(11);
     (12..=25).for_each(|next| sent.extend(driver.soon().ece(next)));
-    let told: Vec<_> = sent.iter().map(|burst| burst.cwr).collect();
-    assert!(told.len() > 2 && told[0] && !told[1..].contains(&true), "{told:?}");
+    let cwr: Vec<_> = sent.iter().map(|burst| burst.cwr).collect();
+    assert!(cwr.len() > 2 && cwr[0] && !cwr[1..].contains(&true), "{cwr:?}");
 }
 
 #[test]
-fn that_it_came_down_for_a_loss_is_reported_as_well() {
+fn cwr_is_sent_after_a_loss_too() {
     let mut driver = twenty(Setup::default());
     driver.at_ms(200);
     let sent: Vec<_> = (12..=25).flat_map(|end| driver.soon().sack(10, &[(11, end)])).collect();
-    let place = |which: fn(&Burst) -> bool| sent.iter().position(which).unwrap();
-    assert!(place(|burst| burst.cwr) > place(|burst| burst.ecn == Ecn::NotEct), "after what is sent again");
+    let position = |which: fn(&Burst) -> bool| sent.iter().position(which).unwrap();
+    assert!(position(|burst| burst.cwr) > position(|burst| burst.ecn == Ecn::NotEct), "after what is sent again");
     assert_eq!(sent.iter().filter(|burst| burst.cwr).count(), 1);
 }
 
@@ -86,14 +86,14 @@ fn a_reduction_for_a_mark_is_never_undone() {
 }
 
 #[test]
-fn an_echo_without_agreement_says_nothing() {
+fn ece_without_negotiation_is_ignored() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).ece(5);
     assert_eq!((driver.sender.flight.ca_state, driver.sender.flight.delivered_ce), (CaState::Open, 0));
 }
 
 #[test]
-fn cubic_comes_down_by_three_tenths_and_bbr_not_at_all() {
+fn ece_reduces_cubic_by_thirty_percent_and_not_bbr() {
     let cubic = {
         let mut driver = twenty(Setup::default().algorithm(Algorithm::Cubic));
         driver.at_ms(200).ece(11);
@@ -110,7 +110,7 @@ fn cubic_comes_down_by_three_tenths_and_bbr_not_at_all() {
 }
 
 #[test]
-fn dctcp_marks_all_that_it_sends_and_comes_down_by_half_the_marked_share() {
+fn dctcp_sends_ect_on_all_and_reduces_by_half_alpha() {
     let mut driver = Setup::default().algorithm(Algorithm::Dctcp).ecn().open();
     driver.at_ms(100);
     let sent: Vec<_> = (2..=10).flat_map(|end| driver.soon().sack(0, &[(1, end)])).collect();

@@ -29,7 +29,7 @@ fn grown(algorithm: Algorithm) -> Driver {
 }
 
 #[test]
-fn a_connection_that_stays_open_is_not_done_when_all_is_acknowledged() {
+fn open_connection_is_not_done_when_all_is_acked() {
     let mut driver = silent(Algorithm::Reno);
     write(&mut driver, 3);
     driver.at_ms(100).ack(3);
@@ -51,7 +51,7 @@ fn after_idle_time_the_window_is_halved_for_each_timeout_down_to_the_initial_one
 }
 
 #[test]
-fn an_algorithm_that_sets_its_window_by_itself_does_not_restart() {
+fn algorithm_with_own_window_does_not_restart_after_idle() {
     let mut driver = silent(Algorithm::Bbr);
     write(&mut driver, 10);
     driver.at_ms(100).ack(10);
@@ -82,7 +82,7 @@ fn a_window_that_is_used_in_part_stays_while_acknowledgements_come() {
 }
 
 #[test]
-fn what_leaves_while_the_application_is_the_limit_is_marked_so() {
+fn application_limited_packets_are_marked() {
     let mut driver = grown(Algorithm::Reno);
     driver.sender.window.app_limited = 0;
     write(&mut driver, 1);

@@ -97,7 +97,7 @@ fn one_sacked_segment_starts_the_reordering_timer() {
 }
 
 #[test]
-fn a_segment_that_comes_within_the_reordering_window_is_not_retransmitted() {
+fn late_segment_within_reordering_window_is_not_retransmitted() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).sack(0, &[(1, 2)]);
     driver.at_ms(120).ack(2);
@@ -205,7 +205,7 @@ fn without_sack_one_hole_is_repaired_each_round_trip() {
 }
 
 #[test]
-fn what_is_lost_of_one_super_packet_is_sent_again_as_one() {
+fn lost_part_of_super_packet_is_retransmitted_as_one() {
     let mut driver = Setup::default().open();
     assert_eq!(runs(&driver.first)[0], (0, 2));
     // The rest arrives at once, so that the window has room for both.

@@ -78,7 +78,7 @@ fn a_super_packet_ends_with_psh_and_a_single_segment_does_not() {
 }
 
 #[test]
-fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
+fn ack_of_unsent_data_is_ignored() {
     let mut driver = Setup::default().open();
     assert!(driver.at_ms(100).ack(11).is_empty());
     assert_eq!(driver.una(), 0);
@@ -94,7 +94,7 @@ fn an_acknowledgement_below_the_edge_changes_nothing() {
 }
 
 #[test]
-fn a_finite_flow_sends_all_and_no_more_and_then_sets_no_timer() {
+fn finite_flow_sends_exactly_its_bytes_and_stops_timers() {
     let mut driver = Setup::default().total(25).open();
     driver.at_ms(100).ack(10);
     assert_eq!(driver.nxt(), 25);
@@ -107,7 +107,7 @@ fn a_finite_flow_sends_all_and_no_more_and_then_sets_no_timer() {
 }
 
 #[test]
-fn the_receive_window_stops_the_sender_and_the_time_is_counted() {
+fn rwnd_limited_time_is_counted() {
     let mut driver = Setup::default().window(7 * MSS).open();
     assert_eq!(segments(&driver.first), 7);
     driver.at_ms(40);
@@ -120,7 +120,7 @@ fn the_receive_window_stops_the_sender_and_the_time_is_counted() {
 }
 
 #[test]
-fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_continue() {
+fn window_update_resumes_sending() {
     let mut driver = Setup::default().window(7 * MSS).open();
     driver.at_ms(100);
     driver.window = 9 * MSS;
@@ -128,7 +128,7 @@ fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_continue() 
 }
 
 #[test]
-fn the_send_buffer_stops_the_sender_and_the_time_is_counted() {
+fn sndbuf_limited_time_is_counted() {
     let mut setup = Setup { host_queued: true, ..Setup::default() };
     // The application fills a whole buffer of 64 kB while there is any room, and then sleeps.
     setup.options.send_buffer = 4 * MSS;
@@ -144,7 +144,7 @@ fn the_send_buffer_stops_the_sender_and_the_time_is_counted() {
 }
 
 #[test]
-fn an_application_that_is_awake_fills_the_same_buffer_again_while_it_is_sent_whatever_the_send_buffer_says() {
+fn awake_application_refills_buffer_being_sent() {
     let mut setup = Setup::default();
     setup.options.send_buffer = 4 * MSS;
     setup.options.initial_window = 100;
@@ -269,7 +269,7 @@ fn the_host_s_timestamps_are_milliseconds_and_echo_the_peer_s() {
 }
 
 #[test]
-fn an_acknowledgement_older_than_one_that_came_is_discarded() {
+fn ack_with_old_timestamp_is_discarded() {
     for (tsval, sacked) in [(99, 2), (98, 0)] {
         let mut driver = Setup::default().timestamps().open();
         let blocks = [Block { start: 7 * MSS, end: 9 * MSS }, Block::default(), Block::default(), Block::default()];
@@ -335,7 +335,7 @@ fn a_window_smaller_than_a_segment_is_filled_after_a_timeout() {
 }
 
 #[test]
-fn what_is_written_leaves_at_once_and_more_of_it_waits_for_the_acknowledgement_of_a_short_segment() {
+fn nagle_delays_second_short_segment() {
     for (no_delay, second) in [(false, vec![]), (true, vec![(100, 200)])] {
         let mut driver = silent();
         driver.sender.no_delay = no_delay;
@@ -350,7 +350,7 @@ fn what_is_written_leaves_at_once_and_more_of_it_waits_for_the_acknowledgement_o
 }
 
 #[test]
-fn a_short_segment_that_waited_leaves_with_what_was_written_since() {
+fn delayed_short_segment_leaves_with_later_writes() {
     let mut driver = silent();
     for bytes in [100, 200, 300] {
         driver.act(|sender, clock, out| sender.extend(bytes, clock, out));

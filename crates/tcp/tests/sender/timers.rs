@@ -6,7 +6,7 @@ use sawtooth_tcp::flight::CaState;
 use sawtooth_units::{Span, Time};
 
 #[test]
-fn the_timeout_is_never_below_the_round_trip_time_and_200_ms() {
+fn rto_is_at_least_srtt_plus_200_ms() {
     for (rtt_ms, rto_ms) in [(1, 201), (10, 210), (60, 260)] {
         let driver = Setup::default().rtt(Span::from_millis(rtt_ms)).open();
         assert_eq!(driver.sender.rto_us(driver.clock()), rto_ms * 1_000);
@@ -14,7 +14,7 @@ fn the_timeout_is_never_below_the_round_trip_time_and_200_ms() {
 }
 
 #[test]
-fn the_timeout_is_rounded_up_to_ticks() {
+fn rto_is_rounded_up_to_ticks() {
     for (hz, rto_us) in [(100, 210_000), (250, 204_000), (1000, 201_000)] {
         let driver = Setup::default().hz(hz).rtt(Span::from_micros(200)).open();
         assert_eq!(driver.sender.rto_us(driver.clock()), rto_us, "HZ {hz}");
@@ -28,7 +28,7 @@ fn a_first_timeout_without_a_sample_from_the_handshake_is_three_seconds() {
 }
 
 #[test]
-fn every_timeout_doubles_the_next_up_to_two_minutes() {
+fn rto_backs_off_exponentially_up_to_two_minutes() {
     let mut driver = Setup::default().rtt(Span::from_millis(10)).open();
     let mut gaps = Vec::new();
     let mut last = Time::ZERO;
@@ -48,7 +48,7 @@ fn every_timeout_doubles_the_next_up_to_two_minutes() {
 }
 
 #[test]
-fn a_new_sample_ends_the_back_off() {
+fn new_rtt_sample_ends_backoff() {
     let mut driver = Setup::default().total(10).open();
     while driver.sender.stats.timeouts < 3 {
         driver.fire();
@@ -60,7 +60,7 @@ fn a_new_sample_ends_the_back_off() {
 }
 
 #[test]
-fn an_acknowledgement_restarts_the_timeout() {
+fn ack_restarts_rto_timer() {
     let mut driver = Setup::default().sack(false).open();
     driver.at_ms(250).ack(1);
     let rto_ms = driver.sender.rto_us(driver.clock()) / 1_000;
@@ -72,7 +72,7 @@ fn an_acknowledgement_restarts_the_timeout() {
 }
 
 #[test]
-fn a_timeout_leaves_a_window_of_one_and_half_the_threshold() {
+fn rto_sets_cwnd_one_and_halves_ssthresh() {
     let mut driver = Setup::default().sack(false).open();
     let sent = driver.fire();
     assert_eq!(runs(&sent), [(0, 1)]);
@@ -82,7 +82,7 @@ fn a_timeout_leaves_a_window_of_one_and_half_the_threshold() {
 }
 
 #[test]
-fn repeated_timeouts_of_one_flight_reduce_the_threshold_once() {
+fn repeated_rto_holds_ssthresh() {
     let mut driver = Setup::default().sack(false).open();
     for _ in 0..3 {
         driver.fire();
@@ -134,7 +134,7 @@ fn a_tail_loss_probe_repeats_the_last_segment_otherwise() {
 }
 
 #[test]
-fn a_second_timer_without_an_answer_is_a_timeout() {
+fn second_timer_after_probe_is_rto() {
     let mut driver = Setup::default().total(10).open();
     driver.fire();
     let probed_ms = driver.elapsed_ms();
@@ -181,7 +181,7 @@ fn probed() -> crate::common::Driver {
 }
 
 #[test]
-fn a_probe_that_repaired_a_loss_reduces_the_window_once() {
+fn tail_loss_probe_that_repaired_a_loss_reduces_window_once() {
     let mut driver = probed();
     driver.ack(10);
     let before = driver.sender.window.cwnd;
@@ -192,7 +192,7 @@ fn a_probe_that_repaired_a_loss_reduces_the_window_once() {
 }
 
 #[test]
-fn a_probe_whose_original_arrived_costs_nothing() {
+fn needless_tail_loss_probe_does_not_reduce_window() {
     for told_by_dsack in [true, false] {
         let mut driver = probed();
         driver.ack(10);

@@ -12,7 +12,7 @@ fn closed() -> Driver {
 }
 
 #[test]
-fn probes_repeat_a_byte_and_wait_twice_as_long_each_time_up_to_two_minutes() {
+fn zero_window_probes_back_off_up_to_two_minutes() {
     let mut driver = closed();
     let (start, mut times) = (driver.elapsed_ms(), Vec::new());
     for _ in 0..12 {
@@ -32,7 +32,7 @@ fn probes_repeat_a_byte_and_wait_twice_as_long_each_time_up_to_two_minutes() {
 }
 
 #[test]
-fn an_answer_that_keeps_the_window_closed_keeps_the_pace() {
+fn answer_with_zero_window_keeps_probe_backoff() {
     let mut driver = closed();
     driver.fire();
     driver.fire();
@@ -45,7 +45,7 @@ fn an_answer_that_keeps_the_window_closed_keeps_the_pace() {
 }
 
 #[test]
-fn when_the_window_opens_data_goes_at_once_and_a_later_closing_is_probed_from_the_start() {
+fn window_opening_resets_probe_backoff() {
     let mut driver = closed();
     (0..3).for_each(|_| drop(driver.fire()));
     driver.window = 4 * MSS;
@@ -69,7 +69,7 @@ fn a_window_less_than_a_segment_is_filled_after_a_timeout() {
 }
 
 #[test]
-fn time_at_a_closed_window_counts_as_the_receivers() {
+fn zero_window_time_counts_as_rwnd_limited() {
     let mut driver = closed();
     driver.at_ms(1_100);
     let (rwnd_ns, _) = driver.sender.limited_ns(driver.clock());

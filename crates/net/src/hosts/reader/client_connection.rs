@@ -38,7 +38,7 @@ pub struct ClientConnection {
     generation: u32,
     opened: Time,
     /// For this connection: bytes requested, the number of requests, and how many of them the sending end has taken.
-    asked: u64,
+    requested_bytes: u64,
     requests: u64,
     taken: u64,
     /// The sending end has agreed on ECN.
@@ -77,7 +77,7 @@ impl ClientConnection {
 
     /// Whether `delivered` bytes in total complete everything that is awaited.
     pub fn has_all(&self, delivered: u64) -> bool {
-        self.waits && self.state == State::Open && delivered >= self.asked
+        self.waits && self.state == State::Open && delivered >= self.requested_bytes
     }
 
     /// Takes the complete answer.
@@ -123,12 +123,12 @@ impl Hosts {
         line.waits = true;
         (line.tries, line.heard) = (0, false);
         if line.state == State::Open {
-            line.asked += bytes;
+            line.requested_bytes += bytes;
             return self.send_request(index, outside);
         }
         line.state = State::Calling;
         line.opened = outside.now;
-        line.asked = bytes;
+        line.requested_bytes = bytes;
         line.requests = 0;
         self.call(index, outside);
     }
@@ -251,12 +251,12 @@ impl Hosts {
         line.sent = outside.now;
         line.requests += u64::from(line.tries == 0);
         line.tries += 1;
-        let ClientConnection { connection, asked, .. } = *line;
+        let ClientConnection { connection, requested_bytes, .. } = *line;
         let clock = self.connections[connection as usize].receiver_clock(outside.now);
         let due = clock.wheel_time(clock.jiffies64() + clock.jiffies_from_micros(line.timeout_us()));
         outside.calendar.timer(self.line_timer(index), due);
         if let Some(packet) = self.acknowledging(index, Kind::Request, REQUEST_BYTES, outside) {
-            self.forward(Packet { seq: asked, ..packet }, outside);
+            self.forward(Packet { seq: requested_bytes, ..packet }, outside);
         }
     }
 
@@ -273,16 +273,16 @@ impl Hosts {
         let connection = &mut self.connections[owner as usize];
         let clock = connection.receiver_clock(outside.now);
         let receiver = connection.receiver.as_mut()?;
-        let mut told = Ack::default();
-        receiver.answer(clock, &mut |ack| told = *ack);
+        let mut answer = Ack::default();
+        receiver.answer(clock, &mut |ack| answer = *ack);
         let timer = receiver.timer();
         let size = HEADERS + connection.options() + payload;
         let packet = Packet {
-            seq: told.next,
-            tsval: told.tsval,
-            tsecr: told.tsecr,
-            window: told.window.min(u64::from(u32::MAX)).fit_u32(),
-            flags: told.ecn as u8 | ace(told.ace) | if told.ece { ECE } else { 0 },
+            seq: answer.next,
+            tsval: answer.tsval,
+            tsecr: answer.tsecr,
+            window: answer.window.min(u64::from(u32::MAX)).fit_u32(),
+            flags: answer.ecn as u8 | ace(answer.ace) | if answer.ece { ECE } else { 0 },
             generation,
             ..Packet::new(owner, kind, size.fit_u16(), connection.backward_at)
         };
@@ -312,7 +312,7 @@ impl Hosts {
             self.readers.lines[line as usize].taken += 1;
         }
         // A reader that requests has received everything before.
-        let ack = Ack { next: before, ..told(&packet) };
+        let ack = Ack { next: before, ..ack_of(&packet) };
         self.with_sender(index, outside, |sender, clock, out| {
             sender.on_ack(&ack, clock, out);
             sender.extend(packet.seq - before, clock, out);
@@ -331,7 +331,7 @@ impl Hosts {
         let Some(index) = self.readers.line(flow, number) else { return };
         let line = &mut self.readers.lines[index as usize];
         // A retransmission of an earlier answer says nothing about the request.
-        if line.waits && end > line.asked - line.bytes && line.hears(outside.now) {
+        if line.waits && end > line.requested_bytes - line.bytes && line.hears(outside.now) {
             outside.calendar.timer(self.line_timer(index), Time::NEVER);
         }
         if self.readers.lines[index as usize].has_all(delivered) {
@@ -378,7 +378,7 @@ impl Hosts {
         }
         let has_all = connection.sender().is_some_and(|sender| packet.seq >= sender.total());
         if has_all {
-            let ack = told(&packet);
+            let ack = ack_of(&packet);
             self.with_sender(index, outside, |sender, clock, out| sender.on_ack(&ack, clock, out));
         }
         self.end(index, has_all, outside);
@@ -386,7 +386,7 @@ impl Hosts {
 }
 
 /// What a packet of the reader acknowledges, up to its number.
-fn told(packet: &Packet) -> Ack {
+fn ack_of(packet: &Packet) -> Ack {
     let Packet { seq: next, tsval, tsecr, .. } = *packet;
     let (window, ece, ace, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ace(), packet.ecn());
     Ack { next, window, tsval, tsecr, ece, ace, ecn, ..Ack::default() }
@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_repeated_after_its_timeout_twice_and_then_ever_later() {
+    fn request_is_retransmitted_with_backoff() {
         let mut line = ClientConnection::new(0, 0);
         let waits = |line: &mut ClientConnection| {
             [1, 2, 3, 4].map(|tries| {

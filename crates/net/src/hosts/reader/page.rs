@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_there_when_all_of_its_objects_have_come() {
+    fn page_is_complete_when_all_objects_arrived() {
         let mut visit = Visit::default();
         visit.begin(3, Time::from_nanos(5));
         assert_eq!([0; 4].map(|_| visit.takes_one()), [true, true, true, false]);

@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn below_the_reservoir_is_the_lowest_rate_and_near_a_full_buffer_the_highest() {
+    fn buffer_map_gives_lowest_and_highest_rate_at_its_ends() {
         let rate = |level| with(level, RATES[1]).by_buffer(&RATES, 80 * SECOND, at(0));
         // 30 s of 80 s, and 72 s.
         assert_eq!([0, 30, 72, 80].map(rate), [RATES[0], RATES[0], RATES[3], RATES[3]]);
     }
 
     #[test]
-    fn a_rate_stays_until_the_map_reaches_a_neighbour() {
+    fn rate_stays_until_map_reaches_neighbour() {
         // From 30 s to 72 s the mapping rises from 1 to 8 Mbit/s: 6 s for each.
         let rate = |level, before| with(level, before).by_buffer(&RATES, 80 * SECOND, at(0));
         assert_eq!(rate(36, RATES[0]), RATES[0], "the map is at a neighbour: the highest below it");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_rule_takes_what_nine_tenths_of_the_throughput_carry() {
+    fn throughput_rule_uses_ninety_percent() {
         let mut playback = Playback::default();
         assert_eq!(playback.by_throughput(&RATES), RATES[0]);
         for (bytes, rate) in [(555_000, RATES[1]), (555_000, RATES[1]), (560_000, RATES[2]), (10_000_000, RATES[3])] {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_played_is_gone_and_a_stall_is_what_was_missing() {
+    fn playback_drains_buffer_and_counts_stalls() {
         let mut playback = Playback::default();
         let had = |playback: &mut Playback, now| {
             let had = playback.takes(4 * SECOND, 1, Span::from_secs(1), at(now));

@@ -30,7 +30,7 @@ mod tests {
     use crate::rng::Purpose;
 
     #[test]
-    fn flows_spread_over_the_queues_and_secrets_over_the_ways_to() {
+    fn hash_spreads_flows_and_depends_on_the_secret() {
         let buckets = |seed| Buckets::new(16, &mut Rng::new(seed, Purpose::Queue, 0));
         let mut found = [0; 16];
         (0..16_000).for_each(|flow| found[buckets(1).of(flow)] += 1);

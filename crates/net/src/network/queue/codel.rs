@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_a_count_follows_the_root() {
+    fn inverse_sqrt_steps_follow_the_root() {
         let found = roots(Codel { count: 1, ..Codel::default() }, 1, 1_000);
         assert_eq!(found[0], 32_769, "1/2 for two");
         let exact = |count: f64| 65_536.0 / count.sqrt();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_overflows_continues_from_the_bits_that_are_left() {
+    fn inverse_sqrt_step_wraps_in_64_bits() {
         // 3 - 65 (1 - 2^-16)^2 is negative: computed by hand in 64 bits.
         let mut codel = Codel { count: 64, ..Codel::default() };
         codel.count += 1;

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classic_queue_gets_its_share_of_turns_where_both_wait_and_all_where_it_is_alone() {
+    fn classic_queue_gets_its_share_of_turns() {
         for (percent, expected) in [(10, 10), (0, 0), (50, 50), (100, 100)] {
             let given = scenario::DualPi2 { classic_protection: percent, step_thresh_ns: Some(1 << 40), ..GIVEN };
             let mut queue = filled(given, &[(Ecn::NotEct, 200), (Ecn::Ect1, 200)]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn ect1_and_ce_are_low_latency_and_ect0_if_set() {
+    fn ect1_and_ce_go_to_low_latency_queue() {
         let places = |any_ect| {
             let given = scenario::DualPi2 { any_ect, ..GIVEN };
             [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_marks_what_waited_longer_or_what_more_wait_behind_of_those_that_found_enough() {
+    fn step_marks_by_delay_or_packets() {
         let marks = |given: scenario::DualPi2, now| {
             let mut queue = filled(given, &[(Ecn::Ect1, 10)]);
             let mut drops = Drops::default();
@@ -274,7 +274,7 @@ mod tests {
 
     /// RFC 9332, appendix A, figure 6: `p = p + alpha (delay - target) + beta (delay - delay before)`.
     #[test]
-    fn the_probability_follows_the_longer_delay_and_its_change() {
+    fn probability_follows_longer_delay_and_its_change() {
         let mut queue = filled(GIVEN, &[(Ecn::NotEct, 100)]);
         let (alpha, beta, mut expected, mut before) = (41.0 / 256.0, 819.0 / 256.0, 0.0f64, 0.0);
         for update in 1..=5u32 {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_queue_forgets_and_its_clock_continues() {
+    fn idle_queue_resets_probability_and_keeps_clock() {
         let mut queue = filled(GIVEN, &[(Ecn::NotEct, 1)]);
         queue.update(at(160));
         assert!(queue.probability > 0);
@@ -312,7 +312,7 @@ mod tests {
 
     /// RFC 9332, sections 2.1 and 2.5.1.1: `p_C = p'^2`, `p_CL = k p'`; above a `p_CL` of 1 all are dropped with `p_C`.
     #[test]
-    fn classic_packets_meet_the_square_and_low_latency_the_coupled_probability() {
+    fn classic_gets_squared_and_low_latency_coupled_probability() {
         let close = |found: [f64; 2], expected: [f64; 2]| {
             assert!((0..2).all(|i| (found[i] - expected[i]).abs() < 0.015), "{found:?} {expected:?}");
         };

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn first_turns_are_of_the_initial_quantum_and_others_of_the_quantum() {
+    fn first_turn_uses_initial_quantum() {
         let (mut fq, mut drops) = (fq(true), Drops::default());
         (0..FAST.fit_u32()).for_each(|number| fq.put(packet(number, 9), &mut drops));
         for number in 0..12 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_no_longer_than_its_limit_and_all_together_than_theirs() {
+    fn flow_limit_and_total_limit_hold() {
         let (mut fq, mut drops) = (fq(true), Drops::default());
         (0..50).for_each(|number| fq.put(packet(number, 1), &mut drops));
         assert_eq!((waiting(&fq), drops.packets.len()), (28, 22));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_meet_where_their_host_forwards_them_and_not_where_it_sends_them() {
+    fn forwarded_flows_share_buckets_and_local_ones_do_not() {
         let meet = |sends| {
             let mut fq = fq(sends);
             let mut found = vec![0; 2_000];

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn where_ends_agreed_on_ecn_packets_are_marked_that_would_be_dropped_otherwise() {
+    fn ect_packets_are_marked_instead_of_dropped() {
         let kinds = [
             scenario::Discipline::Codel(CODEL),
             scenario::Discipline::Red(RED),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn codel_marks_by_the_law_by_which_it_drops() {
+    fn codel_marks_by_its_drop_law() {
         // The queue grows to 50 ms: it is above the target after 50 ms, the first mark follows an interval later, and
         // for the rest of the second the distance between marks is the interval divided by the root of their number.
         let (drops, _) = overload(scenario::Discipline::Codel(CODEL), Ecn::Ect0, &[550, 500]);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_marks_all_that_waited_longer_whatever_codel_says() {
+    fn ce_threshold_marks_all_longer_delays() {
         let step = scenario::Codel { ecn: false, ce_threshold_ns: Some(20_000_000), target_ns: 1 << 40, ..CODEL };
         let (drops, left) = overload(scenario::Discipline::Codel(step), Ecn::Ect1, &[550, 500]);
         let late = left
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn red_drops_what_it_would_mark_above_its_maximum_only_with_harddrop() {
+    fn red_harddrop_drops_above_maximum() {
         let hard = scenario::Red { harddrop: true, ..RED };
         let [soft, hard] = [RED, hard].map(|red| overload(scenario::Discipline::Red(red), Ecn::Ect0, &[700]).0);
         assert_eq!((soft.early, hard.early > 0), (0, true));

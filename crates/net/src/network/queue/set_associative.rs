@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_share_a_queue_only_where_all_eight_of_their_set_are_taken() {
+    fn flows_collide_only_in_a_full_set() {
         let mut ways = SetAssociative::new(7);
         let mut taken = vec![0; SetAssociative::QUEUES];
         for flow in 0..1_000 {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_finds_its_queue_again_while_nobody_else_took_it() {
+    fn flow_keeps_its_queue_while_unclaimed() {
         let mut ways = SetAssociative::new(7);
         let (queue, _) = ways.find(1, |_| false);
         assert_eq!(ways.find(1, |_| true), (queue, false));

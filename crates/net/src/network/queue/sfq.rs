@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_take_turns_and_a_full_queue_loses_the_last_of_the_longest() {
+    fn full_sfq_drops_tail_of_longest_flow() {
         let mut sfq = sfq(SFQ, 5);
         assert_eq!(put(&mut sfq, &[1, 1, 1, 2, 2, 3]), [2]);
         assert_eq!(order(&mut sfq, Time::ZERO), [(1, 0), (2, 3), (3, 5), (1, 1), (2, 4)]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn with_headdrop_it_loses_the_first() {
+    fn headdrop_drops_head_of_longest_flow() {
         let mut sfq = sfq(scenario::Sfq { headdrop: true, ..SFQ }, 5);
         assert_eq!(put(&mut sfq, &[1, 1, 1, 2, 2, 3]), [0]);
         let mut short = self::sfq(scenario::Sfq { headdrop: true, depth: 2, ..SFQ }, 5);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn where_each_has_one_packet_the_next_loses_its() {
+    fn full_sfq_of_single_packets_drops_from_next_flow() {
         let (mut sfq, mut drops) = (sfq(SFQ, 3), Drops::default());
         // One more packet has left these queues and waits to leave.
         for (number, flow) in (0..).zip([1, 2, 3]) {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_without_a_queue_and_one_too_long_lose_what_comes() {
+    fn arrivals_beyond_flow_or_depth_limit_are_dropped() {
         let mut few = sfq(scenario::Sfq { flows: 2, ..SFQ }, 100);
         assert_eq!(put(&mut few, &[1, 2, 3]), [2]);
         let mut short = sfq(scenario::Sfq { depth: 2, ..SFQ }, 100);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn hashed_again_a_flow_keeps_its_order_and_others_meet() {
+    fn rehash_keeps_order_within_a_flow() {
         let mut sfq = sfq(scenario::Sfq { perturb_ns: 1_000_000_000, divisor: 2, ..SFQ }, 100);
         let before = sfq.buckets;
         put(&mut sfq, &[1, 2, 3, 4, 1, 2, 3, 4]);

@@ -149,7 +149,7 @@ impl Path {
 }
 
 #[test]
-fn it_starts_drains_and_probes() {
+fn phases_are_startup_drain_and_probe() {
     let mut path = Path::new(10, 20_000);
     let modes = path.modes_until_ms(3_000);
     assert_eq!(modes.iter().map(|m| m.0).collect::<Vec<_>>(), [Mode::Startup, Mode::Drain, Mode::ProbeBw]);
@@ -160,7 +160,7 @@ fn it_starts_drains_and_probes() {
 }
 
 #[test]
-fn the_estimate_is_the_paths_rate() {
+fn bandwidth_estimate_is_the_path_rate() {
     let mut path = Path::new(10, 20_000);
     path.run_until_ms(5_000);
     let exact = 10 * BW_UNIT / 1_000;
@@ -262,7 +262,7 @@ fn idle_time_counts_as_emptying_the_pipe() {
 }
 
 #[test]
-fn an_undo_asks_again_whether_the_pipe_is_full_and_keeps_the_window() {
+fn undo_restarts_full_pipe_detection_and_keeps_window() {
     let (mut bbr, f, w) = full();
     (bbr.full_pipe.bandwidth, bbr.full_pipe.rounds) = (100, 2);
     assert_eq!(bbr.undo_cwnd(&f, &w), 200);

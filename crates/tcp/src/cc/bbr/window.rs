@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_pacer_has_scheduled_will_have_left_the_network() {
+    fn packets_scheduled_by_pacer_count_as_delivered() {
         let (mut bbr, mut f, w) = full();
         let now = clock(5_000_000, 250);
         assert_eq!(bbr.in_network_at_departure(&f, &w, 50, now), 50);

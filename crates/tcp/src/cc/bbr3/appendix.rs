@@ -399,7 +399,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_drafts_test_cases_give_the_table_that_is_documented() {
+fn draft_test_cases_match_documented_table() {
     let page = include_str!("../../../../../docs/explanation/bbr3.md");
     let table = table();
     assert!(page.contains(&table), "the page has another table than\n{table}");

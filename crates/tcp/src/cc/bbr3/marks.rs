@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_longer_than_5_ms_and_ends_that_did_not_agree_heed_no_marks() {
+    fn marks_are_ignored_above_5_ms_rtt_or_without_agreement() {
         let long = Shape { rtt_us: 5_100, ..SHORT };
         let mut short_without = path::<LowLatency>(SHORT);
         short_without.f.ecn = false;
