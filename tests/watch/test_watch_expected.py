@@ -13,7 +13,17 @@ import pytest
 
 from sawtooth.watch import Connection, limits
 from sawtooth.watch.connection import connections
-from sawtooth.watch.expected import SHORTEST_S, Expectations, Expected, Pending, expect, observed, why_not
+from sawtooth.watch.expected import (
+    SHARE,
+    SHORTEST_S,
+    Expectations,
+    Expected,
+    Pending,
+    _Process,
+    expect,
+    observed,
+    why_not,
+)
 from sawtooth.watch.text import between
 from sawtooth.whatif import estimate
 from sawtooth.whatif.replay import BY_TOTALS
@@ -138,14 +148,33 @@ def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -
 
 
 def test_where_no_process_can_be_begun_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Expectations, seen: object) -> None:
+    def refuse(self: _Process, cookie: str, seen: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(Expectations, "_submit", refuse)
+    monkeypatch.setattr(_Process, "start", refuse)
     with Expectations() as expectations:
         expectations.ask([seen()])
         assert "/dev/shm" in (expectations.of(seen()).reason or "")
         assert not expectations.busy
+
+
+def test_the_chosen_connection_does_not_wait_for_others_and_is_simulated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[float, str]] = []
+
+    def start(self: _Process, cookie: str, seen: object) -> None:
+        started.append((self._share, cookie))
+        self.cookie = cookie
+
+    monkeypatch.setattr(_Process, "start", start)
+    first, second, third = (seen(cookie=name) for name in ("1", "2", "3"))
+    with Expectations() as expectations:
+        expectations.ask([first, second, third])
+        expectations.ask([first, second, third], chosen=second)
+        expectations.ask([first, second, third], chosen=first)
+        assert [expectations.of(one).pending for one in (first, second, third)] == [
+            Pending.RUNNING, Pending.RUNNING, Pending.WAITING
+        ]  # fmt: skip
+    assert started == [(SHARE, "1"), (1.0, "2")]
 
 
 def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

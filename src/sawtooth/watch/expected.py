@@ -1,18 +1,20 @@
 """Estimates the goodput that a connection would get without its losses, or with another congestion control, by
 ``whatif``.
 
-Simulations run one after the other in a separate process with low priority, using part of one core.
+Simulations run in separate processes: one after the other on part of one core with the lowest priority, and that of the
+connection that the user chose at once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -129,22 +131,16 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
     )
 
 
-def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
-    """Simulate. If no estimate is possible, the result has a reason."""
+def expect(seen: Observed, share: float = 1.0, *, draws: int = DRAWS, seed: int = 1) -> Expected:
+    """Simulate, then pause for so long that the mean use of the processor is ``share`` of one core. If no estimate is
+    possible, the result has a reason."""
     begun = time.process_time()
     try:
         return _expect(seen, draws, seed)
     except SawtoothError as error:
         return Expected(reason=error.message)
     finally:
-        # After each simulation, pause for as long as it took: this limits the share of the core on every path.
-        with contextlib.suppress(OSError):
-            if os.environ.get(_SHARED):
-                time.sleep((time.process_time() - begun) * (1 / SHARE - 1))
-
-
-_SHARED = "SAWTOOTH_WATCH_SHARED"
-"""Environment variable that is set in the process with a limited share of its core."""
+        time.sleep((time.process_time() - begun) * (1 / share - 1))
 
 
 def _expect(seen: Observed, draws: int, seed: int) -> Expected:
@@ -165,22 +161,53 @@ def _range(answer: Answer) -> Range:
     return Range(answer.cc, shown["goodput_bps"], shown["low_bps"], shown["high_bps"])
 
 
-def _begin() -> None:
+def _begin(share: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ[_SHARED] = "1"
-    os.nice(19)
-    # Threads of one replay share one processor.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if share < 1:
+        os.nice(19)
+        # Threads of one replay share one processor.
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-class Expectations(Closing):
-    """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept."""
+class _Process:
+    """A process that simulates one connection at a time; if ``share`` is below 1, on that part of one core with the
+    lowest priority."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, Expected] = OrderedDict()
-        self._fastest: OrderedDict[str, float] = OrderedDict()
-        self._running: tuple[str, Future[Expected]] | None = None
+    def __init__(self, share: float) -> None:
+        self._share = share
         self._pool: ProcessPoolExecutor | None = None
+        self._future: Future[Expected] | None = None
+        self.cookie: str | None = None
+        """The connection that is being simulated."""
+
+    def prepare(self) -> None:
+        """Start the process, which takes most of a second. Raises OSError if there can be no process."""
+        if self._pool is not None:
+            return
+        # The live view replaces sys.stderr with an object that has no file descriptor for a child process.
+        with contextlib.redirect_stderr(sys.__stderr__):
+            pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=_begin, initargs=(self._share,))
+            pool.submit(os.getpid)
+        self._pool = pool
+
+    def start(self, cookie: str, seen: Observed) -> None:
+        """Begin with a connection. Raises OSError as ``prepare`` does."""
+        self.prepare()
+        assert self._pool is not None
+        self._future = self._pool.submit(expect, seen, self._share)
+        self.cookie = cookie
+
+    def finished(self) -> tuple[str, Expected] | None:
+        """The connection that was simulated and its estimate, once."""
+        if self.cookie is None or self._future is None or not self._future.done():
+            return None
+        cookie, self.cookie = self.cookie, None
+        try:
+            return cookie, replace(self._future.result(), at_s=time.monotonic())
+        except BrokenExecutor:
+            self._pool = None
+            why = "the process that simulates has ended: not enough memory?"
+            return cookie, Expected(reason=why, at_s=time.monotonic())
 
     def close(self) -> None:
         """End the process, even during a simulation."""
@@ -190,10 +217,27 @@ class Expectations(Closing):
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
+
+class Expectations(Closing):
+    """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept.
+
+    The connection that the user chose does not wait for others: it has a separate process, which may use all cores.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Expected] = OrderedDict()
+        self._fastest: OrderedDict[str, float] = OrderedDict()
+        self._background, self._at_once = _Process(SHARE), _Process(1.0)
+
+    def close(self) -> None:
+        """End the processes, even during a simulation."""
+        self._background.close()
+        self._at_once.close()
+
     @property
     def busy(self) -> bool:
         """Whether a simulation is running."""
-        return self._running is not None
+        return self._background.cookie is not None or self._at_once.cookie is not None
 
     def of(self, one: Connection) -> Expected:
         """What is known now: the estimate, or the reason why there is none."""
@@ -201,52 +245,46 @@ class Expectations(Closing):
             return hindrance
         if (known := self._known.get(one.cookie)) is not None:
             return known
-        if self._running is not None and self._running[0] == one.cookie:
+        if one.cookie in (self._background.cookie, self._at_once.cookie):
             return Expected(Pending.RUNNING.value, Pending.RUNNING)
         return _waiting("other connections come first")
 
-    def ask(self, shown: Iterable[Connection]) -> None:
-        """Collect finished estimates, and start the simulation of the first of ``shown`` that has none or an old
-        one."""
-        shown = list(shown)
+    def ask(self, shown: Collection[Connection], chosen: Connection | None = None) -> bool:
+        """Collect finished estimates. Start the simulation of the first of ``shown`` that has none or an old one, and
+        at once that of ``chosen``. Returns whether an estimate came."""
         for one in shown:
             rate = max(one.delivery_bps or 0.0, one.mean_bps or 0.0, self._fastest.get(one.cookie, 0.0))
             _keep(self._fastest, one.cookie, rate)
-        if self._running is not None and self._running[1].done():
-            cookie, future = self._running
-            self._running = None
-            _keep(self._known, cookie, self._answer(future))
-        if self._running is not None:
-            return
+        came = [done for process in (self._background, self._at_once) if (done := process.finished()) is not None]
+        for cookie, expected in came:
+            _keep(self._known, cookie, expected)
+        if chosen is not None:
+            # A connection has no estimate in its first seconds: time to start the process.
+            with contextlib.suppress(OSError):
+                self._at_once.prepare()
+            self._start(self._at_once, [chosen])
+        self._start(self._background, shown)
+        return bool(came)
+
+    def _start(self, process: _Process, asked: Collection[Connection]) -> None:
+        """Start the simulation of the connection whose estimate is missing or oldest, unless it is new enough."""
         now = time.monotonic()
-        waiting = [one for one in shown if why_not(one) is None]
-        waiting.sort(key=lambda one: self._known[one.cookie].at_s if one.cookie in self._known else -1.0)
-        if not waiting:
+        age = {
+            one.cookie: now - self._known[one.cookie].at_s if one.cookie in self._known else math.inf
+            for one in asked
+            if why_not(one) is None
+        }
+        simulated = (self._background.cookie, self._at_once.cookie)
+        old = [one for one in asked if age.get(one.cookie, 0.0) > STALE_S and one.cookie not in simulated]
+        if process.cookie is not None or not old:
             return
-        first = waiting[0]
-        known = self._known.get(first.cookie)
-        if known is None or now - known.at_s > STALE_S:
-            seen = observed(first, self._fastest.get(first.cookie))
-            try:
-                self._running = first.cookie, self._submit(seen)
-            except OSError as error:
-                # For example in a container without /dev/shm, which locks between processes need.
-                why = f"no process to simulate in: {error.strerror} (is there a /dev/shm?)"
-                _keep(self._known, first.cookie, Expected(reason=why, at_s=now))
-
-    def _submit(self, seen: Observed) -> Future[Expected]:
-        # The live view replaces sys.stderr with an object that has no file descriptor for a child process.
-        with contextlib.redirect_stderr(sys.__stderr__):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
-            return self._pool.submit(expect, seen)
-
-    def _answer(self, future: Future[Expected]) -> Expected:
+        oldest = max(old, key=lambda one: age[one.cookie])
         try:
-            return replace(future.result(), at_s=time.monotonic())
-        except BrokenExecutor:
-            self._pool = None
-            return Expected(reason="the process that simulates has ended: not enough memory?", at_s=time.monotonic())
+            process.start(oldest.cookie, observed(oldest, self._fastest.get(oldest.cookie)))
+        except OSError as error:
+            # For example in a container without /dev/shm, which locks between processes need.
+            why = f"no process to simulate in: {error.strerror} (is there a /dev/shm?)"
+            _keep(self._known, oldest.cookie, Expected(reason=why, at_s=now))
 
 
 def _keep(kept: OrderedDict[str, Any], cookie: str, value: Any) -> None:

@@ -25,6 +25,8 @@ MOST = 200
 """Maximum number of connections in the table."""
 REMEMBERED, POINTS = 256, 120
 """Number of connections whose past values are kept, and number of values each."""
+ESTIMATE_S = 0.2
+"""Seconds between checks whether an estimate came, or the cursor moved to a connection that has none."""
 TICK_S = 0.1
 """Seconds between checks whether the next sample of a recording is due."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -94,6 +96,7 @@ class Screen(App[None]):
         table.focus()
         self.sample()
         self.set_interval(self._interval_s, self.sample)
+        self.set_interval(ESTIMATE_S, self._show_estimates)
 
     def sample(self) -> None:
         """Show a new sample. A failure ends the view; the error is shown afterwards."""
@@ -123,13 +126,21 @@ class Screen(App[None]):
         self._shown = {one.cookie: one for one in shown}
         self._remember(shown, self._seen.at_s)
         table = self.query_one(DataTable)
-        if self._expectations is not None:
-            first = max(0, int(table.scroll_y))
-            on_screen = shown[first : first + max(1, self.size.height - 4)]
-            wanted = [self._shown[self._detailed]] if self._detailed in self._shown else []
-            self._expectations.ask([*wanted, *on_screen])
+        self._estimate()
         self._fill(table, shown)
         self._show_texts()
+
+    def _estimate(self) -> bool:
+        """Ask for estimates of the connections on the screen. Returns whether one came."""
+        if self._expectations is None:
+            return False
+        first = max(0, int(self.query_one(DataTable).scroll_y))
+        on_screen = list(self._shown.values())[first : first + max(1, self.size.height - 4)]
+        return self._expectations.ask(on_screen, self._shown.get(self._detailed or self._chosen() or ""))
+
+    def _show_estimates(self) -> None:
+        if self._estimate():
+            self._draw()
 
     def _remember(self, shown: list[Connection], at_s: float) -> None:
         # A sample that is shown again (sorted differently, or after a step back) must be in the past values only once.
