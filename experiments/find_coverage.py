@@ -52,7 +52,7 @@ def traced(frontier: Callable[[float], float], margin: Callable[[float], float],
     held = [
         row.verdict == "found" and row.low <= truth <= row.high for row, truth in zip(found.rows, truths, strict=True)
     ]
-    return held, tracing.asked
+    return held, tracing.sampled
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from sawtooth.whatif.shared import (
     LIKELY,
     MEASURES,
     QUANTILES,
-    asked,
+    change_features,
     likely,
     related,
     seen,
@@ -113,14 +113,14 @@ def _seen(file: Path) -> Observed | None:
 def _gave(fields: dict[str, Any], truth: dict[str, Any], begin: float, change: str, cc: str) -> tuple[float, float]:
     """Goodput since the first data, and the mean of the smoothed round trips."""
     flows = [fields["flows"][0] | {"cc": cc}, *fields["flows"][1:]]
-    asked = fields | {"flows": flows, "seed": fields["seed"] + OTHER_SEED}
+    change_features = fields | {"flows": flows, "seed": fields["seed"] + OTHER_SEED}
     path = dict(fields["path"])
     made = next((one for one in CHANGES if one.name == change), None)
     if made is not None and "buffer" in change:
         path["queue"] = _larger(path["queue"])
     elif made is not None and "loss" in change:
         path["loss"] = _halved(path.get("loss", "0%"))
-    found = Scenario(**asked | {"path": path}).set(dict(made.fields) if made is not None else {})
+    found = Scenario(**change_features | {"path": path}).set(dict(made.fields) if made is not None else {})
     tables = Sim().run(found).tables
     lasted = Span.parse(fields["duration"]).seconds - begin - truth["rtt_s"]
     flows_, moments = whole(tables, "flows"), whole(tables, "tcp_info")
@@ -174,7 +174,7 @@ def rows(corpus: Path) -> dict[str, Rows]:
             for (change, cc), (bps, trip_s) in case["gave"].items():
                 if (change in changes and cc != own) or not bps > 0:
                     continue
-                values = np.concatenate([shown, asked(observed, cc, change, changes)])
+                values = np.concatenate([shown, change_features(observed, cc, change, changes)])
                 gave = (math.log(bps / observed.goodput_bps), math.log(trip_s / observed.rtt_mean_s))
                 kind = _group(observed.cc, change, cc, plain=plain, later=later)
                 for name, one in zip(MEASURES, gave, strict=True):

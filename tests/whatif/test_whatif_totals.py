@@ -15,7 +15,7 @@ from sawtooth.whatif.iperf3 import from_iperf3
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.replay import BY_TOTALS, predicted
 from sawtooth.whatif.runs import middle, scenario
-from sawtooth.whatif.ss import from_ss, looks
+from sawtooth.whatif.ss import from_ss, parse_sockets
 
 MEASURED = Path(__file__).parents[1] / "measured"
 SS = """\
@@ -79,7 +79,7 @@ def test_ss_chooses_the_connection_that_is_named_and_refuses_one_that_is_not_the
 
 def test_ss_on_one_line_is_read_as_on_two() -> None:
     assert from_ss(SS.replace("\n\t", " ")) == from_ss(SS)
-    assert [look.cc for look in looks(SS)] == ["cubic", "cubic"]
+    assert [look.cc for look in parse_sockets(SS)] == ["cubic", "cubic"]
 
 
 def test_what_ss_counts_was_delivered_from_the_first_data_until_half_a_round_trip_ago() -> None:

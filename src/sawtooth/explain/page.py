@@ -10,19 +10,19 @@ from sawtooth.figures import Axis, Figure, Panel, Series, render
 from sawtooth.figures.palette import ACCENT
 
 
-def page(told: Explanation) -> str:
+def page(explanation: Explanation) -> str:
     """HTML with the answers, and a figure of what each change would give."""
-    shown = [one for one in told.gains if one.goodput_bps is not None]
+    shown = [one for one in explanation.gains if one.goodput_bps is not None]
     content = {
-        "inputs": told.inputs,
-        "problems": told.problems,
-        "doubts": told.doubts,
-        "limited": told.limited.by,
-        "rows": rows(told),
-        "test": None if told.test is None else told.test.words,
-        "gains": table(told) if told.gains else [],
+        "inputs": explanation.inputs,
+        "problems": explanation.problems,
+        "doubts": explanation.doubts,
+        "limited": explanation.limited.by,
+        "rows": rows(explanation),
+        "test": None if explanation.test is None else explanation.test.words,
+        "gains": table(explanation) if explanation.gains else [],
         "drawn": bool(shown),
-        "next": told.next,
+        "next": explanation.next,
     }
     return render("sawtooth.explain", "explain.html.j2", content, [_figure(shown)] if shown else [])
 

@@ -15,46 +15,50 @@ TOGETHER = {"path": ("rate", "base RTT", "queue"), "kinds": tuple(NAMES.values()
 """Questions that are one row where all of them are unknown for one reason."""
 
 
-def words(told: Explanation) -> str:
+def words(explanation: Explanation) -> str:
     """Every quantity has its unit; intervals are 90% intervals."""
-    lines = [f"problem: {sanitize.sentence(problem)}" for problem in told.problems]
-    lines += [f"note: {sanitize.sentence(doubt)}" for doubt in told.doubts]
-    lines += [f"from {sanitize.sentence(one)}" for one in told.inputs]
-    lines += ["", *_aligned(rows(told))]
-    if told.test is not None:
-        lines += ["", f"self-test: {told.test.words}"]
-    if told.gains:
-        lines += ["", *_aligned(table(told), right=True)]
-    if told.next:
-        lines += ["", *(f"measure next: {step}" for step in told.next)]
+    lines = [f"problem: {sanitize.sentence(problem)}" for problem in explanation.problems]
+    lines += [f"note: {sanitize.sentence(doubt)}" for doubt in explanation.doubts]
+    lines += [f"from {sanitize.sentence(one)}" for one in explanation.inputs]
+    lines += ["", *_aligned(rows(explanation))]
+    if explanation.test is not None:
+        lines += ["", f"self-test: {explanation.test.words}"]
+    if explanation.gains:
+        lines += ["", *_aligned(table(explanation), right=True)]
+    if explanation.next:
+        lines += ["", *(f"measure next: {step}" for step in explanation.next)]
     return "\n".join(lines)
 
 
-def rows(told: Explanation) -> list[tuple[str, str]]:
+def rows(explanation: Explanation) -> list[tuple[str, str]]:
     """Pairs of a question and its answer."""
-    found = [("limited by", _limited(told)), ("lost", _lost(told)), ("lost where", _choice(told.lost.where))]
-    found.append(("lost by", _choice(told.lost.kind)))
+    found = [
+        ("limited by", _limited(explanation)),
+        ("lost", _lost(explanation)),
+        ("lost where", _choice(explanation.lost.where)),
+    ]
+    found.append(("lost by", _choice(explanation.lost.kind)))
     for name, called in (("rate", "rate"), ("rtt", "base RTT"), ("queue", "queue")):
-        found.append((called, _quantity(told, name)))
-    found += [(called, _choice(told.kinds[name])) for name, called in NAMES.items()]
+        found.append((called, _quantity(explanation, name)))
+    found += [(called, _choice(explanation.kinds[name])) for name, called in NAMES.items()]
     found = _once(found)
-    found.append(("control", _choice(told.control, shares=False)))
-    return found + [("probes", _probed(one)) for one in told.probed]
+    found.append(("control", _choice(explanation.control, shares=False)))
+    return found + [("probes", _probed(one)) for one in explanation.probed]
 
 
 def _once(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """One row instead of a whole group of questions that have the same reason to be unknown."""
-    told = dict(found)
+    answers = dict(found)
     for group, members in TOGETHER.items():
-        reasons = {told[one] for one in members}
-        if len(reasons) == 1 and told[members[0]].startswith(CANNOT):
+        reasons = {answers[one] for one in members}
+        if len(reasons) == 1 and answers[members[0]].startswith(CANNOT):
             found = [(group if called == members[0] else called, said) for called, said in found]
             found = [one for one in found if one[0] not in members]
     return found
 
 
-def _limited(told: Explanation) -> str:
-    limited = told.limited
+def _limited(explanation: Explanation) -> str:
+    limited = explanation.limited
     if limited.by is None:
         return f"{CANNOT}: {limited.why}"
     held = "" if limited.share is None else f", {limited.share:.0%} of the time"
@@ -62,8 +66,8 @@ def _limited(told: Explanation) -> str:
     return f"{limited.by}{held}{since}: {limited.why}"
 
 
-def _lost(told: Explanation) -> str:
-    lost = told.lost
+def _lost(explanation: Explanation) -> str:
+    lost = explanation.lost
     if lost.count is None or lost.share is None:
         return f"{CANNOT}: {lost.where.why}"
     return f"{lost.count} of {lost.segments} segments ({share(lost.share)})"
@@ -76,9 +80,9 @@ def _choice(choice: Choice, *, shares: bool = True) -> str:
     return f"{choice.answer}{sure}: {choice.why}"
 
 
-def _quantity(told: Explanation, name: str) -> str:
-    value = told.path.get(name)
-    return f"{CANNOT}: {told.cannot_tell[name]}" if value is None else quantity(name, value)
+def _quantity(explanation: Explanation, name: str) -> str:
+    value = explanation.path.get(name)
+    return f"{CANNOT}: {explanation.cannot_tell[name]}" if value is None else quantity(name, value)
 
 
 def _probed(one: Probed) -> str:
@@ -88,14 +92,14 @@ def _probed(one: Probed) -> str:
     return f"{one.lost} of {one.sent} lost{times}: {one.says}"
 
 
-def table(told: Explanation) -> list[tuple[str, ...]]:
+def table(explanation: Explanation) -> list[tuple[str, ...]]:
     """What each change would give, as cells."""
     cells: list[tuple[str, ...]] = [("", "goodput", "90% interval", "mean RTT", "")]
-    observed = told.observed
+    observed = explanation.observed
     if observed is not None and observed.goodput_bps is not None:
         trip = "" if observed.rtt_mean_s is None else span(observed.rtt_mean_s)
         cells.append(("observed", rate(observed.goodput_bps), "", trip, observed.cc or ""))
-    return cells + [_gain(one) for one in told.gains]
+    return cells + [_gain(one) for one in explanation.gains]
 
 
 def _gain(one: Gain) -> tuple[str, ...]:
@@ -112,9 +116,9 @@ def _aligned(cells: Sequence[tuple[str, ...]], *, right: bool = False) -> list[s
     widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
     lines = []
     for first, *others in cells:
-        told = [
+        padded = [
             cell.rjust(width) if right and at < len(others) - 1 else cell
             for at, (cell, width) in enumerate(zip(others, widths[1:], strict=True))
         ]
-        lines.append("  ".join([first.ljust(widths[0]), *told]).rstrip())
+        lines.append("  ".join([first.ljust(widths[0]), *padded]).rstrip())
     return lines

@@ -57,20 +57,20 @@ def _listed(lines: list[str]) -> Listed:
     for number, row in enumerate(csv.reader(lines[1:]), 2):
         if len(row) != len(names):
             raise ValueError(f"line {number} has {len(row)} fields, not {len(names)}")
-        told = dict(
+        fields = dict(
             zip(names, (_number(text, name, number) for name, text in zip(names, row, strict=True)), strict=True)
         )
-        time = round(told["t_s"] * 10**9)
-        if not 0 <= told["t_s"] <= _LONGEST_S:
-            raise ValueError(f"line {number}: t_s is {told['t_s']:g}, not 0 … {_LONGEST_S}")
+        time = round(fields["t_s"] * 10**9)
+        if not 0 <= fields["t_s"] <= _LONGEST_S:
+            raise ValueError(f"line {number}: t_s is {fields['t_s']:g}, not 0 … {_LONGEST_S}")
         if time < before:
-            raise ValueError(f"line {number}: {told['t_s']:g} s is before the line above")
+            raise ValueError(f"line {number}: {fields['t_s']:g} s is before the line above")
         before = time
         values["t_s"].append(time)
-        if "bytes" in told:
-            if told["bytes"] != int(told["bytes"]) or not 1 <= told["bytes"] <= _LARGEST:
-                raise ValueError(f"line {number}: {told['bytes']:g} is no number of bytes from 1 on")
-            values["bytes"].append(int(told["bytes"]))
+        if "bytes" in fields:
+            if fields["bytes"] != int(fields["bytes"]) or not 1 <= fields["bytes"] <= _LARGEST:
+                raise ValueError(f"line {number}: {fields['bytes']:g} is no number of bytes from 1 on")
+            values["bytes"].append(int(fields["bytes"]))
     if not values["t_s"]:
         raise ValueError("it has no transfers")
     return Listed(tuple(values["t_s"]), tuple(values.get("bytes", ())))

@@ -67,8 +67,8 @@ def main(directory: Path, *, alone: bool = True) -> int:
             done = subprocess.run(source, cwd=directory, stderr=subprocess.PIPE, text=True)
             check_source(done.returncode, done.stderr)
     except Exception as error:
-        told = error if isinstance(error, SawtoothError) else _unforeseen(error)
-        about = {name: getattr(told, name) for name in ("code", "message", "field", "fix")}
+        reported = error if isinstance(error, SawtoothError) else _unforeseen(error)
+        about = {name: getattr(reported, name) for name in ("code", "message", "field", "fix")}
         (directory / ERROR).write_text(json.dumps(about), encoding="utf-8")
         return 1
     finally:

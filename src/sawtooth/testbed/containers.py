@@ -47,7 +47,7 @@ class Started:
     of its control group, 0 without control groups."""
 
     watcher: int
-    told: int
+    status_pipe: int
     """A pipe: the status of wait(2) as text, after the program has ended."""
     group: int
 
@@ -58,13 +58,13 @@ class Container:
 
     def __init__(self, name: str, network: Path, hosts: str, places: Sequence[Path]) -> None:
         self.name = name
-        ready, told = os.pipe()
+        read_end, write_end = os.pipe()
         self._parent = os.fork()
         if self._parent == 0:
-            os.close(ready)
-            _build(told, name, network, hosts, places)
-        os.close(told)
-        with os.fdopen(ready) as lines:
+            os.close(read_end)
+            _build(write_end, name, network, hosts, places)
+        os.close(write_end)
+        with os.fdopen(read_end) as lines:
             said = lines.read().strip()
         if not said.isdigit():
             raise OSError(f'no container can be made for the host "{name}": {said or "no reason given"}')
@@ -85,18 +85,18 @@ class Container:
         with 127 and a message on standard error. ``terminal``: rows and columns of a pseudo-terminal for all three,
         whose keys come from files next to the output."""
         group = _group(f"program-{number}")
-        ready, told = os.pipe()
+        read_end, write_end = os.pipe()
         watcher = os.fork()
         if watcher == 0:
-            os.close(ready)
+            os.close(read_end)
             status = -1
             try:
                 status = self._run(group, words, environment, directory, files, terminal)
             finally:
-                os.write(told, str(status).encode())
+                os.write(write_end, str(status).encode())
                 os._exit(0)
-        os.close(told)
-        return Started(watcher, ready, group.stat().st_ino if group is not None else 0)
+        os.close(write_end)
+        return Started(watcher, read_end, group.stat().st_ino if group is not None else 0)
 
     def _run(
         self,
@@ -199,7 +199,7 @@ def mount_groups() -> None:
     _mount("cgroup2", GROUPS, "cgroup2", _NOSUID | _NODEV | _NOEXEC)
 
 
-def _build(told: int, name: str, network: Path, hosts: str, places: Sequence[Path]) -> NoReturn:
+def _build(report: int, name: str, network: Path, hosts: str, places: Sequence[Path]) -> NoReturn:
     try:
         _end_with_parent()
         os.setsid()
@@ -210,7 +210,7 @@ def _build(told: int, name: str, network: Path, hosts: str, places: Sequence[Pat
         _call(_libc.sethostname(shown, len(shown)))
         first = os.fork()
         if first:
-            os.close(told)
+            os.close(report)
             os.waitpid(first, 0)
             os._exit(0)
         _end_with_parent()
@@ -218,14 +218,14 @@ def _build(told: int, name: str, network: Path, hosts: str, places: Sequence[Pat
             os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
         _files(name, hosts, places)
         # As in the parent's process table, which /proc still showed at the fork.
-        os.write(told, _outer_pid.encode())
-        os.close(told)
+        os.write(report, _outer_pid.encode())
+        os.close(report)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         while True:
             signal.pause()
     except BaseException as error:
         with contextlib.suppress(OSError):
-            os.write(told, f"{type(error).__name__}: {error}".encode())
+            os.write(report, f"{type(error).__name__}: {error}".encode())
     finally:
         os._exit(1)
 

@@ -42,10 +42,10 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
     from sawtooth.testbed.programs import PROGRAMS
 
     compiled = scenario.compile()
-    told = json_value(part(share / PROGRAMS, 0, 1 << 26).decode())
+    results = json_value(part(share / PROGRAMS, 0, 1 << 26).decode())
     names = {host.name: compiled.called.get(host.name, host.name) for host in compiled.hosts}
     rows, measured = [], {}
-    for number, (program, one) in enumerate(zip(scenario.programs, told["programs"], strict=True)):
+    for number, (program, one) in enumerate(zip(scenario.programs, results["programs"], strict=True)):
         printed = {name: _bytes(share / f"program-{number}.{ending}") for name, ending in _OUTPUTS.items()}
         found = {
             "program": compiled.programs[number],
@@ -59,18 +59,18 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
             field = f"programs.{number}.measure.{name}"
             measured[name] = _measured(Finished.of(found), place, field, is_server=program.ready is not None)
     programs = pd.DataFrame(rows).astype({"start_s": "float64", "end_s": "float64", "status": "Int64"})
-    groups = {one["group"]: compiled.programs[number] for number, one in enumerate(told["programs"]) if one["group"]}
+    groups = {one["group"]: compiled.programs[number] for number, one in enumerate(results["programs"]) if one["group"]}
     # By index, so that what is no table of numbers is a TypeError.
     udp = [
-        {"host": names[host], **{ours: int(told["udp"][host][kernels]) for ours, kernels in _UDP.items()}}
-        for host in told["udp"]
+        {"host": names[host], **{ours: int(results["udp"][host][kernels]) for ours, kernels in _UDP.items()}}
+        for host in results["udp"]
     ]
     tables = {
         "programs": programs,
         "connections": _connections(share, list(names.values()), groups),
         "udp": pd.DataFrame(udp, columns=["host", *_UDP]),
     }
-    asked = dict.fromkeys(
+    collecting = dict.fromkeys(
         host for host, program in zip(compiled.program_hosts, scenario.programs, strict=True) if program.collect
     )
     collected = [
@@ -79,12 +79,12 @@ def read(share: Path, scenario: Scenario) -> tuple[dict[str, DataFrame], dict[st
             "file": _text(path.name),
             "content": part(path, 0, FILES_BYTES),
         }
-        for host in asked
+        for host in collecting
         for path in _entries(share / "collected" / host)
     ]
     if collected:
         tables["collected"] = pd.DataFrame(collected)
-    return tables, {"end_s": told["end_s"], "measured": measured}
+    return tables, {"end_s": results["end_s"], "measured": measured}
 
 
 _OUTPUTS = {"stdout": "out", "stderr": "err"}

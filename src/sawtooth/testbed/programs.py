@@ -166,7 +166,7 @@ class Supervisor:
             files=program.files,
             terminal=about.get("terminal"),
         )
-        self._selector.register(program.started.told, selectors.EVENT_READ, program)
+        self._selector.register(program.started.status_pipe, selectors.EVENT_READ, program)
 
     def _wait(self, seconds: float) -> bool:
         """Waits until a program ends, or this long; returns whether one ended."""
@@ -326,5 +326,5 @@ def attend(
     finally:
         traffic.kill()
         traffic.wait()
-    told = {"programs": programs, "udp": udp, "end_s": over_s - begin_s}
-    (directory / PROGRAMS).write_text(json.dumps(told), encoding="utf-8")
+    results = {"programs": programs, "udp": udp, "end_s": over_s - begin_s}
+    (directory / PROGRAMS).write_text(json.dumps(results), encoding="utf-8")

@@ -98,9 +98,9 @@ def _hosts(observed: Observed) -> list[tuple[Estimated, str]]:
         ("send buffer", "sender", flight, "goodput times RTT; the send buffer"),
     ):
         share = observed.limited.get(limit, 0.0)
-        told = None if size is None else _core.host_limit(float(size), share, limit, host, how)
-        if told is not None:
-            found.append((Estimated(**json.loads(told[0])), told[1]))
+        bound = None if size is None else _core.host_limit(float(size), share, limit, host, how)
+        if bound is not None:
+            found.append((Estimated(**json.loads(bound[0])), bound[1]))
     return found
 
 

@@ -46,14 +46,14 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
     rng = np.random.default_rng(seed)
     count = draws * TRIED
     paths = _rarer(draw(estimate, count, seed), estimate.loss)
-    tried = _looks(observed, runs.of(paths, observed.cc))
+    tried = _features(observed, runs.of(paths, observed.cc))
     seen = _seen(observed)
     resolved = _known(observed, RESOLVED)
     # First weighted by how much all paths differ, to find one whose transfers resemble this one.
     spread = 1.4826 * np.median(np.abs(tried - np.median(tried, axis=0)), axis=0)
     like = paths[int(np.argmin(_square(tried - seen, np.maximum(spread, resolved))))]
-    luck = runs.of([replace(like, seed=_seed(seed, count + at)) for at in range(AGAIN)], observed.cc)
-    noise = np.maximum(_looks(observed, luck).std(axis=0, ddof=1), resolved)
+    repeats = runs.of([replace(like, seed=_seed(seed, count + at)) for at in range(AGAIN)], observed.cc)
+    noise = np.maximum(_features(observed, repeats).std(axis=0, ddof=1), resolved)
     box = _box(estimate)
     weight = np.ones(count)
     for number in range(1, ROUNDS + 1):
@@ -63,7 +63,7 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
             break
         paths, weight = _about(kept, weight, box, count, _seed(seed, number * (count + AGAIN)), rng)
         weight *= [_prior(estimate.loss, one.loss) for one in paths]
-        tried = _looks(observed, runs.of(paths, observed.cc))
+        tried = _features(observed, runs.of(paths, observed.cc))
     # Equal steps through the weights: each path is chosen about as often as its weight says.
     chosen = np.searchsorted(np.cumsum(weight), (np.arange(draws) + 0.5) / draws)
     begin = ROUNDS * (count + AGAIN)
@@ -82,10 +82,10 @@ def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
         values = np.array([getattr(one, field) for one in paths])
         low, value, high = (beyond(values, part) for part in (0.05, 0.5, 0.95))
         most = _coordinate(name, before.high) - _coordinate(name, before.low)
-        told = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (
+        narrowed = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (
             name in ("rate", "rtt") and before.bound
         )
-        found[name] = Estimated(value, low, high, f"{before.how}; fitted by replay") if told else before
+        found[name] = Estimated(value, low, high, f"{before.how}; fitted by replay") if narrowed else before
     return replace(estimate, **found)
 
 
@@ -146,16 +146,16 @@ def _about(
     found, parents = np.zeros((0, len(_NAMES))), np.zeros(0, dtype=int)
     while len(found) < count:
         chosen = rng.choice(len(kept), count, p=weight)
-        asked = centres[chosen] + width * rng.normal(size=(count, len(_NAMES)))
-        asked[:, low == high] = low[low == high]
-        inside = ((asked >= low) & (asked <= high)).all(axis=1)
-        found, parents = np.concatenate([found, asked[inside]]), np.concatenate([parents, chosen[inside]])
+        candidates = centres[chosen] + width * rng.normal(size=(count, len(_NAMES)))
+        candidates[:, low == high] = low[low == high]
+        inside = ((candidates >= low) & (candidates <= high)).all(axis=1)
+        found, parents = np.concatenate([found, candidates[inside]]), np.concatenate([parents, chosen[inside]])
     found = found[:count]
     density = np.exp(-0.5 * (((found[:, None] - centres[None]) / width) ** 2).sum(axis=2)) @ weight
     paths = []
     for at, row in enumerate(found.tolist()):
-        told = zip(_NAMES.items(), row, strict=True)
-        values: dict[str, Any] = {field: one if name == "loss" else math.exp(one) for (name, field), one in told}
+        coordinates = zip(_NAMES.items(), row, strict=True)
+        values: dict[str, Any] = {field: one if name == "loss" else math.exp(one) for (name, field), one in coordinates}
         paths.append(replace(kept[parents[at]], seed=seed + at, **values))
     return paths, 1 / np.maximum(density, 1e-300)
 
@@ -165,7 +165,7 @@ def _square(apart: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[n
     return squares
 
 
-def _looks(observed: Observed, found: Sequence[Replayed]) -> NDArray[np.float64]:
+def _features(observed: Observed, found: Sequence[Replayed]) -> NDArray[np.float64]:
     """The features of each transfer: rates and times by logarithm, a count by its square root, whose noise is the same
     everywhere."""
     import numpy as np

@@ -44,21 +44,21 @@ def read_transfer(path: str | Path, *, connection: int | None = None) -> Capture
     missing acknowledgements."""
     from sawtooth.capture import read_capture
 
-    told = read_capture(path).facts["connections"]
-    if connection is not None and not 0 <= connection < len(told):
-        fix = f"choose 0 to {len(told) - 1}" if told else NO_DATA_FIX
+    connections = read_capture(path).facts["connections"]
+    if connection is not None and not 0 <= connection < len(connections):
+        fix = f"choose 0 to {len(connections) - 1}" if connections else NO_DATA_FIX
         message = f"there is no connection {connection}"
         raise InputError("no-such-connection", message, file=path, field="connection", fix=fix)
     if connection is None:
-        connection = max(range(len(told)), key=lambda at: _bytes(told[at]), default=None)
-    if connection is None or not _bytes(told[connection]):
+        connection = max(range(len(connections)), key=lambda at: _bytes(connections[at]), default=None)
+    if connection is None or not _bytes(connections[connection]):
         message = "no TCP connection in this capture carries data"
         raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
     return read_capture(path, connection=connection)
 
 
-def _bytes(told: dict[str, Any]) -> int:
-    return max(int(one.get("payload_bytes", 0)) for one in told["directions"])
+def _bytes(connection: dict[str, Any]) -> int:
+    return max(int(one.get("payload_bytes", 0)) for one in connection["directions"])
 
 
 def observed_in(capture: Capture, control: Identification) -> Observed:

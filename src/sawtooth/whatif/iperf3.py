@@ -59,23 +59,23 @@ def _read(report: _Report) -> Observed:
     if report.values.get("error"):
         raise _refused(f"iperf3 failed: {report.text('error')}")
     start, end = report.needed("start"), report.needed("end")
-    asked = start.needed("test_start")
-    if asked.text("protocol") != "TCP":
-        raise _refused(f"this is a test of {asked.text('protocol')[:20] or 'nothing known'}, not of TCP")
+    test = start.needed("test_start")
+    if test.text("protocol") != "TCP":
+        raise _refused(f"this is a test of {test.text('protocol')[:20] or 'nothing known'}, not of TCP")
     received, sent = end.optional("sum_received"), end.optional("sum_sent")
     # Only the receiver knows what arrived; if the server was killed early, the client reports zeros.
     total = received if received.number("bytes", 0, least=0) else sent
     if not total.number("bytes", 0, least=0):
         raise _refused("no data went over it")
     # A receiver's intervals count what arrived, a sender's what its socket accepted.
-    looks = report.records("intervals")
-    intervals = [one for look in looks if not (one := look.needed("sum")).values.get("omitted")]
-    streams = [one for look in looks for one in look.records("streams") if not one.values.get("omitted")]
+    samples = report.records("intervals")
+    intervals = [one for sample in samples if not (one := sample.needed("sum")).values.get("omitted")]
+    streams = [one for sample in samples for one in sample.records("streams") if not one.values.get("omitted")]
     if not all(stream.values.get("sender", True) for stream in streams):
         streams = []
     took = np.array([one.number("seconds", least=0) for one in intervals])
     rates = np.array([one.number("bits_per_second", least=0) for one in intervals])
-    count = max(1, asked.count("num_streams", 1))
+    count = max(1, test.count("num_streams", 1))
     mss = start.count("tcp_mss", 0) or start.count("tcp_mss_default", 0)
     if not 48 <= mss <= 65400:
         mss = MSS
@@ -89,13 +89,13 @@ def _read(report: _Report) -> Observed:
     waited = {"receive window": 1.0} if filled else {}
     cc = end.text("sender_tcp_congestion")
     steady = rates[took > _LONGER_S]
-    step = asked.count("blksize", 0) * count * 8 / float(np.median(took[took > _LONGER_S])) if steady.size else 0.0
+    step = test.count("blksize", 0) * count * 8 / float(np.median(took[took > _LONGER_S])) if steady.size else 0.0
     return Observed(
         source="iperf3",
         what=f"iperf3, {'sender' if streams else 'receiver'}'s report, {count} stream{'s' if count > 1 else ''}",
         goodput_bps=goodput,
         duration_s=duration,
-        from_start=not asked.values.get("omit"),
+        from_start=not test.values.get("omit"),
         cc=cc or None,
         cc_how="iperf3 says so" if cc else "",
         mss=mss,
@@ -107,7 +107,7 @@ def _read(report: _Report) -> Observed:
         rtt_smoothed=True,
         rtt_samples=max(1, len(intervals)),
         window_bytes=window or None,
-        limited=_limited(asked, goodput, count) | waited,
+        limited=_limited(test, goodput, count) | waited,
         rates_bps=steady,
         # A sender writes whole blocks: the first and the last of an interval belong to its neighbors in part.
         rates_step_bps=step if streams else 0.0,
@@ -145,7 +145,7 @@ def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(total[None, :] - total[:, None])
 
 
-def _limited(asked: _Report, goodput: float, streams: int) -> dict[str, float]:
+def _limited(test: _Report, goodput: float, streams: int) -> dict[str, float]:
     """A transfer that reached its configured rate was limited by that rate, not by the path."""
-    target = asked.number("target_bitrate", 0, least=0) * streams
+    target = test.number("target_bitrate", 0, least=0) * streams
     return {"application": 1.0} if target and goodput >= TARGET_MET * target else {}

@@ -76,7 +76,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several kinds. ``answer`` is None if it cannot be told, and ``why`` says the reason or the evidence;
+    """One of several kinds. ``answer`` is None if it is unknown, and ``why`` says the reason or the evidence;
     ``shares`` has the probability of each kind, likeliest first, if there are any."""
 
     answer: str | None

@@ -190,10 +190,10 @@ class Runs:
 
         from sawtooth.engines.sim import Sim
 
-        asked = scenario(self.observed, self._estimate, path, cc).set(change)
-        tables = Sim().run(asked, stop=lambda: self._stopped).tables
+        case = scenario(self.observed, self._estimate, path, cc).set(change)
+        tables = Sim().run(case, stop=lambda: self._stopped).tables
         table, moments = whole(tables, "intervals"), whole(tables, "tcp_info")
-        begin = max(0.0, asked.warmup.seconds)
+        begin = max(0.0, case.warmup.seconds)
         measured = table["t_s"] > begin + _HALF_A_NANOSECOND
         ends, goodput, again, sent = (table[name][measured] for name in _COLUMNS)
         lengths = np.diff(ends, prepend=begin)

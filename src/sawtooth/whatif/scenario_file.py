@@ -21,7 +21,7 @@ def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, s
     SawtoothError ``unwritable-output`` or ``disk-full``.
     """
     cc = observed.cc if observed.cc in CONTROLS else "cubic"
-    asked = scenario(observed, estimate, middle(estimate, seed), cc)
+    written = scenario(observed, estimate, middle(estimate, seed), cc)
     lines = [f"# Estimated from {observed.source}: {_plain(observed.what)}"]
     if learned().knows(observed):
         lines.append(f"# {may_use(observed)}; the answers were learned, not run on this path.")
@@ -29,7 +29,7 @@ def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, s
         f"# {name}: {value.value:.4g}, 90% {value.low:.4g} … {value.high:.4g}; {value.how}"
         for name, value in estimate.quantities.items()
     ]
-    tables = asked.to_dict()
+    tables = written.to_dict()
     flows, nested = tables.pop("flows"), {name: part for name, part in tables.items() if isinstance(part, dict)}
     lines += [""] + [f"{name} = {_value(part)}" for name, part in tables.items() if not isinstance(part, dict)]
     for name, part in nested.items():
@@ -37,7 +37,7 @@ def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, s
     for flow in flows:
         lines += ["", "[[flows]]", *(f"{field} = {_value(value)}" for field, value in flow.items())]
     write_bytes(Path(path), ("\n".join(lines) + "\n").encode())
-    return asked
+    return written
 
 
 def _plain(text: str) -> str:

@@ -97,7 +97,7 @@ class Shared:
         assert observed.path is not None
         assert observed.goodput_bps is not None
         assert observed.rtt_mean_s is not None
-        values = np.concatenate([seen(observed), asked(observed, cc, change, self.changes)])
+        values = np.concatenate([seen(observed), change_features(observed, cc, change, self.changes)])
         relation = related(observed.cc, cc)
         goodput, trip = (self.measures[name].ratio(values, relation) for name in MEASURES)
         rate = observed.path.rate
@@ -139,7 +139,7 @@ def seen(observed: Observed) -> Floats:
     return np.concatenate([as_seen(observed), more])
 
 
-def asked(observed: Observed, cc: str, change: str | None, changes: tuple[str, ...]) -> Floats:
+def change_features(observed: Observed, cc: str, change: str | None, changes: tuple[str, ...]) -> Floats:
     """The change as numbers: its control, whether that is the observed one, and which of ``changes`` it is."""
     controls = [float(cc == one) for one in CONTROLS]
     return np.array([*controls, float(cc == observed.cc), *(float(change == one) for one in changes)])

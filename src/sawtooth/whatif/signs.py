@@ -84,16 +84,16 @@ def _delays(delay: Floats, base: float, top: float, found: dict[str, float]) -> 
 
 
 def _losses(facts: Mapping[str, Any], lost_s: Floats, run: Floats, base: float, found: dict[str, float]) -> None:
-    told, count = facts["loss"], float(run.sum())
+    loss, count = facts["loss"], float(run.sum())
     sent = max(float(facts["data_packets"]), 1.0)
     found["losses"] = _log(count, 0.5)
     found["loss_share"] = _log(count / sent, 1e-6)
     found["mean_run"] = count / len(run) if len(run) else np.nan
     found["single_runs"] = float((run == 1).mean()) if len(run) else np.nan
     found["longest_run"] = _log(float(run.max()), 1.0) if len(run) else np.nan
-    found["runs_a_burst"] = len(run) / max(float(told["bursts"]), 1.0) if len(run) else np.nan
-    found["largest_burst_share"] = float(told["largest_burst"]) / count if count else np.nan
-    found["lost_again"] = float(told["lost_copies"]) / count if count else np.nan
+    found["runs_a_burst"] = len(run) / max(float(loss["bursts"]), 1.0) if len(run) else np.nan
+    found["largest_burst_share"] = float(loss["largest_burst"]) / count if count else np.nan
+    found["lost_again"] = float(loss["lost_copies"]) / count if count else np.nan
     found["timeouts"] = float(facts["timeouts"]) / max(len(run), 1)
     gaps = np.diff(lost_s)
     enough = len(gaps) > 2
@@ -154,14 +154,14 @@ def _rates(
     first, last = np.searchsorted(t_s, ends[:-1]), np.searchsorted(t_s, ends[1:])
     least = np.array([delay[a:b].min() if b > a else np.nan for a, b in zip(first, last, strict=True)])
     middle = np.array([np.median(delay[a:b]) if b > a else np.nan for a, b in zip(first, last, strict=True)])
-    stands = (least > _STANDING * top) & (middle > 1e-3)
+    queued = (least > _STANDING * top) & (middle > 1e-3)
     most = float(np.quantile(got, 0.95)) if got.size else np.nan
     found["rate"] = _log(most, 1.0)
     found["rate_median"] = float(np.median(got) / most) if got.size else np.nan
     found["rate_low"] = float(np.quantile(got, 0.1) / most) if got.size else np.nan
     found["rate_spread"] = float(got.std() / max(got.mean(), 1e-9)) if got.size else np.nan
-    found["stands"] = float(stands.mean()) if got.size else np.nan
-    steady = got[stands]
+    found["stands"] = float(queued.mean()) if got.size else np.nan
+    steady = got[queued]
     found["standing_spread"] = float(steady.std() / steady.mean()) if steady.size > 3 else np.nan
     for part in (0.1, 0.25, 0.75, 0.9):
         found[f"standing_{part}"] = float(np.quantile(steady, part) / np.median(steady)) if steady.size > 3 else np.nan

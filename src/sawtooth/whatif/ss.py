@@ -38,7 +38,7 @@ def _value(name: str, text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Look:
+class SocketSample:
     """One socket in one sample: the numbers after ``name:``, rates in bit/s, times in ms as ss prints them."""
 
     ends: str
@@ -59,9 +59,9 @@ class Look:
         return _value(name, found[0]) if found else None
 
 
-def looks(text: str) -> list[Look]:
+def parse_sockets(text: str) -> list[SocketSample]:
     """Every socket in the output, in order. A socket's details may be on its line (``-O``) or on the next."""
-    found: list[Look] = []
+    samples: list[SocketSample] = []
     ends = ""
     for line in text.splitlines():
         if len(line) > LONGEST_LINE:
@@ -71,11 +71,13 @@ def looks(text: str) -> list[Look]:
         if words and (words[0] in _STATES or len(addresses) >= 2) and len(addresses) >= 2:
             ends = f"{plain(addresses[0], 80)} → {plain(addresses[1], 80)}"
         if re.search(r"\brtt:[0-9]", line) and re.search(r"\bcwnd:[0-9]", line):
-            found.append(_look(ends, line[line.find(addresses[1]) + len(addresses[1]) :] if addresses[1:] else line))
-    return found
+            samples.append(
+                _parse_socket(ends, line[line.find(addresses[1]) + len(addresses[1]) :] if addresses[1:] else line)
+            )
+    return samples
 
 
-def _look(ends: str, line: str) -> Look:
+def _parse_socket(ends: str, line: str) -> SocketSample:
     words = {name: value for name, value, _ in _WORD.findall(line)}
     limits = {
         name: min(1.0, _value(name, inside[:-1]) / 100)
@@ -85,7 +87,7 @@ def _look(ends: str, line: str) -> Look:
     rates = {name: _value(name, value) * _UNITS[unit] for name, value, unit in _RATE.findall(line)}
     flags = takewhile(lambda word: not word.startswith(_AFTER_NAME), line.split())
     filtered = re.search(r"bbr:\(bw:([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps", line)
-    return Look(
+    return SocketSample(
         ends=ends,
         # "… skmem:(…) ts sack ecn … cubic wscale:…": the control is the last plain word.
         cc=next((word for word in reversed(list(flags)) if _NAME.fullmatch(word) and word not in _FLAGS), None),
@@ -102,22 +104,22 @@ def from_ss(text: str, *, connection: str | None = None) -> Observed:
 
     Raises SawtoothError: ``not-a-measurement``, ``unknown-name``, ``application-limited``.
     """
-    found = looks(text)
-    if not found:
+    samples = parse_sockets(text)
+    if not samples:
         message = "there is no TCP socket with its details in this text"
         raise InputError("not-a-measurement", message, fix="give what ss -tin printed while data was sent")
-    names = list(dict.fromkeys(one.ends for one in found))
+    names = list(dict.fromkeys(one.ends for one in samples))
     if connection is not None:
         names = [name for name in names if connection in name]
         if len(names) != 1:
-            known = suggestion(connection, {one.ends for one in found})
+            known = suggestion(connection, {one.ends for one in samples})
             message = f'"{plain(connection, 60)}" is in the addresses of {len(names)} connections'
             raise InputError("unknown-name", message, field="connection", fix=known)
-    of = {name: [one for one in found if one.ends == name] for name in names}
+    of = {name: [one for one in samples if one.ends == name] for name in names}
     return _observed(max(of.values(), key=lambda each: each[-1].number("bytes_acked") or 0.0))
 
 
-def _observed(seen: list[Look]) -> Observed:
+def _observed(seen: list[SocketSample]) -> Observed:
     last = seen[-1]
     acked, busy = last.number("bytes_acked") or 0.0, last.number("busy")
     segments, rtt = last.number("data_segs_out") or last.number("segs_out"), last.number("rtt")
@@ -163,22 +165,24 @@ def _observed(seen: list[Look]) -> Observed:
     )
 
 
-def _standing(seen: list[Look]) -> tuple[float | None, float]:
+def _standing(seen: list[SocketSample]) -> tuple[float | None, float]:
     """The delivery rate while a queue stood at the bottleneck, and the certainty that it is the bottleneck's rate: that
     a queue stood, and that the samples with one agree."""
-    told = [(one.rates_bps["delivery_rate"], _stands(one)) for one in seen if one.rates_bps.get("delivery_rate")]
-    weight = sum(stands for _, stands in told)
+    weighted = [
+        (one.rates_bps["delivery_rate"], _queue_certainty(one)) for one in seen if one.rates_bps.get("delivery_rate")
+    ]
+    weight = sum(certainty for _, certainty in weighted)
     if not weight:
         return None, 0.0
-    middle = sum(math.log(rate) * stands for rate, stands in told) / weight
-    apart = max(stands * abs(math.log(rate) - middle) for rate, stands in told)
-    return math.exp(middle), max(stands for _, stands in told) * sure(-apart, -SLACK)
+    middle = sum(math.log(rate) * certainty for rate, certainty in weighted) / weight
+    apart = max(certainty * abs(math.log(rate) - middle) for rate, certainty in weighted)
+    return math.exp(middle), max(certainty for _, certainty in weighted) * sure(-apart, -SLACK)
 
 
-def _stands(look: Look) -> float:
+def _queue_certainty(sample: SocketSample) -> float:
     """The certainty that a queue stood at the bottleneck in this sample; the delivery rate is then the bottleneck's."""
-    rtt, deviation, least = look.number("rtt"), look.number("rtt", 1) or 0.0, look.number("minrtt")
+    rtt, deviation, least = sample.number("rtt"), sample.number("rtt", 1) or 0.0, sample.number("minrtt")
     if rtt is None or not least:
         return 0.0
-    full = float(above(least / 1000, look.number("mss") or 0.0, look.rates_bps.get("delivery_rate", 0.0)))
+    full = float(above(least / 1000, sample.number("mss") or 0.0, sample.rates_bps.get("delivery_rate", 0.0)))
     return sure((rtt - 2 * deviation) / 1000 / full, 1 + SLACK)

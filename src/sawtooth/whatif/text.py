@@ -26,10 +26,10 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines += [
         f"not answered: what {one.cc} gets; only that it is at least {rate(one.low_bps)}" for one in answers if one.open
     ]
-    told = [one for one in answers if not (one.open or one.unknown)]
-    if not told:
+    answered = [one for one in answers if not (one.open or one.unknown)]
+    if not answered:
         return "\n".join([*lines, "", "expected goodput: unknown; the lines above say why"])
-    lines += ["", "expected goodput", *_indented(_table(observed, told))]
+    lines += ["", "expected goodput", *_indented(_table(observed, answered))]
     return "\n".join(lines)
 
 
@@ -56,8 +56,8 @@ def with_interval(value: float, low: float, high: float, shown: Callable[[float]
     three where less than 10%, else two.
     """
     digits = 4 if high < 1.01 * low else 3 if high < 1.1 * low else 2
-    told, *ends = (shown(float(f"{one:.{digits}g}")) for one in (value, low, high))
-    return told, " … ".join(ends)
+    value_text, *ends = (shown(float(f"{one:.{digits}g}")) for one in (value, low, high))
+    return value_text, " … ".join(ends)
 
 
 def _digits(value: float) -> str:
@@ -65,8 +65,8 @@ def _digits(value: float) -> str:
 
 
 def _packets(count: float) -> str:
-    told = _digits(count)
-    return f"{told} packet" if told == "1" else f"{told} packets"
+    digits = _digits(count)
+    return f"{digits} packet" if digits == "1" else f"{digits} packets"
 
 
 def _seen(observed: Observed) -> list[tuple[str, str]]:

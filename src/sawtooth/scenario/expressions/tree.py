@@ -52,8 +52,8 @@ class Measure:
         return resolve(self)
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name}={_told(value)}" for name, value in self.settings)
-        return f"{self.name}({told})" if told else self.name
+        settings = ", ".join(f"{name}={_value_text(value)}" for name, value in self.settings)
+        return f"{self.name}({settings})" if settings else self.name
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _alike(left: Amount, right: Amount, at: int, sign: str) -> tuple[Amount, Amo
     raise InputError("bad-expression", message, fix="compare what has the same unit")
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"'{value}'" if isinstance(value, str) and not value[:1].isdigit() else str(value)
