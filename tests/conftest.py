@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sawtooth
-from opened_lab import Opened
+from opened_lab import Opened, serving
 from sawtooth.kernel import Kernel, build
-from sawtooth.lab import Server, Site
+from sawtooth.lab import Site
 from sawtooth.lab.site import KINDS
 
 if TYPE_CHECKING:
@@ -112,6 +111,14 @@ def ran(kernel: Kernel, request: pytest.FixtureRequest) -> dict[str, Run]:
     from tests.one_guest import run_each
 
     return run_each(request.module.GUEST.scenarios)
+
+
+@pytest.fixture(scope="module")
+def compared(kernel: Kernel, request: pytest.FixtureRequest) -> dict[str, Run]:
+    """The runs of a module's scenarios ``COMPARED``, by their names."""
+    from tests.one_guest import run_each
+
+    return run_each(request.module.COMPARED)
 
 
 @pytest.fixture
@@ -220,12 +227,8 @@ def site(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
 @pytest.fixture(scope="session")
 def address(site: Site) -> Iterator[str]:
     """The address where the page is served, as by `sawtooth lab`."""
-    with Server(site) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(site) as server:
         yield server.address
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -40,6 +40,11 @@ class Opened:
         if self.page.get_attribute("#more", "open") is None:
             self.page.locator("#more > summary").click()
 
+    def choose(self, field: str, option: str | None = None, **by: str) -> None:
+        """Chooses an option of a list, and waits for the answer."""
+        self.page.get_by_label(field).select_option(option, **by)
+        self.finish()
+
     def set(self, label: str, text: str) -> None:
         field = self.page.get_by_label(label, exact=True)
         if not field.is_visible():
@@ -106,12 +111,12 @@ def by_keyboard(page: Any, within: str) -> list[str]:
 
 
 @contextmanager
-def serving(site: Any, results: Path) -> Iterator[Any]:
+def serving(site: Any, results: Path | None = None) -> Iterator[Any]:
     """The laboratory's server, with these results, in a thread."""
     from sawtooth.lab import Server
 
     with Server(site, results=results) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield server
         server.shutdown()

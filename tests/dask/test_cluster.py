@@ -36,6 +36,7 @@ from sawtooth.link_estimate.calibrate import Measurement, make
 from sawtooth.run import versions
 from sawtooth.scenario import Scenario
 from sawtooth.study import StudyResult, run_study, runner
+from waiting import is_running, until
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -46,7 +47,7 @@ def two() -> Iterator[Cluster]:
         yield made
         assert made._local is not None
         processes = made._local.processes
-    assert all(gone(process) for process in processes)
+    assert not any(map(is_running, processes))
 
 
 @pytest.fixture
@@ -59,20 +60,6 @@ def runs(result: StudyResult) -> dict[str, bytes]:
     """Every file of every run, except run.json with its duration, and the tables."""
     files = [*result.directory.glob("points/*/*.parquet"), *result.directory.glob("*.csv")]
     return {str(file.relative_to(result.directory)): file.read_bytes() for file in sorted(files)}
-
-
-def until(what: Callable[[], Any], limit_s: float = 120) -> None:
-    end = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def gone(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_a_study_on_a_cluster_gives_the_bytes_of_a_pool(two: Cluster, tmp_path: Path) -> None:
@@ -436,7 +423,7 @@ def test_workers_that_are_lost_with_their_parent_are_replaced(two: Cluster) -> N
     until(lambda: local.processes)
     before = local.processes
     os.kill(local._parent.pid, signal.SIGKILL)
-    until(lambda: all(gone(process) for process in before))
+    until(lambda: not any(map(is_running, before)))
     assert results(abs, [-1], executor=two) == [1]
     assert not set(before) & set(local.processes)
 
@@ -458,4 +445,4 @@ def test_the_workers_of_a_local_cluster_end_with_it_also_when_it_is_killed(tmp_p
     told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     processes = [int(word) for word in told.stdout.split()]
     assert len(processes) == 3, told.stderr
-    until(lambda: all(gone(process) for process in processes))
+    until(lambda: not any(map(is_running, processes)))

@@ -25,7 +25,8 @@ from sawtooth.io.parallel import Misfit, results
 from sawtooth.run import versions
 from sawtooth.study import run_study, store
 from sawtooth.study.worker import Outcome
-from tests.dask.test_cluster import blind, gone, runs, until
+from tests.dask.test_cluster import blind, runs
+from waiting import is_running, until
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -273,7 +274,7 @@ def test_a_worker_of_ours_that_is_stopped_is_replaced(tmp_path: Path) -> None:
         (stopped,) = cluster._local.processes
         os.kill(stopped, signal.SIGSTOP)
         there = run_study(study(), engine=Fake(), out=tmp_path / "there", executor=cluster, quiet=True)
-        assert gone(stopped)
+        assert not is_running(stopped)
         assert stopped not in cluster._local.processes
     assert runs(there) == runs(quick(out=tmp_path / "here"))
 

@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from sawtooth.cli.program import status_of
 from sawtooth.dask import Cluster
 from sawtooth.dask.secure import Pair
 from sawtooth.io.parallel import results
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -117,13 +117,6 @@ def plain(tmp_path: Path, *options: str) -> Iterator[tuple[str, str]]:
         def start(command: list[str]) -> None:
             process = stack.enter_context(subprocess.Popen(command, **quiet))
             stack.callback(process.kill)
-
-        def until(what: Any) -> Any:
-            end = time.monotonic() + 60
-            while not (found := what()):
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            return found
 
         start(asked)
         address = until(lambda: about.exists() and about.read_text().endswith("}") and json.loads(about.read_text()))

@@ -19,6 +19,7 @@ from sawtooth.engines.cc_module import interface
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
+from waiting import is_running, until
 
 SIM = engines.get("sim")
 RENO = """
@@ -280,18 +281,7 @@ def test_a_process_that_a_module_began_ends_with_the_run(tmp_path: Path, then: s
         assert "ended with status 3" in refusal(module(path)).message
     else:
         SIM.run(scenario(module(path)))
-    state = Path(f"/proc/{int(began.read_text())}/stat")
-    limit = time.monotonic() + 60
-    while _lives(state) and time.monotonic() < limit:
-        time.sleep(0.05)
-    assert not _lives(state)
-
-
-def _lives(stat: Path) -> bool:
-    try:
-        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not is_running(int(began.read_text())))
 
 
 @pytest.mark.parametrize(
@@ -418,17 +408,11 @@ def test_ctrl_c_and_kill_leave_no_process_even_of_a_module_that_loops(tmp_path: 
         """
     )
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as process:
-        limit = time.monotonic() + 60
-        while not (found := _apart(process.pid)) and time.monotonic() < limit:
-            time.sleep(0.05)
-        assert found
+        found = until(lambda: _apart(process.pid))
         time.sleep(0.3)
         process.send_signal(number)
         process.wait(60)
-        limit = time.monotonic() + 60
-        while any(Path(f"/proc/{one}").exists() for one in found) and time.monotonic() < limit:
-            time.sleep(0.05)
-        assert not [one for one in found if Path(f"/proc/{one}").exists()]
+        until(lambda: not [one for one in found if Path(f"/proc/{one}").exists()])
 
 
 def test_the_headers_offer_what_linuxs_own_controls_use() -> None:

@@ -17,6 +17,7 @@ import pytest
 from sawtooth.engines.cc_module.process_watch import ProcessWatch
 from sawtooth.engines.cc_module.protocol import Answers, Garbled, packed
 from tests.engines.test_cc_module import SIM, module, own_cache, refusal, same, scenario, source
+from waiting import until
 
 __all__ = ["own_cache"]
 
@@ -91,10 +92,7 @@ def test_what_a_module_began_ends_with_its_run(tmp_path: Path, forks: str, then:
     else:
         SIM.run(scenario(cc))
     new = [one for one in psutil.process_iter() if one.pid not in known]
-    deadline = time.monotonic() + 5
-    while left := [one for one in new if _is_alive(one) and _is_apart(one.pid)]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    until(lambda: not [one for one in new if _is_alive(one) and _is_apart(one.pid)], 5)
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -120,7 +118,7 @@ def test_a_run_that_is_suspended_whole_continues(tmp_path: Path) -> None:
     """
     path = source(tmp_path)
     command = [sys.executable, "-c", program, str(path)]
-    tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    tests = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=tests) as run:
         try:
             children = Path(f"/proc/{run.pid}/task/{run.pid}/children")

@@ -13,7 +13,6 @@ from sawtooth.testbed.plan import build
 from sawtooth.testbed.ports import Merging
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
-from tests.one_guest import run_each
 
 FAST = {"rate": "200 Mbit/s", "rtt": "20 ms", "queue": "1 bdp", "reverse_rate": "1 Gbit/s"}
 
@@ -109,21 +108,19 @@ LIMITED = Scenario(
 )
 
 
-@pytest.fixture(scope="module")
-def measured(kernel) -> dict[str, Run]:
-    return run_each(ACKNOWLEDGED | {"limited": LIMITED})
+COMPARED = ACKNOWLEDGED | {"limited": LIMITED}
 
 
 @pytest.mark.parametrize("name", ACKNOWLEDGED)
-def test_the_kernel_and_the_simulator_agree_on_acknowledgements(name: str, measured: dict[str, Run]) -> None:
-    ours, theirs = told(ACKNOWLEDGED[name]), told(ACKNOWLEDGED[name], measured[name])
+def test_the_kernel_and_the_simulator_agree_on_acknowledgements(name: str, compared: dict[str, Run]) -> None:
+    ours, theirs = told(ACKNOWLEDGED[name]), told(ACKNOWLEDGED[name], compared[name])
     assert ours[1] == pytest.approx(theirs[1], rel=0.05)
     if "losses" not in name:
         assert ours[0] == pytest.approx(theirs[0], rel=0.005)
 
 
 def test_a_buffer_that_limits_the_flow_offers_as_much_for_merged_segments_as_the_kernel(
-    measured: dict[str, Run],
+    compared: dict[str, Run],
 ) -> None:
-    (ours, _), (theirs, _) = told(LIMITED), told(LIMITED, measured["limited"])
+    (ours, _), (theirs, _) = told(LIMITED), told(LIMITED, compared["limited"])
     assert ours == pytest.approx(theirs, rel=0.04)

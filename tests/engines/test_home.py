@@ -12,7 +12,6 @@ from sawtooth.stats import throughput
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
-from tests.one_guest import run_each
 from tests.scenario.test_queue import KINDS
 
 LINE = ("line>router", "router>line")
@@ -67,14 +66,9 @@ def test_without_one_the_line_is_bloated() -> None:
 COMPARED = {kind: home({"kind": kind}, duration="12 s") for kind in ("fq_codel", "cake")}
 
 
-@pytest.fixture(scope="module")
-def measured(kernel: Any) -> dict[str, Run]:
-    return run_each(COMPARED)
-
-
 @pytest.mark.parametrize("kind", COMPARED)
-def test_the_kernel_has_it_on_the_access_line(kind: str, measured: dict[str, Run]) -> None:
-    run = measured[kind]
+def test_the_kernel_has_it_on_the_access_line(kind: str, compared: dict[str, Run]) -> None:
+    run = compared[kind]
     assert throughput(run).mean() > 40
     assert median_ms(run) < 60
     assert median_ms(run) == pytest.approx(median_ms(sawtooth.run(COMPARED[kind])), rel=0.25)

@@ -18,15 +18,9 @@ from sawtooth.kernel.kernel import everything
 from sawtooth.scenario import Scenario
 from stand_in_kernel import BOOTS, stand_in
 
-pytestmark = pytest.mark.usefixtures("patience")
+pytestmark = pytest.mark.usefixtures("patience", "cache")
 
 MODULE = 'struct ops { const char *name; } mine = {\n\t.name = "mine",\n};\n'
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "sawtooth" / "kernel"
 
 
 @pytest.fixture

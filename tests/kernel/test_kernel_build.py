@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,9 @@ from sawtooth.kernel import build, find, prerequisites, source
 from sawtooth.kernel.build import RATES
 from sawtooth.kernel.kernel import installed
 from stand_in_kernel import BOOTS, PROGRAM, stand_in
+from waiting import until
 
-pytestmark = pytest.mark.usefixtures("patience")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "sawtooth" / "kernel"
+pytestmark = pytest.mark.usefixtures("patience", "cache")
 
 
 def code_of(**options: object) -> str:
@@ -147,9 +141,7 @@ def test_an_interrupted_build_continues_where_it_stopped(tmp_path: Path, cache: 
     (tree / "Makefile").write_text(makefile.replace("\t@sleep 0.15\n", waits + "\t@sleep 0.15\n"))
     code = f"from sawtooth.kernel import build; build(source_path={str(tree)!r}, jobs=1)"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
-        end = time.monotonic() + 60
-        while len(compiled(cache)) < 5 and time.monotonic() < end:
-            time.sleep(0.02)
+        until(lambda: len(compiled(cache)) >= 5)
         process.send_signal(how)
         process.wait(60)
     before = compiled(cache)

@@ -5,8 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,9 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel import build
 from sawtooth.kernel.history import History
 from stand_in_kernel import BOOTS, stand_in
+from waiting import until
 
-pytestmark = pytest.mark.usefixtures("patience")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "sawtooth" / "kernel"
+pytestmark = pytest.mark.usefixtures("patience", "cache")
 
 
 class Repository:
@@ -189,19 +183,11 @@ def test_git_ends_with_its_parent_and_holds_the_lock_until_then(
         History(Path({str(repository.path)!r})).check_out("HEAD", Path("tree"), Path("index"), lock)
     """
     with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path) as child:
-        assert _comes(lambda: (tmp_path / "pid").is_file() and bool((tmp_path / "pid").read_text()))
+        until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text())
         child.kill()
     assert str(tmp_path / "lock") in (tmp_path / "open").read_text().splitlines()
     place = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")
-    assert _comes(lambda: not place.exists() or not place.read_bytes())
-
-
-def _comes(what: Callable[[], bool]) -> bool:
-    """Whether it does within 30 s."""
-    end = time.monotonic() + 30
-    while not (come := what()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return come
+    until(lambda: not place.exists() or not place.read_bytes())
 
 
 def test_the_command_builds_a_commit(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import sawtooth
 from expected_error import expected_error
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, GuestResult, Kernel, find
+from waiting import until
 
 RANDOM = "od -An -tx1 -N32 /dev/urandom; cat /proc/sys/kernel/random/uuid"
 
@@ -52,12 +53,8 @@ class Watched:
                     found.append(words)
         return found
 
-    def gone(self) -> bool:
-        """Whether all of it disappears within a minute."""
-        end = time.monotonic() + 60
-        while self.left() and time.monotonic() < end:
-            time.sleep(0.05)
-        return self.left() == []
+    def wait_until_gone(self) -> None:
+        until(lambda: self.left() == [])
 
 
 @pytest.fixture
@@ -271,14 +268,12 @@ def test_a_parent_that_is_killed_leaves_no_process_and_no_directory(
         f"Guest(find(), seed={watched.seed}).run(['sh', '-c', {BUSY!r}], share=Path({str(tmp_path)!r}), timeout_s=200)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as parent:
-        end = time.monotonic() + 60
-        while not (tmp_path / "stdout").exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        until((tmp_path / "stdout").exists)
         # The code above, its guest's directory and keeper, and the kernel.
         assert len(watched.left()) >= 4
         parent.send_signal(how)
         parent.wait(60)
-    assert watched.gone()
+    watched.wait_until_gone()
 
 
 def test_a_keeper_that_is_killed_takes_the_guest_with_it(watched: Watched, tmp_path: Path) -> None:
@@ -291,7 +286,7 @@ def test_a_keeper_that_is_killed_takes_the_guest_with_it(watched: Watched, tmp_p
 
     with expected_error(code="guest-failed"):
         run(watched.guest, tmp_path, BUSY, poll=kill)
-    assert watched.gone()
+    watched.wait_until_gone()
 
 
 def test_a_kernel_that_does_not_boot_is_a_failed_guest(watched: Watched, kernel: Kernel, tmp_path: Path) -> None:

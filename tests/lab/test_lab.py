@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from expected_error import expected_error
+from opened_lab import serving
 from sawtooth.cli.lab_command import serve
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
@@ -21,12 +21,8 @@ SITE = Site({name: f"<title>sawtooth lab</title> {name}".encode() for name in KI
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(SITE) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serving(SITE) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def asked(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:

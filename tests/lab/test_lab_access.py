@@ -11,8 +11,7 @@ from opened_lab import Opened, by_keyboard, serious
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "light"), (1400, "dark")])
 def test_axe_finds_nothing_serious(browser: Any, address: str, width: int, scheme: str) -> None:
     opened = Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True)
-    opened.page.get_by_label("Start from a question").select_option("l4s")
-    opened.finish()
+    opened.choose("Start from a question", "l4s")
     opened.page.locator("#take summary").click()
     assert serious(opened.page) == []
     opened.set("Rate", "fast")

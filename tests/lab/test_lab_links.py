@@ -13,8 +13,7 @@ from opened_lab import Opened
 def test_back_and_forward_lead_through_the_questions(page: Opened) -> None:
     page.finish()
     first = page.sentence
-    page.page.get_by_label("Start from a question").select_option("sawtooth")
-    page.finish()
+    page.choose("Start from a question", "sawtooth")
     assert "20 Mbit/s" in page.sentence
     page.page.go_back()
     page.page.wait_for_function("text => document.getElementById('sentence').textContent === text", arg=first)
@@ -41,8 +40,7 @@ def test_an_address_whose_event_is_late_is_not_written_over(page: Opened) -> Non
 def test_a_link_holds_the_whole_question(page: Opened, browser: Any) -> None:
     page.set("Rate", "33 Mbit/s")
     page.set("Queue", "50 packets")
-    page.page.get_by_label("Kind of queue").select_option("codel")
-    page.finish()
+    page.choose("Kind of queue", "codel")
     other = Opened(browser, page.page.url)
     other.finish()
     assert other.sentence == page.sentence
@@ -93,8 +91,7 @@ def test_a_damaged_link_is_reported_and_kept_until_something_is_changed(
     assert len(kept) == len(
         opened.page.evaluate("new URL(arguments_, location.href).hash".replace("arguments_", json.dumps(hash_)))
     )
-    opened.page.get_by_label("Start from a question").select_option("sawtooth")
-    opened.finish()
+    opened.choose("Start from a question", "sawtooth")
     assert told.is_hidden()
     opened.page.go_back()
     told.wait_for(state="visible")
@@ -110,8 +107,7 @@ def test_a_damaged_link_is_reported_and_kept_until_something_is_changed(
 )
 def test_a_broken_link_is_no_harm(browser: Any, address: str, hash_: str) -> None:
     opened = Opened(browser, address + hash_)
-    opened.page.get_by_label("Start from a question").select_option("one-percent")
-    opened.finish()
+    opened.choose("Start from a question", "one-percent")
     assert [row[0] for row in opened.rows] == ["cubic", "bbr"]
     assert opened.said == []
     opened.context.close()
@@ -133,8 +129,7 @@ def test_a_name_of_somebody_else_s_link_is_one_word_of_the_command_line(browser:
 def test_back_and_forward_in_a_hurry_end_where_the_address_is(page: Opened) -> None:
     # A browser may lose one of several steps taken at once; three steps back never leave the page.
     for name in ("sawtooth", "late-comer", "fq-codel", "ecn", "reverse"):
-        page.page.get_by_label("Start from a question").select_option(name)
-        page.finish()
+        page.choose("Start from a question", name)
     page.page.evaluate(
         "addEventListener('hashchange', () => { document.body.dataset.moved = true });"
         "for (const step of [-1, -1, 1, -1]) history.go(step)"

@@ -98,8 +98,7 @@ def test_wrong_input_is_reported_at_its_field_and_the_last_answer_stays(
 
 def test_flows_are_added_changed_and_removed(page: Opened) -> None:
     page.page.get_by_role("button", name="Add a flow").click()
-    page.page.get_by_label("Flow 3: congestion control").select_option("reno")
-    page.finish()
+    page.choose("Flow 3: congestion control", "reno")
     assert [row[0] for row in page.rows] == ["cubic", "bbr", "reno"]
     page.page.get_by_label("each flow by itself on the path").uncheck()
     page.finish()
@@ -117,11 +116,9 @@ def test_the_numbers_have_no_column_that_says_nothing(page: Opened) -> None:
     page.finish()
     always = ["flow", "mean goodput", "of the rate", "sent again", "timeouts", "mean RTT", "limit"]
     assert heads() == always
-    page.page.get_by_label("Start from a question").select_option("short-transfer")
-    page.finish()
+    page.choose("Start from a question", "short-transfer")
     assert set(heads()) - set(always) == {"done after"}
-    page.page.get_by_label("Start from a question").select_option("ecn")
-    page.finish()
+    page.choose("Start from a question", "ecn")
     assert set(heads()) - set(always) == {"marked"}
     assert "cubic, 2 connections together, gets" in page.sentence
 
@@ -154,8 +151,7 @@ def test_panels_of_a_row_stand_at_one_height(page: Opened) -> None:
 
 
 def test_a_transfer_reports_when_it_is_done(page: Opened) -> None:
-    page.page.get_by_label("Start from a question").select_option("short-transfer")
-    page.finish()
+    page.choose("Start from a question", "short-transfer")
     assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
     assert page.rows[0][7] == "loss on the path, taken for congestion"
     # 1 MB in the time that the flow took.
@@ -165,8 +161,7 @@ def test_a_transfer_reports_when_it_is_done(page: Opened) -> None:
 
 
 def test_a_flow_that_comes_late_is_reported_by_the_time_that_it_was_there(page: Opened) -> None:
-    page.page.get_by_label("Start from a question").select_option("late-comer")
-    page.finish()
+    page.choose("Start from a question", "late-comer")
     means = [float(row[1].split()[0]) for row in page.rows]
     # The first flow was alone on the path for a sixth of the time.
     assert 46.5 < means[0] + means[1] * 25 / 30 < 48
@@ -200,20 +195,17 @@ def test_the_queue_s_field_is_its_kind_s_limit(page: Opened) -> None:
 
 
 def test_marks_are_counted_and_a_control_that_gets_none_is_warned_of(page: Opened) -> None:
-    page.page.get_by_label("Start from a question").select_option("l4s")
-    page.finish()
+    page.choose("Start from a question", "l4s")
     prague, _ = page.rows
     assert float(prague[4].rstrip("%")) > 1
     assert page.page.inner_text("#warnings") == ""
-    page.page.get_by_label("ECN of the hosts").select_option("0")
-    page.finish()
+    page.choose("ECN of the hosts", "0")
     assert [row[4] for row in page.rows] == ["0%", "0%"]
     assert "without ECN, prague slows down only after losses" in page.page.inner_text("#warnings")
 
 
 def test_a_variant_of_a_control_is_chosen_like_a_control(page: Opened) -> None:
-    page.page.get_by_label("Flow 2: congestion control").select_option("bbr3-ecn")
-    page.finish()
+    page.choose("Flow 2: congestion control", "bbr3-ecn")
     assert [row[0] for row in page.rows] == ["cubic", "bbr3-ecn"]
     scenario = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
     assert scenario["flows"][1]["cc"] == {"name": "bbr3", "variant": "ecn"}
@@ -361,8 +353,7 @@ def test_another_input_does_not_wait_for_what_runs(page: Opened) -> None:
 
 
 def test_the_file_is_one_that_the_command_line_runs_and_the_page_opens_again(page: Opened, tmp_path: Path) -> None:
-    page.page.get_by_label("Start from a question").select_option("late-comer")
-    page.finish()
+    page.choose("Start from a question", "late-comer")
     before = page.sentence
     page.page.locator("#take summary").click()
     with page.page.expect_download() as taken:
@@ -372,8 +363,7 @@ def test_the_file_is_one_that_the_command_line_runs_and_the_page_opens_again(pag
     assert taken.value.suggested_filename == "late-comer.toml"
     scenario = Scenario.load(file)
     assert [flow.start.ns for flow in scenario.flows] == [0, 5_000_000_000]
-    page.page.get_by_label("Start from a question").select_option("one-percent")
-    page.finish()
+    page.choose("Start from a question", "one-percent")
     page.page.locator("#open").set_input_files(file)
     page.page.wait_for_function("text => document.getElementById('sentence').textContent === text", arg=before)
     assert "is open" in page.page.inner_text("#took")
@@ -423,8 +413,7 @@ def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened,
 def test_a_mean_over_part_of_the_run_is_marked(page: Opened) -> None:
     page.finish()
     assert page.page.locator("#means").is_hidden()
-    page.page.get_by_label("Start from a question").select_option("late-comer")
-    page.finish()
+    page.choose("Start from a question", "late-comer")
     assert "the command line's mean goodput is over the whole run" in page.page.inner_text("#means")
 
 

@@ -16,20 +16,18 @@ import numpy as np
 import pytest
 
 from expected_error import expected_error
+from opened_lab import serving
 from sawtooth import Scenario, _core
 from sawtooth.lab import Server
 from sawtooth.lab.requests import FIELDS, JSON, TOML, read
 from tests.lab.lab_client import SHORT, SITE, asked, frames, refused
+from waiting import is_running, until
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(SITE, results=tmp_path) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serving(SITE, tmp_path) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def columns(body: bytes) -> list[dict[str, tuple[str, bytes]]]:
@@ -187,22 +185,8 @@ def children(parent: int) -> list[int]:
     return found
 
 
-def gone(pids: list[int]) -> bool:
-    """Whether all end within a minute."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        left = [pid for pid in pids if _runs(pid)]
-        if not left:
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+def wait_until_gone(pids: list[int]) -> None:
+    until(lambda: not any(map(is_running, pids)))
 
 
 @pytest.mark.usefixtures("patience")
@@ -211,7 +195,7 @@ def test_a_page_that_goes_ends_its_simulation(server: Server) -> None:
     running = children(os.getpid())
     assert len(running) == 1
     client.close()
-    assert gone(running)
+    wait_until_gone(running)
 
 
 @pytest.mark.usefixtures("patience")
@@ -219,11 +203,11 @@ def test_of_a_page_one_simulation_runs_its_latest(server: Server) -> None:
     first = begun(server.server_port, server.key, "a")
     running = children(os.getpid())
     second = begun(server.server_port, server.key, "a")
-    assert gone(running)
+    wait_until_gone(running)
     assert len(children(os.getpid())) == 1
     first.close()
     second.close()
-    assert gone(children(os.getpid()))
+    wait_until_gone(children(os.getpid()))
 
 
 @pytest.mark.usefixtures("patience")
@@ -251,7 +235,7 @@ def test_a_simulation_that_takes_too_long_is_ended(server: Server) -> None:
     worker._until = 0.0
     while client.recv(1 << 20):
         pass
-    assert gone(running)
+    wait_until_gone(running)
     client.close()
 
 
@@ -272,6 +256,6 @@ def test_nothing_is_left_of_a_server_that_ends(how: signal.Signals, tmp_path: Pa
     assert len(running) == 1
     server.send_signal(how)
     server.wait(60)
-    assert gone(running)
+    wait_until_gone(running)
     client.close()
     server.stdout.close()

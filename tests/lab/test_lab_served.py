@@ -175,8 +175,7 @@ def test_what_is_heavy_runs_on_the_native_core_with_the_same_answer(browser: Any
     opened.page.reload()
     opened.page.wait_for_selector("body[data-ready]")
     assert opened.page.get_by_label(re.compile("native core")).is_checked()
-    opened.page.get_by_label("Start from a question").select_option("one-percent")
-    opened.finish()
+    opened.choose("Start from a question", "one-percent")
     assert opened.page.inner_text("#native-said") == ""
     assert opened.said == []
     opened.context.close()

@@ -3,7 +3,6 @@
 import csv
 import json
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from fake_engine import quick
+from opened_lab import serving
 from sawtooth import Scenario, Study, run
 from sawtooth.compare import compare
 from sawtooth.compare.text import words
@@ -77,12 +77,8 @@ def results(made: Path, tmp_path: Path) -> Path:
 def server(made: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     """Serves the test's own copy if it has one: only such tests change anything."""
     results = request.getfixturevalue("results") if "results" in request.fixturenames else made
-    with Server(SITE, results=results) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with serving(SITE, results) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def known(server: Server, path: str, **more: str) -> Any:

@@ -142,8 +142,7 @@ def test_on_a_narrow_screen_paths_and_windows_are_in_sight_of_the_slider(browser
 
 
 def test_another_question_has_no_story_but_can_be_shared(page: Opened) -> None:
-    page.page.get_by_label("Start from a question").select_option("congested")
-    page.finish()
+    page.choose("Start from a question", "congested")
     assert page.page.locator("#story-said").is_hidden()
     page.page.locator("#share").click()
     link = page.page.input_value("#share-link")

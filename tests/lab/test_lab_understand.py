@@ -201,8 +201,7 @@ def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None
 
 def test_from_the_question_to_the_reason_it_is_two_clicks(browser: Any, address: str) -> None:
     opened = Opened(browser, address)
-    opened.page.get_by_label("Start from a question").select_option(label="What does 1% loss do?")
-    opened.finish()
+    opened.choose("Start from a question", label="What does 1% loss do?")
     assert re.search(
         r"cubic gets 4\.\d+ Mbit/s, .* the limit is loss on the path, taken for congestion", opened.sentence
     )
@@ -224,8 +223,7 @@ def test_from_the_question_to_the_reason_it_is_two_clicks(browser: Any, address:
 
 
 def test_the_sentence_of_the_reason_is_of_losses_on_the_path_only(page: Opened) -> None:
-    page.page.get_by_label("Start from a question").select_option("sawtooth")
-    page.finish()
+    page.choose("Start from a question", "sawtooth")
     page.page.wait_for_selector("#understand[data-watched]")
     story = page.page.locator("#understand .stories").inner_text()
     assert "It treats losses as congestion" in story
@@ -362,8 +360,7 @@ def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> Non
 
 @pytest.mark.parametrize("preset", ["sawtooth", "congested", "fq-codel", "reverse", "l4s", "short-transfer"])
 def test_every_kind_of_question_is_reported(page: Opened, preset: str) -> None:
-    page.page.get_by_label("Start from a question").select_option(preset)
-    page.finish()
+    page.choose("Start from a question", preset)
     page.page.wait_for_selector("#understand[data-watched]")
     page.page.wait_for_selector("#understand[data-drawn]")
     step(page)

@@ -179,9 +179,8 @@ def test_the_fit_counts_errors_intervals_and_windows_without_an_estimate():
     assert (fit.windows, fit.estimated, fit.inside, fit.silent) == (3, 2, 1, {"idle": 1})
     assert (fit.median_error, fit.worst_error) == pytest.approx((0.3, 0.5))
     assert fit.words == (
-        "2 of 3 have an estimate, with an error of 30.0% in the median and 50% at worst; 1 of 2 intervals "
-        "contain the true value; "
-        "without one: 1 idle"
+        "2 of 3 have an estimate, with an error of 30.0% in the median and 50% at worst; 1 of 2 intervals contain the "
+        "true value; without one: 1 idle"
     )
 
 

@@ -22,6 +22,7 @@ from sawtooth.link_estimate import check, difference, read_series
 from sawtooth.link_estimate.series_checks import rate_limited
 from sawtooth.probe import Prober, Recording, open_transport, resolve
 from sawtooth.testbed import names
+from waiting import until
 
 ICMP = ["icmp", "udp"]
 SOURCES = Path(sawtooth.__file__).parents[1]
@@ -199,13 +200,9 @@ def test_a_path_that_changes_is_seen_in_the_answering_routers(chain: Chain, tmp_
 
 
 def wait_for_rows(directory: Path, rows: int) -> Path:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        for part in directory.glob(".*.part"):
-            if part.read_bytes().count(b"\n") > rows:
-                return part
-        time.sleep(0.05)
-    raise AssertionError("it never came to that many rows")
+    return until(
+        lambda: next((one for one in directory.glob(".*.part") if one.read_bytes().count(b"\n") > rows), None), 30
+    )
 
 
 def test_a_silent_router_is_all_lost_its_file_is_whole_and_the_status_says_so(chain: Chain, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import Compiled, Datagrams
 from sawtooth.stats.call import NOT_CONCEALED, call, mos, rating
-from tests.one_guest import run_each
 
 PATH = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "100 packets"}
 CALL = {"source": {"kind": "udp"}}
@@ -127,19 +126,14 @@ COMPARED = {
 } | {"calls": of({}, {"source": {"kind": "udp"}, "count": 2}, duration="20 s")}
 
 
-@pytest.fixture(scope="module")
-def measured(kernel: Any) -> dict[str, Run]:
-    return run_each(COMPARED)
-
-
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_more_than_a_bottleneck_takes_is_lost_as_on_the_kernel(pattern: str, measured: dict[str, Run]) -> None:
-    ours, theirs = told(engines.get("sim").run(COMPARED[pattern]), 0), told(measured[pattern], 0)
+def test_more_than_a_bottleneck_takes_is_lost_as_on_the_kernel(pattern: str, compared: dict[str, Run]) -> None:
+    ours, theirs = told(engines.get("sim").run(COMPARED[pattern]), 0), told(compared[pattern], 0)
     assert ours == pytest.approx(theirs, rel=0.02, abs=0.002)
 
 
-def test_a_calls_delay_beside_a_bulk_transfer_is_the_kernels(measured: dict[str, Run]) -> None:
-    simulated, real = engines.get("sim").run(COMPARED["calls"]), measured["calls"]
+def test_a_calls_delay_beside_a_bulk_transfer_is_the_kernels(compared: dict[str, Run]) -> None:
+    simulated, real = engines.get("sim").run(COMPARED["calls"]), compared["calls"]
     ours, theirs = told(simulated, 1), told(real, 1)
     assert ours[2:] == pytest.approx(theirs[2:], rel=0.05)
     sent = [run.tables["datagrams"]["sent"].to_list() for run in (simulated, real)]

@@ -14,7 +14,6 @@ from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
-from tests.one_guest import run_each
 
 POLICER = {"rate": "8 Mbit/s", "burst": "64 KiB"}
 PATH = {"rate": "100 Mbit/s", "rtt": "40 ms", "queue": "1000 packets", "policer": POLICER}
@@ -120,14 +119,9 @@ COMPARED = {
 } | {"own": custom({"policer": POLICER, "loss": "0.1%"}, duration="10 s", traffic="native")}
 
 
-@pytest.fixture(scope="module")
-def measured(kernel: Any) -> dict[str, Run]:
-    return run_each(COMPARED)
-
-
 @pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
-def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, measured: dict[str, Run]) -> None:
-    ours, theirs = get("sim").run(COMPARED[cc]).tables, measured[cc].tables
+def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, compared: dict[str, Run]) -> None:
+    ours, theirs = get("sim").run(COMPARED[cc]).tables, compared[cc].tables
     goodput = [one["intervals"]["goodput_bps"].mean() for one in (ours, theirs)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.03)
     policed = [int(one["links"]["policed"].sum()) for one in (ours, theirs)]
@@ -135,8 +129,8 @@ def test_the_kernel_and_the_simulator_agree_on_a_policer(cc: str, measured: dict
     assert policed[0] == pytest.approx(policed[1], rel=0.3 if cc == "bbr" else 0.1)
 
 
-def test_a_link_polices_what_its_own_host_sends(measured: dict[str, Run]) -> None:
-    ours, theirs = get("sim").run(COMPARED["own"]).tables, measured["own"].tables
+def test_a_link_polices_what_its_own_host_sends(compared: dict[str, Run]) -> None:
+    ours, theirs = get("sim").run(COMPARED["own"]).tables, compared["own"].tables
     goodput = [one["intervals"]["goodput_bps"].mean() for one in (ours, theirs)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.1)
     assert theirs["links"]["policed"].sum() > 0 < theirs["links"]["lost"].sum()

@@ -16,7 +16,6 @@ from sawtooth.scenario.overrides import parse_assignment
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
-from tests.one_guest import run_each
 
 SCHEMA = Scenario.json_schema()
 KINDS = [
@@ -427,15 +426,10 @@ COMPARED = {
 }
 
 
-@pytest.fixture(scope="module")
-def measured(kernel: Any) -> dict[str, Run]:
-    return run_each(COMPARED)
-
-
 @pytest.mark.parametrize("kind", COMPARED)
-def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, measured: dict[str, Run]) -> None:
+def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, compared: dict[str, Run]) -> None:
     found, overlimits = {}, {}
-    for engine, run in (("sim", engines.get("sim").run(COMPARED[kind])), ("kernel", measured[kind])):
+    for engine, run in (("sim", engines.get("sim").run(COMPARED[kind])), ("kernel", compared[kind])):
         queue = run.tables["queues"].query("transmitter == 0")
         delay = run.tables["probes"]["rtt_s"].mean() - 0.04
         found[engine] = (run.tables["intervals"]["goodput_bps"].mean(), delay, queue["drops"].sum())

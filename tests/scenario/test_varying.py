@@ -16,7 +16,6 @@ from sawtooth.testbed import qdisc
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
-from tests.one_guest import run_each
 
 
 def path(**given: Any) -> Compiled:
@@ -353,19 +352,14 @@ COMPARED = {name: Scenario(duration="10 s", traffic="native", path=PATH | given)
 }
 
 
-@pytest.fixture(scope="module")
-def measured(kernel: Any) -> dict[str, Run]:
-    return run_each(COMPARED)
-
-
-def test_where_tcp_sends_at_a_rate_that_varies_the_kernel_s_own_queue_is_as_short(measured: dict[str, Run]) -> None:
-    ours, theirs = get("sim").run(COMPARED["direct"]).tables, measured["direct"].tables
+def test_where_tcp_sends_at_a_rate_that_varies_the_kernel_s_own_queue_is_as_short(compared: dict[str, Run]) -> None:
+    ours, theirs = get("sim").run(COMPARED["direct"]).tables, compared["direct"].tables
     for table, column in (("intervals", "goodput_bps"), ("queues", "mean_packets")):
         assert ours[table][column].mean() == pytest.approx(theirs[table][column].mean(), rel=0.05)
 
 
 @pytest.mark.parametrize("name", VARIED)
-def test_the_kernel_and_the_simulator_agree_on_what_varies(name: str, measured: dict[str, Run]) -> None:
-    runs = (get("sim").run(COMPARED[name]), measured[name])
+def test_the_kernel_and_the_simulator_agree_on_what_varies(name: str, compared: dict[str, Run]) -> None:
+    runs = (get("sim").run(COMPARED[name]), compared[name])
     ours, theirs = (run.tables["intervals"]["goodput_bps"].mean() for run in runs)
     assert ours == pytest.approx(theirs, rel=0.03)

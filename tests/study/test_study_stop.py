@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from expected_error import expected_error
 from fake_engine import DiesBesideAnother, Fake, Killed, Slow, quick, study
 from sawtooth.errors import SawtoothError
 from sawtooth.study import run_study
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -76,13 +76,6 @@ def script(tmp_path, engine, out, *, given=None, around="contextlib.nullcontext(
     )
 
 
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
 def processes_of(session):
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -96,7 +89,7 @@ def processes_of(session):
 
 
 def wait_for_points(out, count):
-    wait_until(lambda: len(list(out.glob("small/*/points/[0-9]*"))) == count)
+    until(lambda: len(list(out.glob("small/*/points/[0-9]*"))) == count)
 
 
 def stopped(program, out, *, by, after):
@@ -108,7 +101,7 @@ def stopped(program, out, *, by, after):
     finally:
         program.kill()
     assert program.returncode == 130
-    wait_until(lambda: processes_of(program.pid) == [])
+    until(lambda: processes_of(program.pid) == [])
     return said
 
 
@@ -143,7 +136,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path):
     wait_for_points(out, 4)
     program.kill()
     program.communicate(timeout=200)
-    wait_until(lambda: processes_of(program.pid) == [])
+    until(lambda: processes_of(program.pid) == [])
 
 
 def test_an_interrupt_while_threads_work_leaves_the_executor_usable(tmp_path, monkeypatch):

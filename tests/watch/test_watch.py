@@ -36,6 +36,7 @@ from sawtooth.watch import (
 from sawtooth.watch.connection import connections
 from sawtooth.watch.filter import condition
 from sawtooth.watch.text import lines
+from waiting import until
 
 MAPPED = bytes(10) + b"\xff\xff"
 Fields = dict[str, int]
@@ -450,10 +451,7 @@ def test_a_connection_that_came_and_went_between_two_samples_is_counted() -> Non
             near.shutdown(socket.SHUT_WR)
             while far.recv(4096):
                 pass
-        counted, deadline = 0, time.monotonic() + 10
-        while not counted and time.monotonic() < deadline:
-            counted = watcher.sample().short or 0
-    assert counted
+        until(lambda: watcher.sample().short, 10)
 
 
 def test_json_is_a_line_a_sample_with_the_fields_of_the_schema(pair: tuple[socket.socket, socket.socket]) -> None:

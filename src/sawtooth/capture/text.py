@@ -132,9 +132,8 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
     if (trip := rtt["whole"]) is not None:
         lines.append(
             f"  round trip    at least {_time(trip['min_s'])}, median {_time(trip['median_s'])}, at most "
-            f"{_time(trip['max_s'])}: {trip['samples']} samples from the capture point to the {rtt['far']} "
-            "and back, plus "
-            f"{_time(rtt['near_s'])} on the other side of it"
+            f"{_time(trip['max_s'])}: {trip['samples']} samples from the capture point to the {rtt['far']} and back, "
+            f"plus {_time(rtt['near_s'])} on the other side of it"
         )
     lines += [
         f"  in flight     at most {size(way['in_flight_max_bytes'], 'bytes')}; largest receive window "

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -206,20 +206,24 @@ def _extra(what: str, error: ImportError) -> SawtoothError:
 
 def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[LiveMoment], None]] = ()) -> None:
     """Show the live view until the user quits. Raises SawtoothError ``tool-missing`` without Textual."""
-    from sawtooth.watch.expected import Expectations
-
-    try:
-        from sawtooth.watch.screen import Screen
-    except ImportError as error:
-        raise _extra("the live view", error) from error
 
     def sample() -> LiveMoment:
         seen = watcher.sample()
         _take(takers, seen)
         return seen
 
+    _show(next_sample=sample, interval_s=interval, sort=sort, narrow=watcher.narrow)
+
+
+def _show(**view: Any) -> None:
+    from sawtooth.watch.expected import Expectations
+
+    try:
+        from sawtooth.watch.screen import Screen
+    except ImportError as error:
+        raise _extra("the live view", error) from error
     with Expectations() as expectations:
-        _run(Screen(sample, interval_s=interval, sort=sort, narrow=watcher.narrow, expectations=expectations))
+        _run(Screen(**view, expectations=expectations))
 
 
 def _run(screen: Screen) -> None:
@@ -242,16 +246,9 @@ def _recording(path: str, filter: str) -> Recording:
 
 def _replay(recording: Recording, samples: Iterator[RecordedMoment], sort: str, speed: float) -> None:
     """Show a recording in the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
-    from sawtooth.watch.expected import Expectations
     from sawtooth.watch.player import Player
 
-    try:
-        from sawtooth.watch.screen import Screen
-    except ImportError as error:
-        raise _extra("the live view", error) from error
-    player = Player(samples, speed)
-    with Expectations() as expectations:
-        _run(Screen(sort=sort, narrow=recording.narrow, expectations=expectations, player=player))
+    _show(sort=sort, narrow=recording.narrow, player=Player(samples, speed))
 
 
 def _paced(samples: Iterator[RecordedMoment], speed: float | None) -> Iterator[RecordedMoment]:

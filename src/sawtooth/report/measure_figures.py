@@ -11,7 +11,7 @@ from sawtooth.figures.layout import ACROSS, Layout
 from sawtooth.figures.lines import Axes, Line, line_figure
 from sawtooth.figures.palette import MUTED, colour, shown
 from sawtooth.report.headline import THROUGHPUT
-from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, setting_text
+from sawtooth.report.points import LEGIBLE, Point, cumulative, is_drawn, keys_of, named, points, setting_text
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
 from sawtooth.study.measures import TITLES
@@ -19,13 +19,14 @@ from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pandas import DataFrame
 
 _BINS = 60
 """Maximum number of time bins of a line. There are fewer if bins would have less than ``_PROBES`` probes."""
 _PROBES = 20
 """Least number of probes in a bin, for a band from the 5th to the 95th percentile."""
-_QUANTILES = 200
 MOST_LINES = 7
 """Maximum number of lines that can be distinguished in one panel."""
 
@@ -67,9 +68,8 @@ def over_time(result: StudyResult, layout: Layout) -> TableFigure:
     steep = any(spread > 10 for _, spread in panels)
     boxes = tuple(Axes(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
     caption = (
-        "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th "
-        "percentile, all seeds "
-        "together; the thin line is the idle path."
+        "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th percentile, all "
+        "seeds together; the thin line is the idle path."
     )
     if len(frames) > len(panels):
         caption += f" The figure has the first {len(panels)} of {len(frames)} points; the table has all."
@@ -81,21 +81,13 @@ def over_time(result: StudyResult, layout: Layout) -> TableFigure:
 def distribution(result: StudyResult, layout: Layout) -> TableFigure:
     """Distributions of latency. ``table``: the key columns, ``share`` (of the answered probes) and ``latency_ms``."""
     import numpy as np
-    import pandas as pd
 
-    shares = np.linspace(0, 1, _QUANTILES + 1)
-    frames, lines = [], []
-    for point in _probed(result, layout):
+    def answered_ms(point: Point[Latency]) -> NDArray[np.float64]:
         rtt = np.concatenate([one.rtt_s for one in point.seen]) * 1e3
-        answered = rtt[np.isfinite(rtt)]
-        if answered.size:
-            at = np.quantile(answered, shares)
-            frames.append(pd.DataFrame({**point.key, "share": shares, "latency_ms": at}))
-            percent = (100 * shares).tolist()
-            lines.append(Line(0, point.name, point.tint, at.tolist(), percent, look=point.look, marked=False))
-    spread = [line.x[-1] / line.x[0] for line in lines]
-    panel = Axes("", "round-trip time, ms", "answered probes, %", log_x=max(spread, default=1) > 10)
-    found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        return rtt[np.isfinite(rtt)]
+
+    found, lines, log_x = cumulative(_probed(result, layout), answered_ms, "latency_ms")
+    panel = Axes("", "round-trip time, ms", "answered probes, %", log_x=log_x)
     caption = "Share of the first probe's RTTs that are at most the value, all seeds together, without lost probes."
     title = "Distribution of latency under load"
     return line_figure("latency-cdf", title, caption, found, (panel,), lines, across=1)
@@ -120,9 +112,8 @@ def completion(result: StudyResult, layout: Layout) -> TableFigure:
             lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
     panels = tuple(Axes("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
     caption = (
-        "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that "
-        "knows the idle "
-        "path. A percentile is missing if there are too few transfers."
+        "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that knows the "
+        "idle path. A percentile is missing if there are too few transfers."
     )
     title = "Completion times by size"
     return line_figure("completion", title, caption, table, panels, lines, across=len(names) // 2)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sawtooth.figures.layout import Layout, value_text
+from sawtooth.figures.lines import Line
 from sawtooth.figures.palette import colour, shown
 from sawtooth.run import Run
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pandas import DataFrame
 
 Seen = TypeVar("Seen")
@@ -20,6 +23,7 @@ Seen = TypeVar("Seen")
 LEGIBLE = 12
 """Up to this many points are all shown over time or as a distribution. If there are more, only those at the baseline
 and at the highlighted values."""
+_QUANTILES = 200
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,28 @@ def points(
             found.setdefault(tuple(place.key.values()), (place.key, []))[1].extend(seen(run))
     names = named(result, layout, [key for key, _ in found.values()])
     return [Point(key, *about, each) for about, (key, each) in zip(names, found.values(), strict=True) if each]
+
+
+def cumulative(
+    shown: Sequence[Point[Seen]], values: Callable[[Point[Seen]], NDArray[np.float64]], column: str
+) -> tuple[DataFrame, list[Line], bool]:
+    """The distribution of each point's values: a table with the key columns, ``share`` and ``column``; a line for each
+    point; and whether a logarithmic axis suits them."""
+    import numpy as np
+    import pandas as pd
+
+    shares = np.linspace(0, 1, _QUANTILES + 1)
+    frames, lines = [], []
+    for point in shown:
+        samples = values(point)
+        if samples.size:
+            at = np.quantile(samples, shares)
+            frames.append(pd.DataFrame({**point.key, "share": shares, column: at}))
+            percent = (100 * shares).tolist()
+            lines.append(Line(0, point.name, point.tint, at.tolist(), percent, look=point.look, marked=False))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    spread = [line.x[-1] / line.x[0] for line in lines if line.x[0] > 0]
+    return table, lines, max(spread, default=1) > 10
 
 
 def is_drawn(layout: Layout, key: dict[str, Any]) -> bool:

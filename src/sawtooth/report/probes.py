@@ -132,9 +132,8 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> TableFig
         f"{count} {reason}" for reason, count in (silent["probe_reason"] + silent["probe_state"]).value_counts().items()
     )
     caption = (
-        "The shipped model's estimate from 1,000 probes with its 90% confidence interval, against the flow's "
-        "true goodput. "
-        "On the line they are equal."
+        "The shipped model's estimate from 1,000 probes with its 90% confidence interval, against the flow's true "
+        "goodput. On the line they are equal."
     )
     if (table["probe_bound"] != "").any():
         caption += f" A one-sided interval is drawn to {_OPEN:g} times or 1/{_OPEN:g} of the estimate."
@@ -184,9 +183,8 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> TableF
         Axes("", "assumed base RTT of the flows, ms", "error, median, %", log_x=True, log_y=True),
     )
     caption = (
-        "The shipped model's answer for each assumed RTT, even where the command would refuse it. Medians "
-        "over all points "
-        "and seeds of a line."
+        "The shipped model's answer for each assumed RTT, even where the command would refuse it. Medians over all "
+        "points and seeds of a line."
     )
     title = "A wrong assumed RTT"
     found = pd.DataFrame(rows)

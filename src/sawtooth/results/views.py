@@ -19,6 +19,7 @@ from sawtooth.io.atomic_io import read_json
 from sawtooth.results.listing import Entry
 from sawtooth.run import TABLES
 from sawtooth.study import store
+from sawtooth.study.dataset import flat
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -118,7 +119,7 @@ class Views:
         for place in self.places:
             found = read_json(place.directory / "run.json")
             scenario = found.get("scenario") if isinstance(found, dict) else None
-            rows.append({**place.about, **place.key, **_flat(scenario if isinstance(scenario, dict) else {})})
+            rows.append({**place.about, **place.key, **flat(scenario if isinstance(scenario, dict) else {})})
         return uniform(pd.DataFrame(rows, columns=None if rows else list(ABOUT)))
 
     def _csv(self, file: str) -> DataFrame:
@@ -194,16 +195,3 @@ def _seed(one: Entry) -> Any:
 def _first_of_each(places: Iterable[Place]) -> list[Place]:
     """One run of each result: the others have nearly the same tables."""
     return list({place.about["result"]: place for place in places}.values())
-
-
-def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        items = [(str(key), one) for key, one in value.items()]
-    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
-        items = [(str(at), one) for at, one in enumerate(value)]
-    else:
-        return {name: value if not isinstance(value, list) else json.dumps(value)}
-    found: dict[str, Any] = {}
-    for key, one in items:
-        found |= _flat(one, f"{name}.{key}" if name else key)
-    return found

@@ -63,8 +63,7 @@ def remarks_of_several(found: Frontier) -> list[str]:
         short = int((~found.frontier["enough"].astype(bool)).sum())
         said.append(
             f"{short} of {len(found.frontier)} rows have no confidence interval or one wider than --within "
-            f"({found.within * 100:g}%), "
-            f"after {found.runs} of at most {found.most} runs; give --runs "
+            f"({found.within * 100:g}%), after {found.runs} of at most {found.most} runs; give --runs "
             f"{_rounded(2 * found.most)} or a wider --within"
         )
     return said

@@ -217,9 +217,8 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
         cells += [cell(row["true_mbps"], ".4g"), cell(row["estimate_mbps"], ".4g"), estimates.interval(row)]
         lines.append([*cells, cell(row["ratio"])])
     about = (
-        "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped "
-        "model's estimate "
-        f"from those probes; engine {result.engine}; {_seeds(result)}"
+        "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped model's "
+        f"estimate from those probes; engine {result.engine}; {_seeds(result)}"
     )
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     words += range(len(keys), len(keys) + len(names))

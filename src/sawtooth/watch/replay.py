@@ -30,9 +30,8 @@ from sawtooth.watch.watcher import in_order
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30
 """Limits of a row group of a file, which is loaded at once: rows and bytes."""
 _OLDER = (
-    "recorded in format 1: it lacks the number of other connections, the short connections, and the rate "
-    "while the path "
-    "had a queue"
+    "recorded in format 1: it lacks the number of other connections, the short connections, and the rate while the "
+    "path had a queue"
 )
 _UNENDED = "the end of the recording: it was cut off, or is still running"
 _STATES = {name: number for number, name in layout.STATES.items()}

@@ -221,10 +221,9 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> TableF
     rate = "of any rate" if assumed.rate_bps is None else f"of about {assumed.rate_bps / 1e6:g} Mbit/s"
     flows = "any RTT" if assumed.rtt_s is None else f"about {assumed.rtt_s * 1e3:g} ms"
     caption = (
-        f"Colored: training series of links {rate} and flows of {flows}. Pale gray: other "
-        "training series. Diamonds: this link's windows at their estimated goodput. Dashed lines: median of "
-        "its windows "
-        "without a number, by state."
+        f"Colored: training series of links {rate} and flows of {flows}. Pale gray: other training series. Diamonds: "
+        "this link's windows at their estimated goodput. Dashed lines: median of its windows without a number, by "
+        "state."
     )
     table = table.reset_index(drop=True)
     title = "Where the link sits on the calibration curves"

@@ -102,9 +102,8 @@ def training(link: Link, model: CongestionModel) -> str:
     """What the model was trained on, and the link's distance from it."""
     ranges = model.trained_on_
     text = (
-        f"The model was trained on {ranges['series']} congested series: {_ends(ranges['throughput_bps'])} "
-        "Mbit/s per flow, "
-        f"rates of {_ends(ranges['rate_bps'])} Mbit/s, base RTTs of {_ends(ranges['rtt_s'], 1e-3)} ms."
+        f"The model was trained on {ranges['series']} congested series: {_ends(ranges['throughput_bps'])} Mbit/s per "
+        f"flow, rates of {_ends(ranges['rate_bps'])} Mbit/s, base RTTs of {_ends(ranges['rtt_s'], 1e-3)} ms."
     )
     compared = [one for one in link.windows if one.state in ("congested", None)]
     distances = sorted(one.distance for one in compared if one.distance is not None)
