@@ -1,4 +1,4 @@
-"""What ``sawtooth.capture.identify.replayed.NOISE`` is from: how the core's controls replay the kernel's captures.
+"""What ``sawtooth.capture.identify.replay_fit.NOISE`` is from: how the core's controls replay the kernel's captures.
 
     python experiments/identify_noise.py DIRECTORY [--labelled DIR] [--jobs N]
 
@@ -20,7 +20,7 @@ from identify_training import SHORTEST_S, segments, sender_views, views
 
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import SAME
-from sawtooth.capture.identify.replayed import NOISE, Noise, ReplayedRounds, compared, likeliest
+from sawtooth.capture.identify.replay_fit import NOISE, Noise, ReplayedRounds, compare, likeliest
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
 from sawtooth.io.parallel import results
 from sawtooth.scenario import LINUX_CONTROLS
@@ -63,7 +63,7 @@ def of_views(control: str, made: dict[str, Segments]) -> Rows:
 def shown(made: dict[str, Segments]) -> Iterator[ReplayedRounds]:
     for view in VIEWS:
         try:
-            found = compared(trace(made[view]))
+            found = compare(trace(made[view]))
         except TooLittle:
             continue
         if found is not None and len(found.flight) >= 5:

@@ -13,7 +13,7 @@ from expected_error import expected_error
 from sawtooth import engines
 from sawtooth.behaviors import Catalogue, Measured, compared, measure, words, write_page
 from sawtooth.behaviors.changes import CHANGED, EQUAL, INCONCLUSIVE, SAME
-from sawtooth.behaviors.measured import _digest
+from sawtooth.behaviors.measurements import _digest
 from sawtooth.cli.kernel_commands import kernel as command
 from sawtooth.engines import kernel as engine
 from sawtooth.errors import SawtoothError

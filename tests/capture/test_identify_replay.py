@@ -10,7 +10,7 @@ from sawtooth import _core
 from sawtooth.capture import read_capture
 from sawtooth.capture.identify.captured import captured
 from sawtooth.capture.identify.classifier import Identification
-from sawtooth.capture.identify.replayed import NOISE, Noise, columns, log_likelihood, replayed, starts
+from sawtooth.capture.identify.replay_fit import NOISE, Noise, columns, log_likelihood, replay_fits, starts
 from sawtooth.capture.identify.rounds import rounds
 from sawtooth.capture.identify.trace import Trace, trace
 from sawtooth.engines.sim import Sim
@@ -36,7 +36,7 @@ def sent_by(cc: str, directory: Path, at: str = "sender") -> Trace:
 @pytest.mark.parametrize("at", ["sender", "receiver"])
 @pytest.mark.parametrize("cc", CONTROLS)
 def test_what_a_control_sent_is_nearest_to_what_it_would_have_sent(cc: str, at: str, tmp_path: Path) -> None:
-    own, *others = replayed(sent_by(cc, tmp_path, at))
+    own, *others = replay_fits(sent_by(cc, tmp_path, at))
     assert (own.control, own.fits) == (cc, True)
     assert own.off < 0.1
     assert all(one.off > 2 * own.off for one in others)
@@ -61,7 +61,7 @@ def test_what_is_captured_from_the_middle_is_replayed_from_the_window_found_ther
     made = rounds(middle)
     calm = ~made.recovery & ~made.cut
     assert starts("reno", made, calm)[1] == (round(made.flight[calm][0]), round(made.flight[calm][0]))
-    (own,) = (one for one in replayed(middle) if one.control == "reno")
+    (own,) = (one for one in replay_fits(middle) if one.control == "reno")
     assert own.fits
 
 
@@ -76,7 +76,7 @@ def in_rounds(windows: list[int]) -> Trace:
 
 
 def test_no_control_is_the_answer_for_windows_that_none_would_have_had() -> None:
-    found = replayed(in_rounds([10, 100, 3, 60, 5] * 30))
+    found = replay_fits(in_rounds([10, 100, 3, 60, 5] * 30))
     assert found
     assert not any(one.fits for one in found)
     said = Identification((), (), replayed=found).none
@@ -86,7 +86,7 @@ def test_no_control_is_the_answer_for_windows_that_none_would_have_had() -> None
 
 
 def test_of_what_fits_one_none_is_not_said_and_nothing_is_of_what_was_not_replayed() -> None:
-    found = replayed(in_rounds([10, 20, 40, 80, 160, 320, 640, 1280]))
+    found = replay_fits(in_rounds([10, 20, 40, 80, 160, 320, 640, 1280]))
     assert next(one for one in found if one.control == "reno").fits
     assert Identification((), (), replayed=found).none is None
     assert Identification((), ()).none is None

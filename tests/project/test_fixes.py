@@ -269,7 +269,7 @@ ELSEWHERE = {
         scenario/toml:_check
         replication/cells:check_condition
         replication/cells:filled
-        replication/judged:_measured
+        replication/evaluation:_measured
         replication/replication:_check_columns
         behaviors/catalogue:_situations
         behaviors/catalogue:load

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from expected_error import expected_error
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.program import status_of
-from sawtooth.replication import Replication, found, judged, shipped, words, write_page
-from sawtooth.replication.judged import Row
+from sawtooth.replication import Replication, evaluate, found, shipped, words, write_page
+from sawtooth.replication.evaluation import Row
 from sawtooth.replication.replication import Compare
 from sawtooth.study import Study, StudyResult, run_study
 
@@ -103,7 +103,7 @@ def test_only_some_cells_can_be_chosen(folder: Path) -> None:
 
 @pytest.mark.usefixtures("patience")
 def test_every_figure_is_judged_by_its_own_spread(folder: Path, result: StudyResult) -> None:
-    found = judged(Replication.load(folder), result)
+    found = evaluate(Replication.load(folder), result)
     # Four cells; three published figures for the column one_kbps.
     assert len(found.rows) == 4 + 3
     first = found.rows[0]
@@ -151,7 +151,7 @@ def test_what_a_perfect_simulator_would_have_inside(spread, each, runs, attainab
 
 @pytest.mark.usefixtures("patience")
 def test_the_page_has_every_figure_and_loads_nothing(folder: Path, result: StudyResult) -> None:
-    page = write_page(judged(Replication.load(folder), result)).read_text()
+    page = write_page(evaluate(Replication.load(folder), result)).read_text()
     assert "published figures" in page
     assert "it is made up" in page
     assert "not simulated" in page

@@ -2,7 +2,7 @@
 
 from sawtooth.behaviors.catalogue import Catalogue, Situation
 from sawtooth.behaviors.changes import Change, Comparison, compared
-from sawtooth.behaviors.measured import Measured, measure
+from sawtooth.behaviors.measurements import Measured, measure
 from sawtooth.behaviors.page import write_page
 from sawtooth.behaviors.text import words
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sawtooth.behaviors.catalogue import Catalogue
 from sawtooth.behaviors.changes import INCONCLUSIVE, Comparison, compared
-from sawtooth.behaviors.measured import Measured, Show, is_measured, measure
+from sawtooth.behaviors.measurements import Measured, Show, is_measured, measure
 from sawtooth.behaviors.text import effect, number
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import read_json, write_json, writing

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.behaviors.catalogue import Catalogue
-from sawtooth.behaviors.measured import Measured
+from sawtooth.behaviors.measurements import Measured
 from sawtooth.behaviors.quantities import QUANTITIES
 from sawtooth.stats.interval import CONFIDENCE, Mean
 

@@ -88,27 +88,27 @@ def replicate(
     with workers(cluster, jobs) as executor:
         results = [_run(Replication.load(one), chosen, executor=executor, **options) for one in directories]
     if as_json:
-        described = [judged.describe() | {"page": str(page)} for judged, page in results]
+        described = [evaluation.describe() | {"page": str(page)} for evaluation, page in results]
         say(json.dumps(described if every else described[0], indent=2, ensure_ascii=False))
         return
-    for judged, page in results:
-        for warning in judged.result.warnings if not every else ():
+    for evaluation, page in results:
+        for warning in evaluation.result.warnings if not every else ():
             say_folded(f"warning: {sentence(warning)}")
         if not every:
-            say_folded(words(judged, width()))
-        say(f"{judged.replication.name}: {where(page)}" if every else f"\npage: {where(page)}")
+            say_folded(words(evaluation, width()))
+        say(f"{evaluation.replication.name}: {where(page)}" if every else f"\npage: {where(page)}")
     if every:
-        say_folded("\n" + summary([judged for judged, _ in results], width()))
+        say_folded("\n" + summary([evaluation for evaluation, _ in results], width()))
 
 
 def _run(replication: Replication, only: dict[str, list[str]], **options: Any) -> tuple[Evaluation, Path]:
-    from sawtooth.replication import judged, write_page
+    from sawtooth.replication import evaluate, write_page
     from sawtooth.study import StudyResult, run_study
 
     done: list[tuple[Evaluation, Path]] = []
 
     def answer(result: StudyResult) -> None:
-        found = judged(replication, result)
+        found = evaluate(replication, result)
         done.append((found, write_page(found)))
 
     run_study(replication.study(only), ending=answer, **options)

@@ -14,7 +14,7 @@ from sawtooth.figures.palette import colour, shown
 from sawtooth.figures.static import draw
 from sawtooth.io.atomic_io import write_bytes, writing
 from sawtooth.io.csv import csv_text
-from sawtooth.replication.judged import Evaluation, Row
+from sawtooth.replication.evaluation import Evaluation, Row
 from sawtooth.replication.replication import Compare
 from sawtooth.replication.text import RULE, percent, plus_minus
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sawtooth.figures.palette import shown
 from sawtooth.io.text_table import aligned
-from sawtooth.replication.judged import LEAST, SPREADS, Evaluation, Row
+from sawtooth.replication.evaluation import LEAST, SPREADS, Evaluation, Row
 
 MOST = 10
 """Rows of cells that the terminal shows. The page and cells.csv have all."""

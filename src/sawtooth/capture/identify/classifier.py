@@ -12,7 +12,7 @@ import numpy as np
 
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
-from sawtooth.capture.identify.replayed import ReplayFit, replayed
+from sawtooth.capture.identify.replay_fit import ReplayFit, replay_fits
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
 from sawtooth.capture.summary import Judgement
 
@@ -171,7 +171,7 @@ class Classifier:
         helps = would_help(seen, found) if unknown is None else LONGER if seen.duration_s < SHORTEST_S else None
         if unknown is None and few > self.widest:
             unknown = f"more than {self.widest} controls explain what the capture shows"
-        return Identification(ranked, tuple(names), unknown, path_class(found), helps, replayed(seen))
+        return Identification(ranked, tuple(names), unknown, path_class(found), helps, replay_fits(seen))
 
     def _strange(self, values: Floats) -> str | None:
         shown = values != MISSING

@@ -80,7 +80,7 @@ class ReplayedRounds:
     away: dict[str, list[Floats]]
 
 
-def compared(trace: Trace) -> ReplayedRounds | None:
+def compare(trace: Trace) -> ReplayedRounds | None:
     """Compares a trace with all controls; None if no round shows a window."""
     made = rounds(trace)
     calm = ~made.recovery & ~made.cut
@@ -104,9 +104,9 @@ def compared(trace: Trace) -> ReplayedRounds | None:
     return ReplayedRounds(flight, np.searchsorted(made.ended, np.flatnonzero(calm), side="right"), away)
 
 
-def replayed(trace: Trace) -> tuple[ReplayFit, ...]:
+def replay_fits(trace: Trace) -> tuple[ReplayFit, ...]:
     """The result for each control, likeliest first, each from its likeliest start; empty if no round shows a window."""
-    seen = compared(trace)
+    seen = compare(trace)
     if seen is None:
         return ()
     found = []

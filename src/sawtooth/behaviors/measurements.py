@@ -1,4 +1,4 @@
-"""Measured: the quantities of all situations on one kernel, by seed.
+"""Measurements: the quantities of all situations on one kernel, by seed.
 
 They are kept in files, so that the same command continues.
 """

@@ -192,13 +192,13 @@ class Evaluation:
             "chance": self.chance,
             "attainable": self.attainable,
             "unexplained": self.unexplained,
-            "summary": json.loads(json.dumps(_known(self.summary()))),
+            "summary": json.loads(json.dumps(_without_nan(self.summary()))),
             "rows": json.loads(self.table().to_json(orient="records")),
             "left_out": out,
         }
 
 
-def judged(replication: Replication, result: StudyResult) -> Evaluation:
+def evaluate(replication: Replication, result: StudyResult) -> Evaluation:
     """Compares a result of ``replication.study()`` with the published figures.
 
     Raises SawtoothError ``unknown-name`` if the study's table has no such column or flow.
@@ -253,7 +253,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
-def _known(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_nan(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
         for row in rows
