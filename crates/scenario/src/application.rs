@@ -5,10 +5,10 @@
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
-use crate::problem::{Problem, Wrong, one};
+use crate::problem::{FieldProblems, Problem, one};
 use crate::schema::Definitions;
 use crate::sizes::Sizes;
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Quantity, Rate, Span};
 use crate::value::Value;
 use crate::view::View;
@@ -62,7 +62,7 @@ impl Think {
 }
 
 impl Field for Think {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Think, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Think, FieldProblems> {
         if let Value::Table(table) = given {
             return Chance::read(table, at.files).map(Think::Drawn);
         }

@@ -2,11 +2,11 @@
 
 use crate::files::Files;
 use crate::kinds::Kind;
-use crate::problem::{Problem, Wrong, one};
+use crate::problem::{FieldProblems, Problem, one};
 use crate::python;
 use crate::schema::{self, Definitions};
 use crate::sizes::Sizes;
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Loss, PPB, Quantity, Rate, Span};
 use crate::value::Value;
 use crate::view::View;
@@ -33,7 +33,7 @@ impl fmt::Display for Load {
 }
 
 impl Field for Load {
-    fn read(given: &Value, _: &Rule, _: At) -> Result<Load, Wrong> {
+    fn read(given: &Value, _: &Rule, _: ReadContext) -> Result<Load, FieldProblems> {
         let is_share = given.as_text().is_some_and(|text| text.trim_end_matches(crate::units::is_space).ends_with('%'));
         if is_share { Loss::parse(given).map(Load::Share) } else { Rate::parse(given).map(Load::Rate) }.map_err(one)
     }
@@ -86,7 +86,7 @@ fn agrees(arrivals: &Arrivals, files: &dyn Files) -> Result<(), Problem> {
         }
     }
     if let Some(name) = &arrivals.times {
-        let listed = files.transfers(name).map_err(|wrong| wrong.of("times"))?;
+        let listed = files.transfers(name).map_err(|problem| problem.of("times"))?;
         if !listed.bytes.is_empty() && arrivals.sizes.is_some() {
             let message = "the file in times has the size of each transfer, so sizes would be ignored";
             return Err(Problem::new("conflict", message, "remove sizes").of("sizes"));

@@ -24,12 +24,12 @@ impl Scenario {
     pub fn as_custom(&self, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         if self.path.as_ref().is_some_and(|path| path.trace.is_some()) {
             let message = "path.trace describes three links at once, and a custom topology has one trace per link";
-            let wrong = Problem::new(
+            let problem = Problem::new(
                 "unsupported",
                 message,
                 "remove path.trace, draw the topology, then add the trace to a link",
             );
-            return Err(wrong.of("path.trace"));
+            return Err(problem.of("path.trace"));
         }
         if !self.programs.is_empty() && self.flows.is_empty() {
             let message = "a custom topology has no ends, which programs call server and client";

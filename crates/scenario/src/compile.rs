@@ -450,7 +450,7 @@ impl Whole<'_> {
         let Network { wires, transmitters, .. } = self.network;
         let crossed = placed.forward.iter().filter_map(|wire| wires[*wire].transmitter);
         let slowest = crossed.map(|index| transmitters[index].rate_bps).min();
-        arrivals.compile(slowest, self.files).map_err(|wrong| wrong.within(&format!("{at}.source")))
+        arrivals.compile(slowest, self.files).map_err(|problem| problem.within(&format!("{at}.source")))
     }
 
     fn probe(&self, placed: &Placed) -> net::Probe {

@@ -1,9 +1,9 @@
 //! The congestion control of a flow: a name, a variant, or a module given as C sources.
 
 use crate::fields::{counted, one_line, wrong_type};
-use crate::problem::{Problem, Wrong, below, first, one};
+use crate::problem::{FieldProblems, Problem, below, first, one};
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::value::{Table, Value};
 use crate::view::View;
 use crate::words::{printable, suggestion};
@@ -114,7 +114,7 @@ impl Module {
 }
 
 impl Field for Control {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Control, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Control, FieldProblems> {
         match given {
             Value::Table(table) if table.get("bpf").is_some() => {
                 let message = "no engine loads congestion controls in BPF: User-Mode Linux has no BPF JIT";
@@ -122,9 +122,11 @@ impl Field for Control {
                 Err(one(Problem::new("unsupported", message, fix).of("bpf")))
             }
             Value::Table(table) if table.get("variant").is_some() && table.get("source").is_none() => {
-                Variant::read(given, rule, at).map(Control::Variant).map_err(|wrong| one(first(wrong)))
+                Variant::read(given, rule, at).map(Control::Variant).map_err(|problems| one(first(problems)))
             }
-            Value::Table(_) => Module::read(given, rule, at).map(Control::Module).map_err(|wrong| one(first(wrong))),
+            Value::Table(_) => {
+                Module::read(given, rule, at).map(Control::Module).map_err(|problems| one(first(problems)))
+            }
             Value::Text(name) => {
                 let is_name = name.chars().all(|one| one.is_ascii_alphanumeric() || "_-".contains(one));
                 if is_name && (1..=15).contains(&name.len()) {
@@ -170,7 +172,7 @@ impl Field for Control {
 }
 
 impl Field for Sources {
-    fn read(given: &Value, rule: &Rule, _: At) -> Result<Sources, Wrong> {
+    fn read(given: &Value, rule: &Rule, _: ReadContext) -> Result<Sources, FieldProblems> {
         let names = match given {
             Value::List(names) => names.iter().map(Value::as_text).collect::<Option<Vec<_>>>(),
             _ => given.as_text().map(|name| vec![name]),
@@ -207,22 +209,22 @@ impl Field for Sources {
 }
 
 impl Field for Parameters {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Parameters, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Parameters, FieldProblems> {
         let Value::Table(table) = given else {
             return wrong_type("a table is needed", format!("write tables by name: [{}.NAME]", at.name));
         };
-        let mut wrong = Vec::new();
+        let mut problems = Vec::new();
         for (name, value) in table.iter() {
             let key = Value::text(name);
-            if let Err(found) = String::read(&key, &Rule::Identifier, At { name: "[key]", ..at }) {
-                wrong.extend(below(name, below("[key]", found)));
+            if let Err(found) = String::read(&key, &Rule::Identifier, ReadContext { name: "[key]", ..at }) {
+                problems.extend(below(name, below("[key]", found)));
             }
             if let Err(problem) = parameter(value) {
-                wrong.extend(below(name, one(problem)));
+                problems.extend(below(name, one(problem)));
             }
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         Ok(Parameters(table.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()))
     }

@@ -21,7 +21,7 @@ pub(crate) fn custom(scenario: &Scenario, files: &dyn Files) -> Result<Network, 
         return Err(Problem::new("missing-field", format!("a custom topology needs {missing}"), fix).of(missing));
     }
     let mut network = Network::of(hosts.iter().map(|(name, _)| name.to_string()));
-    let mut drawing = Drawing { card_of: BTreeMap::new() };
+    let mut drawing = CustomNetwork { card_of: BTreeMap::new() };
     for (name, card) in cards.iter() {
         known(&network, name, || format!("cards.{name}"))?;
         let number = network.transmit(name, card.rate.bps, &card.queue, &format!("cards.{name}.queue"));
@@ -66,11 +66,11 @@ enum Way {
     Backward,
 }
 
-struct Drawing {
+struct CustomNetwork {
     card_of: BTreeMap<String, usize>,
 }
 
-impl Drawing {
+impl CustomNetwork {
     /// Adds one direction of a link.
     #[allow(clippy::too_many_arguments)]
     fn draw(
@@ -200,7 +200,7 @@ fn opportunity(
 /// Reads the trace file of this name.
 pub(crate) fn trace(name: Option<&str>, field: &str, files: &dyn Files) -> Result<Option<Traced>, Problem> {
     let Some(name) = name else { return Ok(None) };
-    files.trace(name).map(Some).map_err(|wrong| if wrong.field.is_none() { wrong.of(field) } else { wrong })
+    files.trace(name).map(Some).map_err(|problem| if problem.field.is_none() { problem.of(field) } else { problem })
 }
 
 /// The rate of a trace in bit/s: the mean for transmit opportunities, the first value for steps; `None` if the trace

@@ -14,7 +14,7 @@ use crate::queue::Discipline;
 use crate::scenario::Scenario;
 use crate::sizes::Distribution;
 use crate::sources::{Reader, Source};
-use crate::table::{At, Declare, Field, Rule};
+use crate::table::{Declare, Field, ReadContext, Rule};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share};
 use crate::view::View;
@@ -33,7 +33,7 @@ macro_rules! by_name {
     ($($Table:ident)+) => {
         /// Reads a single table. None if no table has this name.
         pub fn read_table(name: &str, given: &Value, files: &dyn Files) -> Option<Result<View, Problem>> {
-            let at = At { name: "", files };
+            let at = ReadContext { name: "", files };
             match name {
                 $( stringify!($Table) => Some($Table::read(given, &Rule::Any, at).map(|read| Field::view(&read)).map_err(first)), )+
                 _ => of_kinds!(read_table(name, given, at)).map(|read| read.map_err(first)),

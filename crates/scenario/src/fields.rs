@@ -1,21 +1,21 @@
 //! How fields of the plain types are read and written: options, lists, quantities, numbers, flags and texts.
 
-use crate::problem::{Found, Problem, What, Wrong, below, one};
+use crate::problem::{FieldProblem, FieldProblems, Problem, ProblemKind, below, one};
 use crate::python;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule};
+use crate::table::{Field, ReadContext, Rule};
 use crate::units::{Burst, Loss, Quantity, Queue, Rate, Size, Span};
 use crate::value::Value;
 use crate::view::View;
 use crate::words;
 
 /// A problem with a value's type.
-pub(crate) fn wrong_type<A>(message: &str, fix: impl Into<String>) -> Result<A, Wrong> {
+pub(crate) fn wrong_type<A>(message: &str, fix: impl Into<String>) -> Result<A, FieldProblems> {
     Err(one(Problem::new("wrong-type", message, fix)))
 }
 
 impl<A: Field> Field for Option<A> {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Option<A>, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Option<A>, FieldProblems> {
         if *given == Value::Null { Ok(None) } else { A::read(given, rule, at).map(Some) }
     }
 
@@ -37,23 +37,23 @@ impl<A: Field> Field for Option<A> {
 }
 
 impl<A: Field> Field for Vec<A> {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Vec<A>, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Vec<A>, FieldProblems> {
         let Value::List(list) = given else {
             return wrong_type(
                 "a list is needed",
                 format!("write it as a list: {} = [ … ], or [[{0}]] for a list of tables", at.name),
             );
         };
-        let (mut read, mut wrong) = (Vec::with_capacity(list.len()), Vec::new());
+        let (mut read, mut problems) = (Vec::with_capacity(list.len()), Vec::new());
         for (number, one) in list.iter().enumerate() {
             let place = number.to_string();
-            match A::read(one, rule, At { name: &place, ..at }) {
+            match A::read(one, rule, ReadContext { name: &place, ..at }) {
                 Ok(one) => read.push(one),
-                Err(found) => wrong.extend(below(&place, found)),
+                Err(found) => problems.extend(below(&place, found)),
             }
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         if let Rule::Count(least, most) = *rule {
             counted(read.len(), least, most)?;
@@ -80,7 +80,7 @@ impl<A: Field> Field for Vec<A> {
 }
 
 /// Refuses a list that is too long or too short.
-pub(crate) fn counted(count: usize, least: usize, most: usize) -> Result<(), Wrong> {
+pub(crate) fn counted(count: usize, least: usize, most: usize) -> Result<(), FieldProblems> {
     let (message, fix) = match count {
         _ if count < least => (format!("{count} given, and at least {least} needed"), format!("give at least {least}")),
         _ if count > most => (format!("more than {most} given"), format!("give at most {most}")),
@@ -89,7 +89,7 @@ pub(crate) fn counted(count: usize, least: usize, most: usize) -> Result<(), Wro
     Err(one(Problem::new("out-of-range", message, fix)))
 }
 
-fn quantity<A: Quantity>(given: &Value, rule: &Rule) -> Result<A, Wrong> {
+fn quantity<A: Quantity>(given: &Value, rule: &Rule) -> Result<A, FieldProblems> {
     let read = A::parse(given).map_err(one)?;
     if let Rule::Between(low, high) = rule {
         let within = A::of(low).amount()..=A::of(high).amount();
@@ -105,7 +105,7 @@ fn quantity<A: Quantity>(given: &Value, rule: &Rule) -> Result<A, Wrong> {
 macro_rules! quantities {
     ($($Type:ident),+) => {$(
         impl Field for $Type {
-            fn read(given: &Value, rule: &Rule, _: At) -> Result<$Type, Wrong> {
+            fn read(given: &Value, rule: &Rule, _: ReadContext) -> Result<$Type, FieldProblems> {
                 quantity(given, rule)
             }
 
@@ -127,7 +127,7 @@ macro_rules! quantities {
 quantities!(Rate, Span, Size, Loss, Burst);
 
 impl Field for Queue {
-    fn read(given: &Value, rule: &Rule, _: At) -> Result<Queue, Wrong> {
+    fn read(given: &Value, rule: &Rule, _: ReadContext) -> Result<Queue, FieldProblems> {
         let read = Queue::parse(given).map_err(one)?;
         match rule {
             Rule::In(units, like) if !units.contains(&read.unit) => {
@@ -152,7 +152,7 @@ impl Field for Queue {
 }
 
 /// Refuses a number outside the limits. The message shows them as Python does.
-fn limited(given: &Value, is_low: bool, is_high: bool, low: &str, high: &str) -> Result<(), Wrong> {
+fn limited(given: &Value, is_low: bool, is_high: bool, low: &str, high: &str) -> Result<(), FieldProblems> {
     let limit = match () {
         () if is_low => format!("at least {low}"),
         () if is_high => format!("at most {high}"),
@@ -167,7 +167,7 @@ fn limited(given: &Value, is_low: bool, is_high: bool, low: &str, high: &str) ->
 }
 
 impl Field for u64 {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<u64, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<u64, FieldProblems> {
         let number = match given {
             Value::Whole(number) => *number,
             Value::Huge(number) if number.starts_with('-') => i128::MIN,
@@ -217,7 +217,7 @@ impl Field for u64 {
 }
 
 impl Field for f64 {
-    fn read(given: &Value, rule: &Rule, _: At) -> Result<f64, Wrong> {
+    fn read(given: &Value, rule: &Rule, _: ReadContext) -> Result<f64, FieldProblems> {
         let fix = "see docs/reference/scenario.md";
         let number = match given {
             Value::Whole(number) => *number as f64,
@@ -243,7 +243,7 @@ impl Field for f64 {
 }
 
 impl Field for bool {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<bool, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<bool, FieldProblems> {
         match given {
             Value::Bool(flag) => Ok(*flag),
             _ => wrong_type("true or false is needed", format!("write {0} = true or {0} = false", at.name)),
@@ -260,7 +260,7 @@ impl Field for bool {
 }
 
 impl Field for String {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<String, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<String, FieldProblems> {
         if let Rule::OneOf(known) = rule {
             return word(given, known, at.name).map(str::to_string);
         }
@@ -268,7 +268,7 @@ impl Field for String {
             return wrong_type("text is needed", format!("write it in quotes: {} = \"…\"", at.name));
         };
         if !matches(text, rule) {
-            return Err(vec![Found { steps: Vec::new(), what: What::NotAName(text.clone()) }]);
+            return Err(vec![FieldProblem { steps: Vec::new(), what: ProblemKind::NotAName(text.clone()) }]);
         }
         if matches!(rule, Rule::Name(_) | Rule::Kernel) && text.bytes().all(|byte| byte.is_ascii_digit()) {
             let message = format!("a name made of digits only, \"{text}\", would be read as a position");
@@ -331,7 +331,7 @@ fn matches(text: &str, rule: &Rule) -> bool {
 }
 
 /// Accepts one of the known words.
-fn word<'a>(given: &Value, known: &'a [&'a str], name: &str) -> Result<&'a str, Wrong> {
+fn word<'a>(given: &Value, known: &'a [&'a str], name: &str) -> Result<&'a str, FieldProblems> {
     if let Some(found) = given.as_text().and_then(|text| known.iter().find(|one| **one == text)) {
         return Ok(found);
     }

@@ -4,10 +4,10 @@ use crate::control::Control;
 use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::parts::{MAX_CONNECTIONS, MAX_SAMPLES, NAME};
-use crate::problem::{Problem, Wrong, below};
+use crate::problem::{FieldProblems, Problem, below};
 use crate::schema::{self, Definitions};
 use crate::sources::{Reader, Source};
-use crate::table::{At, Declare, Field, Rule, table};
+use crate::table::{Declare, Field, ReadContext, Rule, table};
 use crate::units::{Size, Span};
 use crate::value::Value;
 use crate::view::View;
@@ -19,10 +19,10 @@ const LIFETIME: Rule = Rule::Between("1 ms", "30 d");
 pub struct Lifetime(pub Span, pub Span);
 
 impl Field for Lifetime {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Lifetime, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Lifetime, FieldProblems> {
         let Value::List(list) = given else { return Lifetime::none() };
         let [shortest, longest] = list.as_slice() else { return Lifetime::none() };
-        let read = |place: &str, one| Span::read(one, rule, at).map_err(|wrong| below(place, wrong));
+        let read = |place: &str, one| Span::read(one, rule, at).map_err(|problems| below(place, problems));
         match (read("0", shortest), read("1", longest)) {
             (Ok(shortest), Ok(longest)) => Ok(Lifetime(shortest, longest)),
             (one, other) => Err([one.err(), other.err()].into_iter().flatten().flatten().collect()),
@@ -43,7 +43,7 @@ impl Field for Lifetime {
 }
 
 impl Lifetime {
-    fn none<A>() -> Result<A, Wrong> {
+    fn none<A>() -> Result<A, FieldProblems> {
         let message = "a lifetime is a list of the shortest and the longest";
         wrong_type(message, "write it like [\"1 s\", \"5 s\"]")
     }

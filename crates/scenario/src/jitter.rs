@@ -46,7 +46,7 @@ fn agrees(jitter: &Jitter, files: &dyn Files) -> Result<(), Problem> {
         let fix = "remove table, or write distribution = \"table\"";
         return Err(Problem::new("conflict", message, fix).of("table"));
     }
-    files.deviations(name).map(|_| ()).map_err(|wrong| wrong.of("table"))
+    files.deviations(name).map(|_| ()).map_err(|problem| problem.of("table"))
 }
 
 impl Jitter {

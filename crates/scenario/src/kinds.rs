@@ -1,10 +1,10 @@
 //! Tables that exist in several kinds, distinguished by their field `kind`.
 
 use crate::fields::not_known;
-use crate::problem::{Problem, Wrong, first, one};
+use crate::problem::{FieldProblems, Problem, first, one};
 use crate::python;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule};
+use crate::table::{Field, ReadContext, Rule};
 use crate::value::{Table, Value};
 use crate::words;
 
@@ -13,7 +13,7 @@ use crate::words;
 pub struct Kind(String);
 
 impl Field for Kind {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Kind, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Kind, FieldProblems> {
         String::read(given, rule, at).map(Kind)
     }
 
@@ -32,8 +32,8 @@ pub(crate) fn of_kind<A>(
     kinds: &[&'static str],
     noun: &str,
     example: &str,
-    read: impl FnOnce(&str, &Value) -> Result<A, Wrong>,
-) -> Result<A, Wrong> {
+    read: impl FnOnce(&str, &Value) -> Result<A, FieldProblems>,
+) -> Result<A, FieldProblems> {
     let kind = match given.get("kind") {
         None | Some(Value::Null) => {
             let fix = format!("add kind, one of {}: {example}", kinds.join(", "));
@@ -46,7 +46,7 @@ pub(crate) fn of_kind<A>(
         let fix = words::suggestion(&named, kinds.iter().copied());
         return Err(one(Problem::new("unknown-name", format!("\"{named}\" is no kind of {noun}"), fix).of("kind")));
     };
-    read(known, &Value::Table(given.clone())).map_err(|wrong| one(first(wrong)))
+    read(known, &Value::Table(given.clone())).map_err(|problems| one(first(problems)))
 }
 
 /// Declares an enum of the tables that a field may have, by kind.
@@ -68,9 +68,9 @@ macro_rules! kinds {
             pub(crate) fn read(
                 given: &$crate::value::Table,
                 files: &dyn $crate::files::Files,
-            ) -> Result<$Name, $crate::problem::Wrong> {
+            ) -> Result<$Name, $crate::problem::FieldProblems> {
                 $crate::kinds::of_kind(given, $Name::KINDS, $noun, $example, |kind, table| {
-                    let at = $crate::table::At { name: "", files };
+                    let at = $crate::table::ReadContext { name: "", files };
                     match kind {
                         $( $kind => $Table::read(table, &$crate::table::Rule::Any, at).map($Name::$Table), )+
                         _ => unreachable!("the kind is known"),
@@ -87,8 +87,8 @@ macro_rules! kinds {
             pub(crate) fn read_table(
                 name: &str,
                 given: &$crate::value::Value,
-                at: $crate::table::At,
-            ) -> Option<Result<$crate::view::View, $crate::problem::Wrong>> {
+                at: $crate::table::ReadContext,
+            ) -> Option<Result<$crate::view::View, $crate::problem::FieldProblems>> {
                 use $crate::table::Field;
                 match name {
                     $( stringify!($Table) => {
@@ -137,7 +137,7 @@ macro_rules! kinds {
 
 pub(crate) use kinds;
 
-fn too_long() -> Wrong {
+fn too_long() -> FieldProblems {
     one(Problem::new("out-of-range", "a number of too many digits", "shorten it"))
 }
 
@@ -146,7 +146,7 @@ fn too_long() -> Wrong {
 pub struct Version(pub u8);
 
 impl Field for Version {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Version, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Version, FieldProblems> {
         match given {
             Value::Whole(4) => Ok(Version(4)),
             Value::Whole(6) => Ok(Version(6)),
@@ -199,7 +199,7 @@ fn parts(text: &str, between: char, digits: [usize; 3]) -> Option<[u32; 3]> {
 }
 
 impl Field for Date {
-    fn read(given: &Value, _: &Rule, _: At) -> Result<Date, Wrong> {
+    fn read(given: &Value, _: &Rule, _: ReadContext) -> Result<Date, FieldProblems> {
         // With quotes, and as TOML's own date.
         let text = match given {
             Value::Text(text) => Some(text),

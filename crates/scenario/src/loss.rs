@@ -1,9 +1,9 @@
 //! Loss of a link direction: text is a share of packets, each lost independently; a table gives a pattern of losses.
 
 use crate::files::Files;
-use crate::problem::{Problem, Wrong};
+use crate::problem::{FieldProblems, Problem};
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Burst, Loss, PPB};
 use crate::value::Value;
 use crate::view::View;
@@ -169,7 +169,7 @@ pub(crate) fn nearest(over: u128, under: u128) -> u64 {
 }
 
 impl Field for LossModel {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<LossModel, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<LossModel, FieldProblems> {
         match given {
             Value::Table(_) => LossPattern::read(given, rule, at).map(LossModel::Pattern),
             _ => Loss::read(given, rule, at).map(LossModel::Share),

@@ -4,10 +4,10 @@ use crate::fields::counted;
 use crate::jitter::Jitter;
 use crate::loss::LossModel;
 use crate::policer::Policer;
-use crate::problem::{Wrong, below};
+use crate::problem::{FieldProblems, below};
 use crate::queue_model::QueueModel;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share, TextOr};
@@ -67,7 +67,7 @@ table! {
 pub struct Times(pub Vec<Span>);
 
 impl Field for Times {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Times, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Times, FieldProblems> {
         let one;
         let list = match given {
             Value::List(list) => list.as_slice(),
@@ -76,15 +76,15 @@ impl Field for Times {
                 one.as_slice()
             }
         };
-        let (mut read, mut wrong) = (Vec::with_capacity(list.len()), Vec::new());
+        let (mut read, mut problems) = (Vec::with_capacity(list.len()), Vec::new());
         for (index, one) in list.iter().enumerate() {
             match Span::read(one, rule, at) {
                 Ok(time) => read.push(time),
-                Err(found) => wrong.extend(below(&index.to_string(), found)),
+                Err(found) => problems.extend(below(&index.to_string(), found)),
             }
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         counted(read.len(), 1, 10_000)?;
         Ok(Times(read))
@@ -164,7 +164,7 @@ table! {
 pub struct Ecn(pub u8);
 
 impl Field for Ecn {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Ecn, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Ecn, FieldProblems> {
         let number = match given {
             Value::Bool(flag) => Value::Whole((*flag).into()),
             other => other.clone(),
@@ -190,7 +190,7 @@ impl Field for Ecn {
 pub struct Merging(pub Option<Span>);
 
 impl Field for Merging {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Merging, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Merging, FieldProblems> {
         match given {
             Value::Bool(true) => Ok(Merging(Some(Span { ns: 0 }))),
             Value::Bool(false) | Value::Null => Ok(Merging(None)),

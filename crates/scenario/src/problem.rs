@@ -33,15 +33,15 @@ impl Problem {
 
 /// A problem found while reading a table.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FieldProblem {
     /// The path from the table that is being read.
     pub steps: Vec<String>,
-    pub what: What,
+    pub what: ProblemKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
-    Wrong(Problem),
+pub enum ProblemKind {
+    Invalid(Problem),
     /// A field that the table does not have; with the fields that it has.
     Unknown(Vec<&'static str>),
     /// Text that is not a valid name.
@@ -49,41 +49,46 @@ pub enum What {
 }
 
 /// All problems found, in the order of the fields.
-pub type Wrong = Vec<Found>;
+pub type FieldProblems = Vec<FieldProblem>;
 
-impl From<Problem> for Found {
-    fn from(problem: Problem) -> Found {
-        Found { steps: Vec::new(), what: What::Wrong(problem) }
+impl From<Problem> for FieldProblem {
+    fn from(problem: Problem) -> FieldProblem {
+        FieldProblem { steps: Vec::new(), what: ProblemKind::Invalid(problem) }
     }
 }
 
 /// A single problem as a list.
-pub(crate) fn one(problem: Problem) -> Wrong {
+pub(crate) fn one(problem: Problem) -> FieldProblems {
     vec![problem.into()]
 }
 
 /// The same problems, seen from the parent table.
-pub(crate) fn below(step: &str, wrong: Wrong) -> Wrong {
-    let under = |found: Found| Found { steps: [step.to_string()].into_iter().chain(found.steps).collect(), ..found };
-    wrong.into_iter().map(under).collect()
+pub(crate) fn below(step: &str, problems: FieldProblems) -> FieldProblems {
+    let under = |found: FieldProblem| FieldProblem {
+        steps: [step.to_string()].into_iter().chain(found.steps).collect(),
+        ..found
+    };
+    problems.into_iter().map(under).collect()
 }
 
 /// The problem to report. Unknown fields come first, because a misspelt field often causes a missing one.
-pub(crate) fn first(wrong: Wrong) -> Problem {
-    let is_unknown = |found: &Found| matches!(found.what, What::Unknown(_));
-    let index = wrong.iter().position(is_unknown).unwrap_or(0);
-    let Found { steps, what } = wrong.into_iter().nth(index).expect("something is wrong");
+pub(crate) fn first(problems: FieldProblems) -> Problem {
+    let is_unknown = |found: &FieldProblem| matches!(found.what, ProblemKind::Unknown(_));
+    let index = problems.iter().position(is_unknown).unwrap_or(0);
+    let FieldProblem { steps, what } = problems.into_iter().nth(index).expect("something is wrong");
     let cut: Vec<String> = steps.iter().map(|step| step.chars().take(80).collect()).collect();
     let field = cut.join(".");
     let problem = match what {
-        What::Wrong(problem) => {
+        ProblemKind::Invalid(problem) => {
             return match (field.is_empty(), problem.field.is_some()) {
                 (true, _) => problem,
                 _ => problem.within(&field),
             };
         }
-        What::Unknown(fields) => Problem::new("unknown-field", "there is no such field", fix_unknown(&steps, &fields)),
-        What::NotAName(given) => {
+        ProblemKind::Unknown(fields) => {
+            Problem::new("unknown-field", "there is no such field", fix_unknown(&steps, &fields))
+        }
+        ProblemKind::NotAName(given) => {
             let message = format!("\"{}\" is not a name that can be used here", crate::words::printable(&given));
             let fix = match steps.as_slice() {
                 [only] if only == "name" => "use 1 to 100 characters on one line",

@@ -5,11 +5,11 @@ use crate::files::Files;
 use crate::network::Network;
 use crate::parts::NAME;
 use crate::placement::{self, Placed};
-use crate::problem::{Problem, Wrong, below, one};
+use crate::problem::{FieldProblems, Problem, below, one};
 use crate::routing::Router;
 use crate::scenario::Scenario;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Size, Span};
 use crate::value::{Table, Value};
 use crate::view::View;
@@ -49,7 +49,7 @@ pub enum Command {
 pub struct Texts(pub Vec<(String, String)>);
 
 impl Field for Command {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Command, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Command, FieldProblems> {
         let read = match given {
             Value::List(_) => Command::Words(Vec::read(given, rule, at)?),
             Value::Text(text) => Command::Shell(text.clone()),
@@ -96,21 +96,21 @@ fn given_texts(command: &Command) -> impl Iterator<Item = &String> {
 }
 
 impl Field for Texts {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Texts, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Texts, FieldProblems> {
         let Value::Table(table) = given else {
             return wrong_type("a table is needed", format!("write it like {} = {{ NAME = \"text\" }}", at.name));
         };
-        let (mut read, mut wrong) = (Vec::new(), Vec::new());
+        let (mut read, mut problems) = (Vec::new(), Vec::new());
         for (name, value) in table.iter() {
-            if let Err(found) = String::read(&Value::text(name), rule, At { name: "[key]", ..at }) {
-                wrong.extend(below(name, below("[key]", found)));
+            if let Err(found) = String::read(&Value::text(name), rule, ReadContext { name: "[key]", ..at }) {
+                problems.extend(below(name, below("[key]", found)));
             }
-            match String::read(value, &Rule::Any, At { name, ..at }) {
+            match String::read(value, &Rule::Any, ReadContext { name, ..at }) {
                 Ok(text) => read.push((name.to_string(), text)),
-                Err(found) => wrong.extend(below(name, found)),
+                Err(found) => problems.extend(below(name, found)),
             }
         }
-        if wrong.is_empty() { Ok(Texts(read)) } else { Err(wrong) }
+        if problems.is_empty() { Ok(Texts(read)) } else { Err(problems) }
     }
 
     fn write(&self) -> Value {

@@ -4,10 +4,10 @@
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
 use crate::policer::check_burst;
-use crate::problem::{Problem, Wrong};
+use crate::problem::{FieldProblems, Problem};
 use crate::python;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Loss, Queue, Rate, Size, Span, Unit};
 use crate::value::Value;
 use crate::view::View;
@@ -95,8 +95,8 @@ table! {
 
 fn red_agrees(red: &Red, _: &dyn Files) -> Result<(), Problem> {
     if red.probability.ppb == 0 {
-        let wrong = Problem::new("out-of-range", "a probability of 0% drops nothing", "write \"2%\"");
-        return Err(wrong.of("probability"));
+        let problem = Problem::new("out-of-range", "a probability of 0% drops nothing", "write \"2%\"");
+        return Err(problem.of("probability"));
     }
     for (name, given) in [("min", red.min), ("max", red.max)] {
         if given.is_some_and(|given| given.unit != red.limit.unit) {
@@ -333,7 +333,7 @@ const PRESETS: [(&str, &str); 8] = [
 ];
 
 impl Field for RoundTrip {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<RoundTrip, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<RoundTrip, FieldProblems> {
         let preset = PRESETS.iter().find(|(name, _)| given.as_text() == Some(name));
         let meant = preset.map(|(_, time)| Value::text(*time));
         Span::read(meant.as_ref().unwrap_or(given), rule, at).map(RoundTrip)

@@ -1,9 +1,9 @@
 //! What a scenario file may give as a queue: the limit of a tail-drop queue, or a table of a kind.
 
-use crate::problem::Wrong;
+use crate::problem::FieldProblems;
 use crate::queue::{DEFAULT_FRAMES, Discipline};
 use crate::schema::Definitions;
-use crate::table::{At, Field, Rule};
+use crate::table::{Field, ReadContext, Rule};
 use crate::units::{Queue, Unit};
 use crate::value::Value;
 use crate::view::View;
@@ -21,7 +21,7 @@ impl QueueModel {
 }
 
 impl Field for QueueModel {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<QueueModel, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<QueueModel, FieldProblems> {
         match given {
             Value::Table(table) => Discipline::read(table, at.files).map(QueueModel::Of),
             _ => Queue::read(given, rule, at).map(QueueModel::TailDrop),

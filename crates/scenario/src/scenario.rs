@@ -7,10 +7,10 @@ use crate::files::{Files, NoFiles};
 use crate::flow::{Flow, Probe};
 use crate::kinds::{Date, Version};
 use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, ParkingLot, Path, Route};
-use crate::problem::{Problem, Wrong, below, first};
+use crate::problem::{FieldProblems, Problem, below, first};
 use crate::program::Program;
 use crate::schema::{self, Definitions};
-use crate::table::{At, Declare, Field, Given, Rule, table};
+use crate::table::{Declare, Field, Given, ReadContext, Rule, table};
 use crate::units::{Loss, Span};
 use crate::value::{Table, Value};
 use crate::view::View;
@@ -40,22 +40,22 @@ impl<A> Named<A> {
 }
 
 impl<A: Field> Field for Named<A> {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Named<A>, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Named<A>, FieldProblems> {
         let Value::Table(table) = given else {
             return wrong_type("a table is needed", format!("write tables by name: [{}.NAME]", at.name));
         };
-        let (mut items, mut wrong) = (Vec::with_capacity(table.len()), Vec::new());
+        let (mut items, mut problems) = (Vec::with_capacity(table.len()), Vec::new());
         for (name, one) in table.iter() {
-            if let Err(found) = String::read(&Value::text(name), &NAME, At { name: "[key]", ..at }) {
-                wrong.extend(below(name, below("[key]", found)));
+            if let Err(found) = String::read(&Value::text(name), &NAME, ReadContext { name: "[key]", ..at }) {
+                problems.extend(below(name, below("[key]", found)));
             }
-            match A::read(one, &Rule::Any, At { name, ..at }) {
+            match A::read(one, &Rule::Any, ReadContext { name, ..at }) {
                 Ok(one) => items.push((name.to_string(), one)),
-                Err(found) => wrong.extend(below(name, found)),
+                Err(found) => problems.extend(below(name, found)),
             }
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
         let places = items.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
         Ok(Named { items, places })
@@ -125,7 +125,7 @@ impl Scenario {
         if !matches!(tables, Value::Table(_)) {
             return Err(Problem::new("wrong-type", "a scenario is a table", "write a table of fields"));
         }
-        let at = At { name: "", files };
+        let at = ReadContext { name: "", files };
         let mut scenario = <Scenario as Field>::read(tables, &Rule::Any, at).map_err(first)?;
         if !scenario.programs.is_empty() && !scenario.gives("flows") {
             scenario.flows.clear();
@@ -138,8 +138,9 @@ impl Scenario {
     /// The same with another seed. No check depends on the seed.
     pub fn with_seed(&self, seed: &Value) -> Result<Scenario, Problem> {
         let place = Scenario::FIELDS.iter().position(|field| field.name == "seed").expect("it has a seed");
-        let at = At { name: "seed", files: &NoFiles };
-        let seed = u64::read(seed, &Scenario::FIELDS[place].rule, at).map_err(|wrong| first(below("seed", wrong)))?;
+        let at = ReadContext { name: "seed", files: &NoFiles };
+        let seed =
+            u64::read(seed, &Scenario::FIELDS[place].rule, at).map_err(|problems| first(below("seed", problems)))?;
         let given = Given(self.given.0 | 1 << place);
         Ok(Scenario { seed, given, ..self.clone() })
     }
@@ -162,11 +163,11 @@ impl Scenario {
         let named = std::iter::once(("host".to_string(), &self.host));
         for (place, host) in named.chain(self.hosts.iter().map(|(name, host)| (format!("hosts.{name}"), host))) {
             let control = host.cc.clone().map(Control::Named);
-            control.map_or(Ok(()), |cc| cc.check(kernel)).map_err(|wrong| wrong.within(&place))?;
+            control.map_or(Ok(()), |cc| cc.check(kernel)).map_err(|problem| problem.within(&place))?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
             let checked = flow.cc.check(kernel).and_then(|()| flow.check());
-            checked.map_err(|wrong| wrong.within(&format!("flows.{index}")))?;
+            checked.map_err(|problem| problem.within(&format!("flows.{index}")))?;
         }
         Ok(())
     }

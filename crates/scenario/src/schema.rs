@@ -1,7 +1,7 @@
 //! JSON Schema (2020-12) of a scenario file, from the declared tables.
 
 use crate::scenario::Scenario;
-use crate::table::{Declare, Declared, Field, Otherwise, Rule, usual};
+use crate::table::{AbsentValue, Declare, Declared, Field, Rule, usual};
 use crate::units::Quantity;
 use crate::value::{Table, Value};
 
@@ -91,7 +91,8 @@ impl Definitions {
 }
 
 fn table<A: Declare>(properties: Vec<Value>) -> Value {
-    let needed = A::FIELDS.iter().filter(|field| matches!(field.otherwise, Otherwise::Needed)).map(|field| field.name);
+    let needed =
+        A::FIELDS.iter().filter(|field| matches!(field.otherwise, AbsentValue::Needed)).map(|field| field.name);
     let named = A::FIELDS.iter().map(|field| field.name.to_string()).zip(properties);
     object([
         ("type", Value::text("object")),
@@ -110,7 +111,7 @@ pub(crate) fn property<A: Field>(declared: &Declared, definitions: &mut Definiti
         schema.push("limits", Value::Text(format!("{low} … {high}")));
     }
     if let Some(usual) = usual::<A>(Some(declared))
-        && !matches!(declared.otherwise, Otherwise::Nothing)
+        && !matches!(declared.otherwise, AbsentValue::Nothing)
     {
         schema.push("default", usual.write());
     }

@@ -2,10 +2,10 @@
 
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
-use crate::problem::{Problem, Wrong, one};
+use crate::problem::{FieldProblems, Problem, one};
 use crate::python;
 use crate::schema::Definitions;
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{PPB, Quantity, Size};
 use crate::value::Value;
 use crate::view::View;
@@ -50,7 +50,7 @@ table! {
 }
 
 fn cdf_can_be_read(cdf: &Cdf, files: &dyn Files) -> Result<(), Problem> {
-    files.distribution(&cdf.file).map(|_| ()).map_err(|wrong| wrong.of("file"))
+    files.distribution(&cdf.file).map(|_| ()).map_err(|problem| problem.of("file"))
 }
 
 kinds! {
@@ -71,7 +71,7 @@ pub enum Sizes {
 }
 
 impl Field for Sizes {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Sizes, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Sizes, FieldProblems> {
         if let Value::Table(table) = given {
             return Distribution::read(table, at.files).map(Sizes::Of);
         }

@@ -5,9 +5,9 @@ use crate::arrivals::Arrivals;
 use crate::fields::wrong_type;
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
-use crate::problem::{Problem, Wrong};
+use crate::problem::{FieldProblems, Problem};
 use crate::schema::Definitions;
-use crate::table::{At, Field, Rule, table};
+use crate::table::{Field, ReadContext, Rule, table};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::view::View;
@@ -183,7 +183,7 @@ impl Source {
 }
 
 impl Field for Source {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Source, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<Source, FieldProblems> {
         match given {
             Value::Table(table) => Source::read(table, at.files),
             _ => wrong_type("a table is needed", "write source = { kind = \"rate\", rate = \"5 Mbit/s\" }"),

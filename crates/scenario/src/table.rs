@@ -2,7 +2,7 @@
 //! writing, defaults, and limits in messages are derived from this.
 
 use crate::files::{Files, NoFiles};
-use crate::problem::{Found, Problem, What, Wrong, below, one};
+use crate::problem::{FieldProblem, FieldProblems, Problem, ProblemKind, below, one};
 use crate::schema::Definitions;
 use crate::units::Unit;
 use crate::value::{Table, Value};
@@ -44,7 +44,7 @@ pub enum Rule {
 
 /// The value of a field that is absent.
 #[derive(Clone, Copy, Debug)]
-pub enum Otherwise {
+pub enum AbsentValue {
     /// None: the field is required.
     Needed,
     /// The field then has no value.
@@ -60,18 +60,18 @@ pub enum Otherwise {
     OneTable,
 }
 
-impl Otherwise {
+impl AbsentValue {
     pub fn value(self) -> Value {
         match self {
-            Otherwise::Needed | Otherwise::Nothing => Value::Null,
-            Otherwise::Text(text) => Value::text(text),
-            Otherwise::Texts(texts) => Value::List(texts.iter().map(|text| Value::text(*text)).collect()),
-            Otherwise::Whole(number) => Value::Whole(number.into()),
-            Otherwise::Real(number) => Value::Real(number),
-            Otherwise::Flag(flag) => Value::Bool(flag),
-            Otherwise::EmptyList => Value::List(Vec::new()),
-            Otherwise::EmptyTable => Value::Table(Table::new()),
-            Otherwise::OneTable => Value::List(vec![Value::Table(Table::new())]),
+            AbsentValue::Needed | AbsentValue::Nothing => Value::Null,
+            AbsentValue::Text(text) => Value::text(text),
+            AbsentValue::Texts(texts) => Value::List(texts.iter().map(|text| Value::text(*text)).collect()),
+            AbsentValue::Whole(number) => Value::Whole(number.into()),
+            AbsentValue::Real(number) => Value::Real(number),
+            AbsentValue::Flag(flag) => Value::Bool(flag),
+            AbsentValue::EmptyList => Value::List(Vec::new()),
+            AbsentValue::EmptyTable => Value::Table(Table::new()),
+            AbsentValue::OneTable => Value::List(vec![Value::Table(Table::new())]),
         }
     }
 }
@@ -80,13 +80,13 @@ impl Otherwise {
 pub struct Declared {
     pub name: &'static str,
     pub rule: Rule,
-    pub otherwise: Otherwise,
+    pub otherwise: AbsentValue,
     pub description: &'static str,
 }
 
 /// Where a value is read.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
+pub struct ReadContext<'a> {
     /// Name of the field, or the position in a list, for the fix.
     pub name: &'a str,
     /// The files that fields may name.
@@ -95,7 +95,7 @@ pub struct At<'a> {
 
 /// The type of a field: how it is read, and how it is written in its one spelling.
 pub trait Field: Sized + Clone + PartialEq {
-    fn read(given: &Value, rule: &Rule, at: At) -> Result<Self, Wrong>;
+    fn read(given: &Value, rule: &Rule, at: ReadContext) -> Result<Self, FieldProblems>;
     /// `Value::Null` if it has no value.
     fn write(&self) -> Value;
 
@@ -137,7 +137,7 @@ impl PartialEq for Given {
     }
 }
 
-/// Declares a table: `name: Type, Rule, Otherwise, "description";` for each field, `"from" from_: …` where the file has another name for
+/// Declares a table: `name: Type, Rule, AbsentValue, "description";` for each field, `"from" from_: …` where the file has another name for
 /// it. `check`: what only the whole table can tell.
 macro_rules! table {
     (
@@ -159,7 +159,7 @@ macro_rules! table {
             const ABOUT: &'static str = concat!($($about, "\n"),+);
             const FIELDS: &'static [$crate::table::Declared] = {
                 #[allow(unused_imports)]
-                use $crate::table::{Otherwise::*, Rule::*};
+                use $crate::table::{AbsentValue::*, Rule::*};
                 &[$( $crate::table::Declared {
                     name: $crate::table::named!($($file)? $field),
                     rule: $rule,
@@ -184,9 +184,9 @@ macro_rules! table {
             fn read(
                 given: &$crate::value::Value,
                 _: &$crate::table::Rule,
-                at: $crate::table::At,
-            ) -> Result<$Name, $crate::problem::Wrong> {
-                let mut reading = $crate::table::Reading::begin::<$Name>(given, at)?;
+                at: $crate::table::ReadContext,
+            ) -> Result<$Name, $crate::problem::FieldProblems> {
+                let mut reading = $crate::table::TableReader::begin::<$Name>(given, at)?;
                 $( let $field = reading.next::<$Type>(); )+
                 let given = reading.end()?;
                 let read = $Name { $( $field: $field.expect("fields that were not read are reported"), )+ given };
@@ -240,7 +240,7 @@ macro_rules! table {
             /// With no field given. Panics for a table that has a field which must be.
             fn default() -> $Name {
                 let empty = $crate::value::Value::Table($crate::value::Table::new());
-                let at = $crate::table::At { name: "", files: &$crate::files::NoFiles };
+                let at = $crate::table::ReadContext { name: "", files: &$crate::files::NoFiles };
                 <$Name as $crate::table::Field>::read(&empty, &$crate::table::Rule::Any, at).expect("defaults are valid")
             }
         }
@@ -259,22 +259,22 @@ macro_rules! named {
 pub(crate) use {named, table};
 
 /// A table that is being read: its fields one after the other, in the order of declaration.
-pub(crate) struct Reading<'a> {
+pub(crate) struct TableReader<'a> {
     fields: &'static [Declared],
     table: &'a Table,
     files: &'a dyn Files,
     index: usize,
     given: u64,
-    wrong: Wrong,
+    problems: FieldProblems,
 }
 
-impl<'a> Reading<'a> {
-    pub fn begin<A: Declare>(given: &'a Value, at: At<'a>) -> Result<Reading<'a>, Wrong> {
+impl<'a> TableReader<'a> {
+    pub fn begin<A: Declare>(given: &'a Value, at: ReadContext<'a>) -> Result<TableReader<'a>, FieldProblems> {
         let Value::Table(table) = given else {
             let fix = format!("write it as a table: {} = {{ FIELD = VALUE }}", at.name);
             return Err(one(Problem::new("wrong-type", "a table is needed", fix)));
         };
-        Ok(Reading { fields: A::FIELDS, table, files: at.files, index: 0, given: 0, wrong: Vec::new() })
+        Ok(TableReader { fields: A::FIELDS, table, files: at.files, index: 0, given: 0, problems: Vec::new() })
     }
 
     /// The next field; None if there is a problem with it.
@@ -283,31 +283,32 @@ impl<'a> Reading<'a> {
         let given = self.table.get(field.name);
         self.given |= u64::from(given.is_some()) << self.index;
         self.index += 1;
-        let at = At { name: field.name, files: self.files };
+        let at = ReadContext { name: field.name, files: self.files };
         let read = match (given, field.otherwise) {
             (Some(given), _) => A::read(given, &field.rule, at),
-            (None, Otherwise::Needed) => {
+            (None, AbsentValue::Needed) => {
                 let fix = format!("add the field \"{}\"", field.name);
                 Err(one(Problem::new("missing-field", "this field is required", fix)))
             }
             (None, otherwise) => A::read(&otherwise.value(), &field.rule, at),
         };
-        read.map_err(|wrong| self.wrong.extend(below(field.name, wrong))).ok()
+        read.map_err(|problems| self.problems.extend(below(field.name, problems))).ok()
     }
 
     /// Ends reading, after all fields.
-    pub fn end(mut self) -> Result<Given, Wrong> {
+    pub fn end(mut self) -> Result<Given, FieldProblems> {
         let names: Vec<&'static str> = self.fields.iter().map(|field| field.name).collect();
         for (name, _) in self.table.iter().filter(|(name, _)| !names.contains(name)) {
-            self.wrong.push(Found { steps: vec![name.to_string()], what: What::Unknown(names.clone()) });
+            self.problems
+                .push(FieldProblem { steps: vec![name.to_string()], what: ProblemKind::Unknown(names.clone()) });
         }
-        if self.wrong.is_empty() { Ok(Given(self.given)) } else { Err(self.wrong) }
+        if self.problems.is_empty() { Ok(Given(self.given)) } else { Err(self.problems) }
     }
 }
 
 /// The default of a field; None if it is required.
 pub(crate) fn usual<A: Field>(declared: Option<&Declared>) -> Option<A> {
-    let declared = declared.filter(|declared| !matches!(declared.otherwise, Otherwise::Needed))?;
-    let at = At { name: declared.name, files: &NoFiles };
+    let declared = declared.filter(|declared| !matches!(declared.otherwise, AbsentValue::Needed))?;
+    let at = ReadContext { name: declared.name, files: &NoFiles };
     A::read(&declared.otherwise.value(), &declared.rule, at).ok()
 }

@@ -92,7 +92,7 @@ pub trait Quantity: Sized + Copy + fmt::Display {
 
     /// Reads a constant in the program's own source.
     fn of(text: &'static str) -> Self {
-        Self::parse(&Value::text(text)).unwrap_or_else(|wrong| panic!("{text}: {}", wrong.message))
+        Self::parse(&Value::text(text)).unwrap_or_else(|problem| panic!("{text}: {}", problem.message))
     }
 }
 
@@ -437,7 +437,7 @@ mod tests {
     fn round_trip<A: Quantity>(text: &str) -> String {
         match A::parse(&Value::text(text)) {
             Ok(read) => read.to_string(),
-            Err(wrong) => format!("{}: {}; {}", wrong.code, wrong.message, wrong.fix),
+            Err(problem) => format!("{}: {}; {}", problem.code, problem.message, problem.fix),
         }
     }
 

@@ -3,9 +3,9 @@
 
 use crate::draw::Draws;
 use crate::files::{Files, Steps};
-use crate::problem::{Problem, Wrong, one};
+use crate::problem::{FieldProblems, Problem, one};
 use crate::schema::{self, Definitions};
-use crate::table::{At, Declare, Field, Rule, table};
+use crate::table::{Declare, Field, ReadContext, Rule, table};
 use crate::units::{Loss, Quantity, Rate, Span};
 use crate::value::{Table, Value};
 use crate::view::View;
@@ -53,7 +53,7 @@ impl<A: Quantity + PartialEq> Field for Drawn<A>
 where
     Drawn<A>: Stops<A>,
 {
-    fn read(given: &Value, _: &Rule, _: At) -> Result<Drawn<A>, Wrong> {
+    fn read(given: &Value, _: &Rule, _: ReadContext) -> Result<Drawn<A>, FieldProblems> {
         let values: Vec<A> = match given {
             Value::List(list) => list.iter().map(parse).collect::<Result<_, _>>(),
             _ => parse(given).map(|value| vec![value]),
@@ -156,7 +156,7 @@ pub(crate) trait Short: Declare + Sized {
     }
 
     /// Reads text as a table with only this field.
-    fn from_text(given: &Value, at: At) -> Result<Self, Wrong> {
+    fn from_text(given: &Value, at: ReadContext) -> Result<Self, FieldProblems> {
         if let Value::Table(_) = given {
             return Self::read(given, &Rule::Any, at);
         }
@@ -216,7 +216,7 @@ impl Share {
 pub struct TextOr<A>(pub A);
 
 impl<A: Short> Field for TextOr<A> {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<TextOr<A>, Wrong> {
+    fn read(given: &Value, _: &Rule, at: ReadContext) -> Result<TextOr<A>, FieldProblems> {
         A::from_text(given, at).map(TextOr)
     }
 

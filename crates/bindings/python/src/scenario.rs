@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
 
 /// What programs call hosts, by the hosts' names; names of the programs, and their hosts.
-type Placed = (Vec<(String, String)>, Vec<String>, Vec<String>);
+type PlacedPrograms = (Vec<(String, String)>, Vec<String>, Vec<String>);
 /// A compiled scenario as JSON, the kernel's name, modules of the flows, and programs.
-type Told = (String, Option<String>, Vec<Option<Module>>, Placed);
+type CompiledParts = (String, Option<String>, Vec<Option<Module>>, PlacedPrograms);
 
 /// See the stub.
 #[pyclass(frozen, module = "sawtooth._core")]
@@ -51,7 +51,7 @@ impl Scenario {
         if let Some(compiled) = kept().clone() {
             return Ok(compiled);
         }
-        let compiled = Arc::new(self.inner.compile(&Asked(files))?);
+        let compiled = Arc::new(self.inner.compile(&PythonFiles(files))?);
         *kept() = Some(compiled.clone());
         Ok(compiled)
     }
@@ -61,7 +61,7 @@ impl Scenario {
 impl Scenario {
     #[staticmethod]
     fn read(py: Python<'_>, tables: &Bound<'_, PyAny>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
-        Scenario::of(py, sawtooth_scenario::Scenario::read(&value(tables)?, &Asked(files)))
+        Scenario::of(py, sawtooth_scenario::Scenario::read(&value(tables)?, &PythonFiles(files)))
     }
 
     #[staticmethod]
@@ -72,7 +72,7 @@ impl Scenario {
     fn set(&self, py: Python<'_>, changes: &Bound<'_, PyDict>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         let pair = |(key, one): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((key.extract()?, value(&one)?));
         let changes = changes.iter().map(pair).collect::<PyResult<Vec<(String, Value)>>>()?;
-        Scenario::of(py, self.inner.set(&changes, &Asked(files)))
+        Scenario::of(py, self.inner.set(&changes, &PythonFiles(files)))
     }
 
     fn with_seed(&self, py: Python<'_>, seed: &Bound<'_, PyAny>) -> PyResult<Scenario> {
@@ -81,7 +81,7 @@ impl Scenario {
     }
 
     fn as_custom(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
-        Scenario::of(py, self.inner.as_custom(&Asked(files)))
+        Scenario::of(py, self.inner.as_custom(&PythonFiles(files)))
     }
 
     fn field(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
@@ -100,14 +100,14 @@ impl Scenario {
     }
 
     fn digest(&self, files: &Bound<'_, PyAny>) -> String {
-        self.inner.digest(&Asked(files))
+        self.inner.digest(&PythonFiles(files))
     }
 
     fn flow_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         flow_names(&self.inner.flows).map_err(|wrong| refused(py, wrong))
     }
 
-    fn compile(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<Told> {
+    fn compile(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<CompiledParts> {
         let compiled = self.compiled(files).map_err(|wrong| refused(py, wrong))?;
         let text = compiled.to_json();
         let modules = compiled.modules.iter().cloned().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
@@ -133,10 +133,10 @@ pub fn read_part(
     given: &Bound<'_, PyAny>,
     files: &Bound<'_, PyAny>,
 ) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let read = read_table(name, &value(given)?, &Asked(files));
+    let read = read_table(name, &value(given)?, &PythonFiles(files));
     let Some(read) = read else { return Err(PyAttributeError::new_err(format!("no table is a {name}"))) };
     match read.map_err(|wrong| refused(py, wrong))? {
-        View::Table(told) => crate::values::table(py, &told),
+        View::Table(viewed) => crate::values::table(py, &viewed),
         _ => unreachable!("a table is seen as one"),
     }
 }
@@ -216,13 +216,18 @@ pub fn queue_options(
 }
 
 /// Files that Python reads. Each method returns a value or raises an error with a code.
-struct Asked<'a, 'py>(&'a Bound<'py, PyAny>);
+struct PythonFiles<'a, 'py>(&'a Bound<'py, PyAny>);
 
-impl Asked<'_, '_> {
-    fn ask<A>(&self, what: &str, name: &str, read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<A>) -> Result<A, Problem> {
+impl PythonFiles<'_, '_> {
+    fn call<A>(
+        &self,
+        what: &str,
+        name: &str,
+        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<A>,
+    ) -> Result<A, Problem> {
         self.0.call_method1(what, (name,)).and_then(read).map_err(|error| {
-            let told = error.value(self.0.py());
-            let attribute = |name: &str| told.getattr(name).ok()?.extract::<Option<String>>().ok()?;
+            let exception = error.value(self.0.py());
+            let attribute = |name: &str| exception.getattr(name).ok()?.extract::<Option<String>>().ok()?;
             Problem {
                 code: attribute("code").unwrap_or_else(|| "internal".into()).into(),
                 message: attribute("message").unwrap_or_else(|| error.to_string()),
@@ -234,41 +239,41 @@ impl Asked<'_, '_> {
     }
 }
 
-impl Files for Asked<'_, '_> {
+impl Files for PythonFiles<'_, '_> {
     fn trace(&self, name: &str) -> Result<Traced, Problem> {
-        self.ask("trace", name, |told| {
-            if let Ok(times_ms) = told.getattr("times_ms") {
-                let (period_ms, bytes) = (told.getattr("period_ms")?.extract()?, told.getattr("bytes")?.extract()?);
+        self.call("trace", name, |value| {
+            if let Ok(times_ms) = value.getattr("times_ms") {
+                let (period_ms, bytes) = (value.getattr("period_ms")?.extract()?, value.getattr("bytes")?.extract()?);
                 return Ok(Traced::Opportunities(Trace { times_ms: times_ms.extract()?, period_ms, bytes }));
             }
-            let steps = |name: &str| told.getattr(name)?.extract();
+            let steps = |name: &str| value.getattr(name)?.extract();
             Ok(Traced::Steps(Steps { rates: steps("rates")?, delays: steps("delays")?, losses: steps("losses")? }))
         })
     }
 
     fn deviations(&self, name: &str) -> Result<Vec<i16>, Problem> {
-        self.ask("deviations", name, |told| told.extract())
+        self.call("deviations", name, |values| values.extract())
     }
 
     fn distribution(&self, name: &str) -> Result<Vec<[u64; 2]>, Problem> {
-        self.ask("distribution", name, |told| {
-            let points: Vec<(u64, u64)> = told.extract()?;
+        self.call("distribution", name, |values| {
+            let points: Vec<(u64, u64)> = values.extract()?;
             Ok(points.into_iter().map(|(bytes, share)| [bytes, share]).collect())
         })
     }
 
     fn transfers(&self, name: &str) -> Result<Listed, Problem> {
-        self.ask("transfers", name, |told| {
-            Ok(Listed { times_ns: told.getattr("times_ns")?.extract()?, bytes: told.getattr("bytes")?.extract()? })
+        self.call("transfers", name, |listed| {
+            Ok(Listed { times_ns: listed.getattr("times_ns")?.extract()?, bytes: listed.getattr("bytes")?.extract()? })
         })
     }
 
     fn digest_of(&self, name: &str) -> String {
-        self.ask("digest_of", name, |told| told.extract()).unwrap_or_default()
+        self.call("digest_of", name, |digest| digest.extract()).unwrap_or_default()
     }
 
     fn digest_of_sources(&self, names: &[String]) -> String {
-        let told = self.0.call_method1("digest_of_sources", (names.to_vec(),));
-        told.and_then(|told| told.extract()).unwrap_or_default()
+        let digest = self.0.call_method1("digest_of_sources", (names.to_vec(),));
+        digest.and_then(|digest| digest.extract()).unwrap_or_default()
     }
 }

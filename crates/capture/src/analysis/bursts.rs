@@ -1,7 +1,7 @@
 //! Bursts: losses near each other in time. A queue that overflows loses every other packet for a while, a radio outage
 //! loses all of them. By sequence number the first is many runs; in time both are one burst.
 
-use crate::analysis::losses::Lost;
+use crate::analysis::losses::LossRun;
 use sawtooth_units::width::{Approx, Whole};
 
 /// Losses are one burst if they are at most a round trip apart, and at most this share of the mean time between losses:
@@ -29,7 +29,7 @@ pub struct Bursts {
 impl Bursts {
     /// Finds the bursts in `runs`, which are in sequence order. The transfer took `duration_ns`, its round trip
     /// `trip_ns`.
-    pub fn of(runs: &[Lost], duration_ns: u64, trip_ns: Option<f64>) -> Self {
+    pub fn of(runs: &[LossRun], duration_ns: u64, trip_ns: Option<f64>) -> Self {
         let mean_ns = duration_ns.approx() / runs.len().max(1).approx();
         let near_ns = trip_ns.map_or(mean_ns * NEAR, |trip| trip.min(mean_ns * NEAR)).whole();
         let mut all: Vec<Burst> = Vec::new();
@@ -64,8 +64,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn runs(times_ms: &[u64]) -> Vec<Lost> {
-        times_ms.iter().map(|&ms| Lost { gap: 1, run: 1, time_ns: ms * MS }).collect()
+    fn runs(times_ms: &[u64]) -> Vec<LossRun> {
+        times_ms.iter().map(|&ms| LossRun { gap: 1, run: 1, time_ns: ms * MS }).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One TCP connection: its handshake, its two ends, and the data of each.
 
 use crate::analysis::end::{End, Syn};
-use crate::analysis::flow::{Acknowledgement, Before, Data, Flow, UNKNOWN_WINDOW};
+use crate::analysis::flow::{Acknowledgement, Data, EndState, Flow, UNKNOWN_WINDOW};
 use crate::analysis::identification::SequencePosition;
 use crate::analysis::kind::Kind;
 use crate::analysis::round_trips::RoundTrips;
@@ -159,7 +159,7 @@ impl Connection {
         let window = if peer.packets == 0 { UNKNOWN_WINDOW } else { u64::from(peer.window) << scale };
         let acked = peer.acked();
         let own = &mut self.ends[side];
-        let before = Before { sent: own.sent(), fin: own.fin, acked };
+        let before = EndState { sent: own.sent(), fin: own.fin, acked };
         let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
         let position = match before.sent {
             Some((sent, _)) if seq > sent => {

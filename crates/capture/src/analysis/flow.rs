@@ -73,7 +73,7 @@ impl Data<'_> {
 
 /// What the connection knows about an end before its first data.
 #[derive(Clone, Copy, Debug)]
-pub struct Before {
+pub struct EndState {
     /// Everything below was sent, with the time of that evidence; the last number is that of a FIN.
     pub sent: Option<(i64, u64)>,
     pub fin: bool,
@@ -128,7 +128,7 @@ impl Flow {
     /// handshake's round trips.
     pub fn new(
         start: i64,
-        before: Before,
+        before: EndState,
         window: u64,
         first: &Segment,
         trips: RoundTrips,
@@ -172,8 +172,8 @@ impl Flow {
         }
         // What follows was sent before it was captured.
         let fin = i64::from(before.fin && sent > start);
-        flow.hole(sent - fin, Seen { time_ns: shown_ns, ..Seen::of(first) }, shared);
-        flow.put(sent, Seen { time_ns: shown_ns, ..Seen::of(first) }, false, shared);
+        flow.hole(sent - fin, CaptureTime { time_ns: shown_ns, ..CaptureTime::of(first) }, shared);
+        flow.put(sent, CaptureTime { time_ns: shown_ns, ..CaptureTime::of(first) }, false, shared);
         flow
     }
 
@@ -297,7 +297,7 @@ impl Flow {
         if data.end <= self.highest {
             return;
         }
-        let seen = Seen::of(data.segment);
+        let seen = CaptureTime::of(data.segment);
         self.hole(data.start, seen, shared);
         let from = self.highest;
         self.put(data.end, seen, true, shared);
@@ -309,25 +309,25 @@ impl Flow {
 
     /// A segment without data that starts at `start` shows that everything below was sent.
     pub fn must_have_sent(&mut self, start: i64, segment: &Segment, shared: &mut Shared) {
-        self.hole(start, Seen::of(segment), shared);
+        self.hole(start, CaptureTime::of(segment), shared);
         self.keep_bounds(shared);
     }
 
     /// Everything up to `end` was sent but not captured.
-    fn hole(&mut self, end: i64, seen: Seen, shared: &mut Shared) {
+    fn hole(&mut self, end: i64, seen: CaptureTime, shared: &mut Shared) {
         self.stretch(end, seen, false, shared);
     }
 
     /// Everything up to `end` was sent and captured, as data (`news`) or otherwise; a part that was already
     /// acknowledged is late.
-    fn put(&mut self, end: i64, seen: Seen, news: bool, shared: &mut Shared) {
+    fn put(&mut self, end: i64, seen: CaptureTime, news: bool, shared: &mut Shared) {
         if news {
             self.unseen.unseen_bytes -= self.gaps.fill(self.highest, end);
         }
         self.stretch(end, seen, true, shared);
     }
 
-    fn stretch(&mut self, end: i64, seen: Seen, was_seen: bool, shared: &mut Shared) {
+    fn stretch(&mut self, end: i64, seen: CaptureTime, was_seen: bool, shared: &mut Shared) {
         let start = self.highest.max(self.una);
         if end > start {
             self.outstanding.push(Sent {
@@ -353,7 +353,7 @@ impl Flow {
         let start = self.highest.max(self.una);
         if ack > start {
             self.unseen.unseen_bytes += (ack - start).fit_u64();
-            let Seen { time_ns: found_ns, tsval } = Seen::of(segment);
+            let CaptureTime { time_ns: found_ns, tsval } = CaptureTime::of(segment);
             self.gaps.add(Gap { start, end: ack, found_ns, tsval });
         }
     }
@@ -397,13 +397,13 @@ impl Flow {
 
 /// When a segment was captured, and its timestamp.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CaptureTime {
     time_ns: u64,
     tsval: u32,
 }
 
-impl Seen {
+impl CaptureTime {
     fn of(segment: &Segment) -> Self {
-        Seen { time_ns: segment.time_ns, tsval: segment.options.timestamps.map_or(0, |(tsval, _)| tsval) }
+        CaptureTime { time_ns: segment.time_ns, tsval: segment.options.timestamps.map_or(0, |(tsval, _)| tsval) }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::bursts::Burst;
-use crate::analysis::losses::Lost;
+use crate::analysis::losses::LossRun;
 use sawtooth_units::width::{Approx, Fit, Whole};
 
 /// With fewer runs, bursts cannot be distinguished from chance.
@@ -25,7 +25,7 @@ pub struct GilbertElliott {
 /// Runs of losses in order, with their times: how long the bad state may last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
-    pub runs: &'a [Lost],
+    pub runs: &'a [LossRun],
     pub bursts: &'a [Burst],
     /// Segments that arrived after the last run.
     pub last_gap: u64,
@@ -94,7 +94,7 @@ impl Sequence<'_> {
         let (arrives, is_lost) = (Powers::of(arrives, longest.0), Powers::of(is_lost, longest.1));
         let mut state = [r / (p + r), p / (p + r)];
         let mut chance = Chance::one();
-        for &Lost { gap, run, .. } in self.runs {
+        for &LossRun { gap, run, .. } in self.runs {
             arrives.apply(&mut state, gap, &mut chance);
             is_lost.apply(&mut state, run, &mut chance);
         }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     /// Draws from the model with a small generator.
-    fn drawn(model: GilbertElliott, packets: u64) -> (Vec<Lost>, u64) {
+    fn drawn(model: GilbertElliott, packets: u64) -> (Vec<LossRun>, u64) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut uniform = || {
             seed ^= seed << 13;
@@ -243,7 +243,7 @@ mod tests {
                 run += 1;
             } else {
                 if run > 0 {
-                    runs.push(Lost { gap, run, time_ns: at });
+                    runs.push(LossRun { gap, run, time_ns: at });
                     (gap, run) = (0, 0);
                 }
                 gap += 1;
@@ -281,7 +281,7 @@ mod tests {
         let mut bursts = Vec::new();
         for (burst, lost) in [23, 8, 4, 3].into_iter().enumerate() {
             for at in 0..lost {
-                runs.push(Lost { gap: if at == 0 { 4000 } else { 1 }, run: 1, time_ns: burst as u64 });
+                runs.push(LossRun { gap: if at == 0 { 4000 } else { 1 }, run: 1, time_ns: burst as u64 });
             }
             bursts.push(Burst { lost, span: 2 * lost - 1, ..Burst::default() });
         }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn few_losses_fit_no_model() {
-        let runs = [Lost { gap: 100, run: 3, time_ns: 0 }; 10];
+        let runs = [LossRun { gap: 100, run: 3, time_ns: 0 }; 10];
         assert_eq!(Sequence { runs: &runs, bursts: &[], last_gap: 100 }.fit(), None);
     }
 

@@ -11,7 +11,7 @@ const MOST_WAITING: usize = 8192;
 /// Where a segment was lost on the path from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Where {
+pub enum LossSide {
     Unknown = 0,
     BeforeCapture = 1,
     AfterCapture = 2,
@@ -20,13 +20,13 @@ pub enum Where {
 /// Segments acknowledged together whose copies had the same fate. A loss is final only after the receiver had time to
 /// report a copy as a duplicate (RFC 2883).
 #[derive(Clone, Copy, Debug)]
-pub struct Passed {
+pub struct SegmentGroup {
     pub start: i64,
     pub end: i64,
     pub segments: u32,
     /// Lost copies of each.
     pub lost: u8,
-    pub at: Where,
+    pub at: LossSide,
     /// When the first copy was captured, or found missing.
     pub sent_ns: u64,
     pub acknowledged_ns: u64,
@@ -37,12 +37,12 @@ pub struct Passed {
 pub struct Run {
     pub time_ns: u64,
     pub segments: u32,
-    pub at: Where,
+    pub at: LossSide,
 }
 
 /// A run, as kept to fit a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LossRun {
     /// Segments that arrived between it and the previous run.
     pub gap: u32,
     /// Consecutive lost segments.
@@ -53,12 +53,12 @@ pub struct Lost {
 
 #[derive(Debug, Default)]
 pub struct Losses {
-    waiting: VecDeque<Passed>,
+    waiting: VecDeque<SegmentGroup>,
     /// Segments that arrived since the last run.
     gap: u64,
     run: Option<Run>,
     /// Runs in sequence order.
-    pub runs: Vec<Lost>,
+    pub runs: Vec<LossRun>,
     pub segments: u64,
     pub first_copies: u64,
     pub copies: u64,
@@ -70,7 +70,7 @@ pub struct Losses {
 
 impl Losses {
     /// Takes acknowledged segments in sequence order. A loss becomes final `hold_ns` later.
-    pub fn pass(&mut self, passed: Passed, hold_ns: u64, ended: &mut Vec<Run>) {
+    pub fn pass(&mut self, passed: SegmentGroup, hold_ns: u64, ended: &mut Vec<Run>) {
         match self.waiting.back_mut() {
             None if passed.lost == 0 => self.settle(passed, ended),
             Some(last) if last.lost == 0 && passed.lost == 0 => {
@@ -113,7 +113,7 @@ impl Losses {
         self.gap
     }
 
-    fn settle(&mut self, passed: Passed, ended: &mut Vec<Run>) {
+    fn settle(&mut self, passed: SegmentGroup, ended: &mut Vec<Run>) {
         let segments = u64::from(passed.segments);
         self.segments += segments;
         if passed.lost == 0 {
@@ -125,12 +125,12 @@ impl Losses {
         self.copies += segments * u64::from(passed.lost);
         match passed.at {
             // Further copies of a segment that was lost before the capture point were captured, and lost after it.
-            Where::BeforeCapture => {
+            LossSide::BeforeCapture => {
                 self.before += segments;
                 self.after += segments * u64::from(passed.lost - 1);
             }
-            Where::AfterCapture => self.after += segments * u64::from(passed.lost),
-            Where::Unknown => (),
+            LossSide::AfterCapture => self.after += segments * u64::from(passed.lost),
+            LossSide::Unknown => (),
         }
         match &mut self.run {
             Some(run) => run.segments = run.segments.saturating_add(passed.segments),
@@ -142,7 +142,7 @@ impl Losses {
         let Some(run) = self.run.take() else { return };
         if self.runs.len() < KEPT_RUNS {
             let gap = u32::try_from(self.gap).unwrap_or(u32::MAX);
-            self.runs.push(Lost { gap, run: run.segments, time_ns: run.time_ns });
+            self.runs.push(LossRun { gap, run: run.segments, time_ns: run.time_ns });
         }
         self.gap = 0;
         self.run_count += 1;
@@ -155,13 +155,13 @@ impl Losses {
 mod tests {
     use super::*;
 
-    fn passed(number: i64, lost: u8) -> Passed {
-        Passed {
+    fn passed(number: i64, lost: u8) -> SegmentGroup {
+        SegmentGroup {
             start: number,
             end: number + 1,
             segments: 1,
             lost,
-            at: Where::AfterCapture,
+            at: LossSide::AfterCapture,
             sent_ns: 0,
             acknowledged_ns: number as u64,
         }

@@ -1,19 +1,19 @@
 //! Joins segments as they were first sent from the pieces into which later copies, with other boundaries, and
 //! acknowledgements split them.
 
-use crate::analysis::losses::Passed;
+use crate::analysis::losses::SegmentGroup;
 
 /// The pieces of one direction, in sequence order.
 #[derive(Debug, Default)]
 pub struct Reassembly {
     /// The segment that is not complete yet.
-    part: Option<Passed>,
+    part: Option<SegmentGroup>,
 }
 
 impl Reassembly {
     /// Takes a piece of `first`, which was sent in segments of `mss` bytes; passes on each range of complete segments.
     /// Sets the `segments` of `piece`.
-    pub fn take(&mut self, piece: Passed, first: (i64, i64), mss: u32, mut whole: impl FnMut(Passed)) {
+    pub fn take(&mut self, piece: SegmentGroup, first: (i64, i64), mss: u32, mut whole: impl FnMut(SegmentGroup)) {
         let mss = i64::from(mss.max(1));
         // The last boundary not after `at`, and the first not before it.
         let below = |at: i64| if at >= first.1 { first.1 } else { at - (at - first.0) % mss };
@@ -21,7 +21,7 @@ impl Reassembly {
         let mut start = piece.start;
         if above(start) > start {
             let end = above(start).min(piece.end);
-            self.join(Passed { end, segments: 1, ..piece }, &mut whole);
+            self.join(SegmentGroup { end, segments: 1, ..piece }, &mut whole);
             if end < above(start) {
                 return;
             }
@@ -33,16 +33,16 @@ impl Reassembly {
         let end = below(piece.end);
         if end > start {
             let segments = u32::try_from((end - start + mss - 1) / mss).unwrap_or(u32::MAX);
-            whole(Passed { start, end, segments, ..piece });
+            whole(SegmentGroup { start, end, segments, ..piece });
             start = end;
         }
         if piece.end > start {
-            self.part = Some(Passed { start, segments: 1, ..piece });
+            self.part = Some(SegmentGroup { start, segments: 1, ..piece });
         }
     }
 
     /// A segment arrives as a whole: its copies were lost only as far as all its pieces had to be sent again.
-    fn join(&mut self, piece: Passed, whole: &mut impl FnMut(Passed)) {
+    fn join(&mut self, piece: SegmentGroup, whole: &mut impl FnMut(SegmentGroup)) {
         match &mut self.part {
             Some(part) if part.end == piece.start => {
                 part.end = piece.end;
@@ -66,7 +66,7 @@ impl Reassembly {
     }
 
     /// The rest of a segment that was only partly acknowledged at the capture's end.
-    pub fn rest(&mut self) -> Option<Passed> {
+    pub fn rest(&mut self) -> Option<SegmentGroup> {
         self.part.take()
     }
 }
@@ -74,7 +74,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::losses::Where;
+    use crate::analysis::losses::LossSide;
 
     /// Start, end, segments and lost copies of the result for pieces `(start, end, lost)` of `first`, in segments of
     /// 100.
@@ -82,8 +82,8 @@ mod tests {
         let mut segments = Vec::new();
         let mut all = Reassembly::default();
         for &(start, end, lost) in pieces {
-            let at = Where::AfterCapture;
-            let piece = Passed { start, end, segments: 0, lost, at, sent_ns: 0, acknowledged_ns: 0 };
+            let at = LossSide::AfterCapture;
+            let piece = SegmentGroup { start, end, segments: 0, lost, at, sent_ns: 0, acknowledged_ns: 0 };
             all.take(piece, first, 100, |one| segments.push((one.start, one.end, one.segments, one.lost)));
         }
         segments.extend(all.rest().map(|one| (one.start, one.end, one.segments, one.lost)));

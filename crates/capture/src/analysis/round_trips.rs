@@ -33,15 +33,15 @@ pub struct RoundTrips {
 
 /// The farther half of the round trip, and the shortest value of the nearer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Far {
+pub enum FartherHalf {
     Receiver { near_ns: u64 },
     Sender { near_ns: u64 },
 }
 
-impl Far {
+impl FartherHalf {
     pub fn near_ns(self) -> u64 {
         match self {
-            Far::Receiver { near_ns } | Far::Sender { near_ns } => near_ns,
+            FartherHalf::Receiver { near_ns } | FartherHalf::Sender { near_ns } => near_ns,
         }
     }
 }
@@ -109,13 +109,13 @@ impl RoundTrips {
     }
 
     /// Which half is farther; None without a sample of the receiver's half.
-    pub fn far(&self) -> Option<Far> {
+    pub fn far(&self) -> Option<FartherHalf> {
         let middle = |half: &Quantiles| half.quantile_ns(0.5);
         let receiver = middle(&self.sequence)?;
         let sender_ns = self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0);
         match middle(&self.sender_echo) {
-            Some(sender) if sender > receiver => Some(Far::Sender { near_ns: self.sequence.min_ns()? }),
-            _ => Some(Far::Receiver { near_ns: sender_ns }),
+            Some(sender) if sender > receiver => Some(FartherHalf::Sender { near_ns: self.sequence.min_ns()? }),
+            _ => Some(FartherHalf::Receiver { near_ns: sender_ns }),
         }
     }
 
@@ -123,7 +123,7 @@ impl RoundTrips {
     /// shortest.
     pub fn whole(&self) -> Option<Summary> {
         let far = self.far()?;
-        let half = if matches!(far, Far::Sender { .. }) { &self.sender_echo } else { &self.sequence };
+        let half = if matches!(far, FartherHalf::Sender { .. }) { &self.sender_echo } else { &self.sequence };
         half.summary().map(|summary| summary.longer_by(far.near_ns()))
     }
 

@@ -52,7 +52,7 @@ impl Source {
     /// streams follow one another.
     pub fn new(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
         let read = Arc::new(AtomicU64::new(0));
-        let mut counted = Counted { stream, read: Arc::clone(&read) };
+        let mut counted = CountingReader { stream, read: Arc::clone(&read) };
         let mut magic = Vec::with_capacity(ZSTANDARD.len());
         (&mut counted).take(ZSTANDARD.len() as u64).read_to_end(&mut magic)?;
         let (gzip, zstandard) = (magic.starts_with(&GZIP), magic == ZSTANDARD);
@@ -102,12 +102,12 @@ impl Read for Source {
     }
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     stream: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(bytes)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);

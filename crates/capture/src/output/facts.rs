@@ -11,7 +11,7 @@ use crate::analysis::end::End;
 use crate::analysis::flow::Flow;
 use crate::analysis::limits::Limit;
 use crate::analysis::quantiles::Summary;
-use crate::analysis::round_trips::Far;
+use crate::analysis::round_trips::FartherHalf;
 use crate::decode::segment::Endpoint;
 use crate::output::loss_facts::LossFacts;
 use crate::output::verdict::verdict;
@@ -56,13 +56,13 @@ pub struct Handshake {
     pub ecn: Option<bool>,
     pub sack: Option<bool>,
     pub timestamps: Option<bool>,
-    pub client: Option<Offer>,
-    pub server: Option<Offer>,
+    pub client: Option<SynOptions>,
+    pub server: Option<SynOptions>,
 }
 
 /// The offers of a SYN or SYN-ACK.
 #[derive(Debug, Serialize)]
-pub struct Offer {
+pub struct SynOptions {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack: bool,
@@ -98,7 +98,7 @@ pub struct DataFacts {
     pub ecn_echoes: u64,
     pub window_reductions: u64,
     pub rtt: Trips,
-    pub limits: Limited,
+    pub limits: LimitTimes,
     pub loss: LossFacts,
     #[serde(flatten)]
     pub unseen: Unseen,
@@ -120,7 +120,7 @@ pub struct Trips {
 
 /// Seconds from the first to the last segment with data, by what limited the sender.
 #[derive(Debug, Default, Serialize)]
-pub struct Limited {
+pub struct LimitTimes {
     pub unknown_s: f64,
     pub sender_s: f64,
     pub receiver_window_s: f64,
@@ -129,10 +129,10 @@ pub struct Limited {
     pub idle_s: f64,
 }
 
-impl Limited {
+impl LimitTimes {
     fn of(flow: &Flow) -> Self {
         let of = |limit: Limit| seconds(flow.limits.totals_ns[limit as usize]);
-        Limited {
+        LimitTimes {
             unknown_s: of(Limit::Unknown),
             sender_s: of(Limit::Sender),
             receiver_window_s: of(Limit::ReceiverWindow),
@@ -179,7 +179,7 @@ fn closed(ends: &[End; 2]) -> &'static str {
 impl Handshake {
     fn of(connection: &Connection) -> Self {
         let (server_ns, client_ns) = connection.handshake_trips_ns();
-        let offer = |side: usize| connection.ends[side].syn.as_ref().map(Offer::of);
+        let offer = |side: usize| connection.ends[side].syn.as_ref().map(SynOptions::of);
         Handshake {
             seen: connection.handshake_seen(),
             rtt_client_s: client_ns.map(seconds),
@@ -193,9 +193,9 @@ impl Handshake {
     }
 }
 
-impl Offer {
+impl SynOptions {
     fn of(syn: &crate::analysis::end::Syn) -> Self {
-        Offer {
+        SynOptions {
             mss: syn.mss,
             window_scale: syn.window_scale,
             sack: syn.sack,
@@ -227,7 +227,10 @@ impl DataFacts {
         let rtt = Trips {
             base_s: flow.trips.base_ns().map(|ns| ns / 1e9),
             whole: flow.trips.whole(),
-            far: flow.trips.far().map(|far| if matches!(far, Far::Sender { .. }) { "sender" } else { "receiver" }),
+            far: flow
+                .trips
+                .far()
+                .map(|far| if matches!(far, FartherHalf::Sender { .. }) { "sender" } else { "receiver" }),
             near_s: flow.trips.far().map(|far| seconds(far.near_ns())),
             sequence: flow.trips.sequence.summary(),
             receiver_timestamps: flow.trips.receiver_echo.summary(),
@@ -245,7 +248,7 @@ impl DataFacts {
             ecn_echoes: receiver.echoes,
             window_reductions: sender.reduced,
             rtt,
-            limits: Limited::of(flow),
+            limits: LimitTimes::of(flow),
             loss: LossFacts::of(connection, side, flow),
             unseen: flow.unseen,
             verdict: Default::default(),

@@ -1,7 +1,7 @@
 //! The tables of an analysis, column by column.
 
 use crate::analysis::connections::Connections;
-use crate::analysis::round_trips::Far;
+use crate::analysis::round_trips::FartherHalf;
 use crate::analysis::series::Interval;
 use crate::analysis::shared::LossRow;
 use sawtooth_units::width::{Approx, Fit};
@@ -95,11 +95,11 @@ fn series(connections: &Connections) -> Table {
 
 /// The whole round trip in an interval, mean and smallest, in seconds: the farther half, plus the other at its
 /// shortest. None if the farther half has no sample.
-fn rtt(interval: &Interval, far: Option<Far>) -> (f64, f64) {
+fn rtt(interval: &Interval, far: Option<FartherHalf>) -> (f64, f64) {
     let (sum, count, least) = match far {
         None => return (f64::NAN, f64::NAN),
-        Some(Far::Receiver { .. }) => (interval.rtt_sum, interval.rtt_count, interval.rtt_min),
-        Some(Far::Sender { .. }) => (interval.sender_sum, interval.sender_count, interval.sender_min),
+        Some(FartherHalf::Receiver { .. }) => (interval.rtt_sum, interval.rtt_count, interval.rtt_min),
+        Some(FartherHalf::Sender { .. }) => (interval.sender_sum, interval.sender_count, interval.sender_min),
     };
     let near_s = far.map_or(0.0, |far| far.near_ns().approx() / 1e9);
     if count == 0 {

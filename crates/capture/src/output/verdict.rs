@@ -1,7 +1,7 @@
 //! The verdict on a transfer, one sentence each: what it got, what limited it, and what was lost. The command line and
 //! the pages print these sentences.
 
-use crate::output::facts::{DataFacts, Limited};
+use crate::output::facts::{DataFacts, LimitTimes};
 use sawtooth_units::width::Approx;
 
 /// Share of the time from which a further limit is mentioned.
@@ -25,7 +25,7 @@ fn amount_sentence(facts: &DataFacts) -> String {
     format!("{summary}, with a minimum RTT of {least} and a median of {median}.")
 }
 
-fn limit_sentence(limits: &Limited) -> String {
+fn limit_sentence(limits: &LimitTimes) -> String {
     let mut spent = [
         (limits.unknown_s, "unknown", "the limit is unknown, because no round trip had been seen yet"),
         (limits.sender_s, "nothing to send", "the application had nothing to send"),
@@ -140,7 +140,7 @@ mod tests {
             counts: Counts { retransmits: 7, timeout_retransmits: 2, ..Counts::default() },
             duration_s: 0.4,
             goodput_bps: Some(11_584_000.0),
-            limits: Limited { sender_s: 0.1, path_s: 0.3, ..Limited::default() },
+            limits: LimitTimes { sender_s: 0.1, path_s: 0.3, ..LimitTimes::default() },
             loss: LossFacts {
                 segments: 400,
                 lost: 7,
@@ -186,14 +186,17 @@ mod tests {
     fn limit_sentence_describes_the_longest_limit() {
         let path_s = 0.01;
         let all = [
-            (Limited { sender_s: 1.0, path_s, ..Limited::default() }, "the application had nothing to send"),
-            (Limited { receiver_window_s: 1.0, path_s, ..Limited::default() }, "its application reads too slowly"),
+            (LimitTimes { sender_s: 1.0, path_s, ..LimitTimes::default() }, "the application had nothing to send"),
             (
-                Limited { congestion_window_s: 1.0, path_s, ..Limited::default() },
+                LimitTimes { receiver_window_s: 1.0, path_s, ..LimitTimes::default() },
+                "its application reads too slowly",
+            ),
+            (
+                LimitTimes { congestion_window_s: 1.0, path_s, ..LimitTimes::default() },
                 "congestion window was full while the bottleneck",
             ),
-            (Limited { idle_s: 1.0, path_s, ..Limited::default() }, "nothing was in flight"),
-            (Limited { unknown_s: 1.0, path_s, ..Limited::default() }, "the limit is unknown"),
+            (LimitTimes { idle_s: 1.0, path_s, ..LimitTimes::default() }, "nothing was in flight"),
+            (LimitTimes { unknown_s: 1.0, path_s, ..LimitTimes::default() }, "the limit is unknown"),
         ];
         for (limits, words) in all {
             let sentence = limit_sentence(&limits);
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn unknown_limit_and_loss_are_reported() {
-        let mut facts = DataFacts { limits: Limited::default(), ..transfer() };
+        let mut facts = DataFacts { limits: LimitTimes::default(), ..transfer() };
         facts.loss.rate = None;
         let [_, limit, loss] = sentences(&facts);
         assert_eq!(limit, "All data was sent at once, so nothing limited it.");

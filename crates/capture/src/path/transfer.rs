@@ -54,18 +54,18 @@ pub struct Flow {
     duration_s: f64,
     goodput_bps: Option<f64>,
     window_max_bytes: u64,
-    rtt: Trips,
+    rtt: RttFacts,
     limits: Limits,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Trips {
+struct RttFacts {
     base_s: Option<f64>,
-    whole: Option<Whole>,
+    whole: Option<WholeRtt>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Whole {
+struct WholeRtt {
     min_s: f64,
     mean_s: f64,
     max_s: f64,

@@ -9,7 +9,7 @@ use sawtooth_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct Source {
     start: Time,
-    lasts: Lasts,
+    lasts: ConnectionDuration,
     /// What each connection writes (with `writes`, the first time); `u64::MAX`: endless.
     bytes: u64,
     writes: Option<Paced>,
@@ -20,7 +20,7 @@ pub struct Source {
 
 /// How long a connection is open at most.
 #[derive(Clone, Copy, Debug)]
-enum Lasts {
+enum ConnectionDuration {
     Forever,
     /// There is only one.
     Once(Span),
@@ -39,11 +39,11 @@ impl Source {
         let start = Time::from_nanos(config.start_ns);
         let lasts = match (&config.traffic, config.duration_ns.map(Span::from_nanos)) {
             (&Traffic::Written { lifetime_ns: Some([low, high]), .. }, span) => {
-                Lasts::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
+                ConnectionDuration::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
             }
             // The last arrival comes before the duration is over, and has the time that it needs.
-            (Traffic::Arrivals(_), _) | (_, None) => Lasts::Forever,
-            (_, Some(span)) => Lasts::Once(span),
+            (Traffic::Arrivals(_), _) | (_, None) => ConnectionDuration::Forever,
+            (_, Some(span)) => ConnectionDuration::Once(span),
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
         let (bytes, writes) = match config.traffic {
@@ -79,17 +79,21 @@ impl Source {
     /// When a connection that opens at `now` is closed, whatever it has delivered.
     pub fn closes(&mut self, now: Time) -> Time {
         match self.lasts {
-            Lasts::Forever => Time::NEVER,
-            Lasts::Once(span) => now + span,
-            Lasts::Replaced { low, high, until } => until.min(now + Span::from_nanos(self.rng.between(low, high))),
+            ConnectionDuration::Forever => Time::NEVER,
+            ConnectionDuration::Once(span) => now + span,
+            ConnectionDuration::Replaced { low, high, until } => {
+                until.min(now + Span::from_nanos(self.rng.between(low, high)))
+            }
         }
     }
 
     /// When the next connection opens after one has ended at `now`; [`Time::NEVER`]: there is none.
     pub fn reopens(&self, now: Time) -> Time {
         match self.lasts {
-            Lasts::Replaced { until, .. } if now < until => now,
-            Lasts::Forever | Lasts::Once(_) | Lasts::Replaced { .. } => Time::NEVER,
+            ConnectionDuration::Replaced { until, .. } if now < until => now,
+            ConnectionDuration::Forever | ConnectionDuration::Once(_) | ConnectionDuration::Replaced { .. } => {
+                Time::NEVER
+            }
         }
     }
 }

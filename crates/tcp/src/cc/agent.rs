@@ -178,7 +178,7 @@ impl Module for Agent {
 
     fn connect(&self, flight: &Flight, _: &mut Window, clock: Clock, _: u64) -> Box<dyn Connected> {
         let now_us = clock.micros();
-        Box::new(Asking {
+        Box::new(ConnectionState {
             agent: self.clone(),
             begun_us: now_us,
             last: Last { us: now_us, delivered: flight.delivered, lost: flight.lost, marked: flight.delivered_ce },
@@ -202,7 +202,7 @@ struct Last {
 
 /// One connection's.
 #[derive(Debug)]
-struct Asking {
+struct ConnectionState {
     agent: Agent,
     begun_us: u64,
     last: Last,
@@ -231,7 +231,7 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-impl Asking {
+impl ConnectionState {
     /// Whether this ACK brings a decision.
     fn decides(&mut self, flight: &Flight, sample: &RateSample, clock: Clock) -> bool {
         let begins_round = sample.prior_delivered >= self.next_delivered;
@@ -268,7 +268,7 @@ impl Asking {
     }
 }
 
-impl Connected for Asking {
+impl Connected for ConnectionState {
     fn has_cong_control(&self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 use super::Flow;
 use crate::analysis::gaps::Gap;
 use crate::analysis::kind::Kind;
-use crate::analysis::losses::{Passed, Where};
+use crate::analysis::losses::{LossSide, SegmentGroup};
 use crate::analysis::sack_blocks::{Blocks, is_duplicate, news};
 use crate::analysis::shared::Shared;
 use crate::decode::segment::Segment;
@@ -115,12 +115,12 @@ impl Flow {
                 newest = (!sent.sacked).then_some(sent.last_ns);
             }
             let copies = sent.copies + u8::from(sent.lost_before);
-            let passed = Passed {
+            let passed = SegmentGroup {
                 start: sent.start,
                 end: sent.end,
                 segments: 0,
                 lost: copies.saturating_sub(1).saturating_sub(sent.duplicated),
-                at: if sent.lost_before { Where::BeforeCapture } else { Where::AfterCapture },
+                at: if sent.lost_before { LossSide::BeforeCapture } else { LossSide::AfterCapture },
                 sent_ns: sent.first_ns,
                 acknowledged_ns: now_ns,
             };

@@ -38,12 +38,12 @@ struct Reader {
     until: Time,
     sizes: Rng,
     thinks: Rng,
-    doing: Doing,
+    doing: Activity,
 }
 
 /// Its current activity.
 #[derive(Debug)]
-enum Doing {
+enum Activity {
     Requests,
     Pages(Visit),
     Video(Playback),
@@ -79,9 +79,9 @@ impl Readers {
                     sizes: rng(Purpose::Answer),
                     thinks: rng(Purpose::Think),
                     doing: match asks {
-                        Application::Requests { .. } => Doing::Requests,
-                        Application::Pages { .. } => Doing::Pages(Visit::default()),
-                        Application::Video { .. } => Doing::Video(Playback::default()),
+                        Application::Requests { .. } => Activity::Requests,
+                        Application::Pages { .. } => Activity::Pages(Visit::default()),
+                        Application::Video { .. } => Activity::Video(Playback::default()),
                     },
                 });
             }
@@ -143,7 +143,7 @@ impl Hosts {
         outside.calendar.timer(self.reader_timer(index), self.readers.all[index as usize].until);
         match self.scenario.flows[self.readers.all[index as usize].flow as usize].traffic {
             Traffic::Requested(Application::Pages { objects, .. }) => {
-                if let Doing::Pages(visit) = &mut self.readers.all[index as usize].doing {
+                if let Activity::Pages(visit) = &mut self.readers.all[index as usize].doing {
                     visit.begin(objects, outside.now);
                 }
                 lines.for_each(|line| self.ask_next(index, line, outside));
@@ -157,14 +157,14 @@ impl Hosts {
         let reader = &mut self.readers.all[index as usize];
         let Some(asks) = self.scenario.flows[reader.flow as usize].traffic.requested() else { return };
         let bytes = match (asks, &mut reader.doing) {
-            (Application::Pages { sizes, .. }, Doing::Pages(visit)) => {
+            (Application::Pages { sizes, .. }, Activity::Pages(visit)) => {
                 if !visit.takes_one() {
                     return;
                 }
                 size(sizes, 0, &mut reader.sizes)
             }
             (Application::Requests { sizes, .. }, _) => size(sizes, 0, &mut reader.sizes),
-            (Application::Video { rates_bps, segment_ns, buffer_ns, rule }, Doing::Video(playback)) => {
+            (Application::Video { rates_bps, segment_ns, buffer_ns, rule }, Activity::Video(playback)) => {
                 playback.chooses(rates_bps, [*segment_ns, *buffer_ns], *rule, outside.now)
             }
             _ => return,
@@ -194,7 +194,7 @@ impl Hosts {
         let Some(asks) = self.scenario.flows[reader.flow as usize].traffic.requested() else { return };
         let wait = match (asks, &mut reader.doing) {
             (Application::Requests { think, .. }, _) => wait(*think, &mut reader.thinks),
-            (Application::Pages { think, keep, .. }, Doing::Pages(visit)) => {
+            (Application::Pages { think, keep, .. }, Activity::Pages(visit)) => {
                 if !visit.has_come(answer.bytes) {
                     return self.ask_next(index, line, outside);
                 }
@@ -216,7 +216,7 @@ impl Hosts {
                 }
                 wait
             }
-            (Application::Video { segment_ns, buffer_ns, .. }, Doing::Video(playback)) => {
+            (Application::Video { segment_ns, buffer_ns, .. }, Activity::Video(playback)) => {
                 let had = playback.takes(*segment_ns, answer.bytes, answer.took, now);
                 let row = Segment {
                     t_s: now.nanos().approx() / 1e9,

@@ -30,7 +30,7 @@ pub struct Playback {
 
 /// The state when a segment had arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Had {
+pub struct BufferState {
     pub rate_bps: u64,
     /// Including it.
     pub buffer: Span,
@@ -89,7 +89,7 @@ impl Playback {
     }
 
     /// A segment of `bytes` has arrived after the time `took`.
-    pub fn takes(&mut self, segment: u64, bytes: u64, took: Span, now: Time) -> Had {
+    pub fn takes(&mut self, segment: u64, bytes: u64, took: Span, now: Time) -> BufferState {
         let stalled =
             if self.plays { Span::from_nanos(now.since(self.at).nanos().saturating_sub(self.level_ns)) } else { took };
         self.level_ns = self.level(now) + segment;
@@ -100,7 +100,7 @@ impl Playback {
         if self.measured.len() > SAMPLES {
             self.measured.remove(0);
         }
-        Had { rate_bps: self.rate_bps, buffer: Span::from_nanos(self.level_ns), stalled }
+        BufferState { rate_bps: self.rate_bps, buffer: Span::from_nanos(self.level_ns), stalled }
     }
 
     /// The time from the last arrival until the buffer has room for one more.
