@@ -58,7 +58,7 @@ class Verdict:
             "expectation": self.text,
             "case": self.case,
             "verdict": self.verdict,
-            **{side: _plain(getattr(self, side)) for side in ("left", "right", "margin")},
+            **{side: getattr(self, side).describe() for side in ("left", "right", "margin")},
             "seeds": self.seeds,
             "seeds_to_decide": self.seeds_to_decide,
             "reason": self.reason or None,
@@ -191,8 +191,3 @@ def _key(measure: Measure) -> tuple[Any, ...]:
 def _case_of(case: Mapping[str, Any], axes: list[Axis]) -> dict[str, Any]:
     """A study in which nothing varies has one point, whatever its name."""
     return dict(case) if axes else {}
-
-
-def _plain(one: Interval) -> dict[str, float | None]:
-    bounds = {"mean": one.mean, "low": one.low, "high": one.high}
-    return {name: value if math.isfinite(value) else None for name, value in bounds.items()}

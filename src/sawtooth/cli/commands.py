@@ -89,7 +89,7 @@ def run(
     context: click.Context,
     file: str,
     engine: str,
-    settings: tuple[str, ...],
+    overrides: dict[str, Any],
     out: str,
     jobs: int | None,
     cluster: ClusterOptions | None,
@@ -118,10 +118,8 @@ def run(
     from sawtooth.assertions.text import words
     from sawtooth.report import write_report
     from sawtooth.run.metadata import limit_lines
-    from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import run_into, run_study
 
-    overrides = dict(parse_assignment(setting) for setting in settings)
     if omit is not None:
         if "warmup" in overrides:
             raise InputError(
@@ -242,7 +240,7 @@ def report(directory: str) -> None:
 @_settings
 @click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
 @click.option("--as", "form", type=click.Choice(["custom"]), help="Print it as a scenario of this topology.")
-def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) -> None:
+def show(file: str, overrides: dict[str, Any], as_json: bool, form: str | None) -> None:
     """Show what a scenario or study FILE describes: paths, rates, queues, base RTT, BDP.
 
     With --as custom, print the same scenario with its hosts and links drawn one by one, so that you can change what the
@@ -254,14 +252,12 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
     from sawtooth.api import load
     from sawtooth.cli.scenario_text import describe
     from sawtooth.scenario import Scenario
-    from sawtooth.scenario.overrides import parse_assignment
 
-    changes = dict(parse_assignment(setting) for setting in settings)
     loaded = load(file)
     if isinstance(loaded, Scenario):
-        scenario, points = loaded.set(changes), 1
+        scenario, points = loaded.set(overrides), 1
     else:
-        all_points = loaded.points(overrides=changes)
+        all_points = loaded.points(overrides=overrides)
         scenario, points = all_points[0].scenario, len(all_points)
         if not as_json and form is None:
             say(f"study {loaded.name}: {points} points; the first one is")

@@ -26,10 +26,22 @@ engine_option = click.option(
 def settings_option(
     words: str = "Set a field of the scenario; repeatable.",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """--set, as the parameter ``settings``."""
+    """--set, as the parameter ``overrides``: values by dotted field."""
     return click.option(
-        "--set", "settings", multiple=True, metavar="K=V", shell_complete=complete.assignments, help=words
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="K=V",
+        shell_complete=complete.assignments,
+        callback=_overrides,
+        help=words,
     )
+
+
+def _overrides(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, Any]:
+    from sawtooth.scenario.overrides import parse_assignment
+
+    return dict(parse_assignment(one) for one in given)
 
 
 class SingleOption(click.Option):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -12,48 +12,50 @@ from click.shell_completion import CompletionItem
 _ONE = re.compile(r"([a-z]+)\.\d+\.")
 
 
+def _beginning(typed: str, names: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
+
+
 def studies(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Shipped studies, and files."""
     from sawtooth.study.shipped import shipped
 
-    names = [CompletionItem(name) for name in shipped() if name.startswith(typed)]
-    return names or [CompletionItem(typed, type="file")]
+    return _beginning(typed, shipped()) or [CompletionItem(typed, type="file")]
 
 
 def replications(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Shipped replications, and folders."""
     from sawtooth.replication.shipped import shipped
 
-    names = [CompletionItem(name) for name in shipped() if name.startswith(typed)]
-    return names or [CompletionItem(typed, type="dir")]
+    return _beginning(typed, shipped()) or [CompletionItem(typed, type="dir")]
 
 
 def engines(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of engines."""
     from sawtooth.engines import NAMES
 
-    return [CompletionItem(name) for name in NAMES if name.startswith(typed)]
+    return _beginning(typed, NAMES)
 
 
 def schemas(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the available JSON Schemas."""
     from sawtooth.api import SCHEMAS
 
-    return [CompletionItem(name) for name in SCHEMAS if name.startswith(typed)]
+    return _beginning(typed, SCHEMAS)
 
 
 def states(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the states of results."""
     from sawtooth.results import STATES
 
-    return [CompletionItem(name) for name in STATES if name.startswith(typed)]
+    return _beginning(typed, STATES)
 
 
 def controls(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of congestion controls."""
     from sawtooth.scenario import CONGESTION_CONTROLS
 
-    return [CompletionItem(name) for name in CONGESTION_CONTROLS if name.startswith(typed)]
+    return _beginning(typed, CONGESTION_CONTROLS)
 
 
 def assignments(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -106,7 +106,7 @@ def exec_(
     context: click.Context,
     /,
     file: str | None,
-    settings: tuple[str, ...],
+    overrides: dict[str, Any],
     server: tuple[str, ...],
     ready: str | None,
     on: str,
@@ -146,7 +146,7 @@ def exec_(
     given = {name: value for name, value in path.items() if value is not None}
     if duration is None and file is None and _is_shell_of_a_person(words):
         duration = _FOR_A_PERSON
-    scenario = _scenario(file, given, settings, duration, seed)
+    scenario = _scenario(file, given, overrides, duration, seed)
     mine = {"collect": collect, "files": see, "measure": _measures(measure), "memory": memory}
     scenario = _with_programs(scenario, server, ready, server_on, {"host": on, "command": words, **mine})
     chosen = engines.get(engine)
@@ -224,11 +224,10 @@ def _engine(chosen: Engine, output: Output | None, terminal: Terminal | None) ->
 
 
 def _scenario(
-    file: str | None, path: dict[str, str], settings: tuple[str, ...], duration: str | None, seed: int | None
+    file: str | None, path: dict[str, str], overrides: dict[str, Any], duration: str | None, seed: int | None
 ) -> Scenario:
     from sawtooth.api import load
     from sawtooth.scenario import Scenario
-    from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import Study
 
     if file is None and not path:
@@ -237,9 +236,8 @@ def _scenario(
     if file is not None and path:
         given = f"--{next(iter(path)).replace('_', '-')}"
         raise InputError("bad-usage", "FILE has a path already", field=given, fix=f"leave out {given}, or FILE")
-    changes = dict(parse_assignment(setting) for setting in settings)
-    changes |= {} if duration is None else {"duration": duration}
-    changes |= {} if seed is None else {"seed": seed}
+    more = {"duration": duration, "seed": seed}
+    changes = overrides | {name: value for name, value in more.items() if value is not None}
     if file is None:
         described = {"topology": "path", "interval": "100 ms", "path": {"rtt": "0 ms", **path}}
         return Scenario.from_dict(described).set(changes)

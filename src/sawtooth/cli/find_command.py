@@ -91,7 +91,7 @@ def find(
     within: str | None,
     minimize: str | None,
     runs: int | None,
-    settings: tuple[str, ...],
+    overrides: dict[str, Any],
     engine: str,
     check: str | None,
     jobs: int | None,
@@ -120,11 +120,10 @@ def find(
     """
     from sawtooth.api import find as search
     from sawtooth.api import worst
-    from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.search import save, save_worst, words, worst_words
 
     options: dict[str, Any] = {"scale": scale, "runs": runs, "engine": engine, "check": check, "jobs": jobs}
-    options |= {"overrides": dict(parse_assignment(setting) for setting in settings), "quiet": is_quiet()}
+    options |= {"overrides": overrides, "quiet": is_quiet()}
     if measure is not None:
         other = next(
             (name for name, one in (("--want", want), ("--within", within), ("--minimize", minimize)) if one), ""

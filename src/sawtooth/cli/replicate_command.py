@@ -47,7 +47,7 @@ def replicate(
     jobs: int | None,
     cluster: ClusterOptions | None,
     seeds: int | None,
-    settings: tuple[str, ...],
+    overrides: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Run a published result again, and compare every cell with ours.
@@ -63,7 +63,6 @@ def replicate(
     """
     from sawtooth.replication import Replication, found, shipped, words
     from sawtooth.replication.text import summary
-    from sawtooth.scenario.overrides import parse_assignment
 
     if every and name is not None:
         raise InputError("bad-usage", "--all runs every replication", field=name, fix="remove --all, or the name")
@@ -82,8 +81,7 @@ def replicate(
         fix = "remove --only, or name one replication"
         raise InputError("bad-usage", "replications have different columns", field="--only", fix=fix)
     options: dict[str, Any] = {"engine": engine, "jobs": jobs, "quiet": is_quiet(), "out": Path(out)}
-    options |= {"seeds": None if seeds is None else range(1, seeds + 1)}
-    options |= {"overrides": dict(parse_assignment(setting) for setting in settings)}
+    options |= {"seeds": None if seeds is None else range(1, seeds + 1), "overrides": overrides}
     directories = list(shipped().values()) if every else [found(name or "")]
     with workers(cluster, jobs) as executor:
         results = [_run(Replication.load(one), chosen, executor=executor, **options) for one in directories]

@@ -140,7 +140,7 @@ class Board:
             ],
             "standings": [
                 {"marks": marks, "cc": one.control.name, "runs": one.runs, "broken": one.broken}
-                | {name: _describe(over) for name, over in one.pooled.items()}
+                | {name: over.describe() for name, over in one.pooled.items()}
                 for marks in (False, True)
                 for one in self.standings(marks)
             ],
@@ -151,11 +151,6 @@ class Board:
 def mean_mbps(runs: Mapping[int, ControlRun]) -> float:
     """The goodput of the flows under test together, as a mean over seeds."""
     return math.fsum(ran.own_mbps for ran in runs.values()) / len(runs)
-
-
-def _describe(over: Interval) -> dict[str, float | None]:
-    values = {"mean": over.mean, "low": over.low, "high": over.high}
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
 def _pooled(measure: Measure, cells: Sequence[Cell]) -> Interval | None:

@@ -96,23 +96,19 @@ class Worst:
             "simplest": self._describe_place(self.simplest),
             "limit": known(self.limit),
             "scenario": self.scenario,
-            "check": None if self.checked is None else {"engine": self.checking, **_bounds(self.checked)},
+            "check": None if self.checked is None else {"engine": self.checking, **self.checked.describe()},
             "runs": self.runs,
             "seconds": round(self.seconds, 3),
         }
 
     def _describe_place(self, one: At) -> dict[str, Any]:
-        return {"set": self.ranges.settings(tuple(one.values.items())), **_bounds(one.measured)}
+        return {"set": self.ranges.settings(tuple(one.values.items())), **one.measured.describe()}
 
 
 def _mean(values: Sequence[float]) -> Interval:
     if not all(map(math.isfinite, values)):
         return Interval(math.inf, math.nan, math.nan, len(values))
     return independent(values)
-
-
-def _bounds(over: Interval) -> dict[str, float | None]:
-    return {"mean": known(over.mean), "low": known(over.low), "high": known(over.high)}
 
 
 def worst(

@@ -132,6 +132,11 @@ class Interval:
         half = max(self.mean - self.low, self.high - self.mean)
         return Mean(self.mean, half / t_quantile(self.n - 1), 0.0, self.n - 1)
 
+    def describe(self) -> dict[str, float | None]:
+        """As JSON values; what is not finite is None."""
+        values = {"mean": self.mean, "low": self.low, "high": self.high}
+        return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
     def within(self, least: float, most: float) -> Interval:
         """The same interval limited to possible values: no bound below ``least`` or above ``most``, and the mean
         inside."""
