@@ -89,7 +89,7 @@ def locked(names: list[str]) -> Iterator[str | None]:
                 continue
             held.callback(os.close, lock)
             about = os.fstat(lock)
-            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and _free(lock):
+            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and take(lock):
                 yield name
                 return
         yield None
@@ -141,13 +141,13 @@ def _held(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _free(lock)
+        return not take(lock)
     finally:
         os.close(lock)
 
 
-def _free(lock: int) -> bool:
-    """Takes the lock if nobody holds it."""
+def take(lock: int) -> bool:
+    """Takes the lock of an open file without waiting. False if another process holds it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

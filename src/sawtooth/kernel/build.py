@@ -19,6 +19,7 @@ from os import PathLike
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.io import tempdirs
 from sawtooth.io.atomic_io import new_directory, write_json, writing
 from sawtooth.kernel import edits, prerequisites, provenance, source, source_trees
 from sawtooth.kernel.additions import FOLDER, Additions
@@ -327,7 +328,7 @@ def _locked(path: Path, tell: Progress) -> Iterator[int]:
     with writing(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not _taken(lock):
+        if not tempdirs.take(lock):
             tell("waiting for another build", None)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
@@ -340,18 +341,9 @@ def _is_held(path: Path) -> bool:
     with writing(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        return not _taken(lock)
+        return not tempdirs.take(lock)
     finally:
         os.close(lock)
-
-
-def _taken(lock: int) -> bool:
-    """Try to take the lock without waiting. True if this process holds it now."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 class _Counter:
