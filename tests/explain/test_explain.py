@@ -22,7 +22,7 @@ from sawtooth.explain import explain, live, page, words
 from sawtooth.explain.explain import _together as together
 from sawtooth.explain.gains import CHANGES
 from sawtooth.explain.inputs import Transfer
-from sawtooth.explain.judged import limit
+from sawtooth.explain.judged import limit, one_answer
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.explain.text import rows
 from sawtooth.figures import embedded_figures
@@ -359,7 +359,7 @@ def test_what_others_yield_was_learned(shared_path: Path, side: str) -> None:
     assert told.kinds["cross_traffic"].answer == "present"
     assert told.test is not None
     assert told.test.verdict == "none"
-    assert len(told.gains) == len(CONTROLS) + len(CHANGES)
+    assert len(told.gains) == len(CONTROLS) + sum(told.lost.by_path or not one.only_lossy for one in CHANGES)
     for gain in told.gains:
         assert gain.low_bps is not None
         assert gain.goodput_bps is not None
@@ -502,6 +502,52 @@ def test_random_loss_under_codel_names_both(tmp_path: Path) -> None:
     told = explain([str(tmp_path / "capture-sender.pcap")], draws=2)
     assert told.kinds["queue_kind"].answer == "CoDel or fq_codel"
     assert "CoDel" in (told.lost.kind.answer or told.lost.kind.why)
+
+
+LIKELIER = (("congestion", 0.73), ("random", 0.22), ("bursts", 0.05))
+
+
+@pytest.mark.parametrize(
+    ("rule", "queue", "process", "shares", "by", "then"),
+    [
+        # The classifier of the process decides where it is sure.
+        ("random", "CoDel or fq_codel", "congestion", LIKELIER, "a queue managed by CoDel or fq_codel", "congestion"),
+        ("full queue and random", "tail drop", "congestion", LIKELIER, "full queue", "congestion"),
+        ("bursts", None, "congestion", LIKELIER, "the bottleneck's queue or a policer", "congestion"),
+        ("full queue and random", "tail drop", "bursts", LIKELIER, "full queue and bursts", "bursts"),
+        ("bursts", "none seen", "bursts", LIKELIER, "bursts", "bursts"),
+        ("random", "policer", "random", LIKELIER, "a policer and random", "random"),
+        # Where it is not, both must say the same.
+        ("full queue", "tail drop", None, LIKELIER, "full queue", "congestion"),
+        ("bursts", None, None, LIKELIER, None, None),
+        ("full queue", "RED", None, LIKELIER, None, None),
+        (None, "tail drop", None, LIKELIER, None, None),
+        # Where it is not asked, losses outside a full queue may be a policer's.
+        ("full queue", None, None, (), "full queue", None),
+        ("bursts", None, None, (), "bursts, by the path or a policer", None),
+        ("none", None, None, (), "none", None),
+    ],
+)
+def test_what_lost_data_and_the_loss_process_are_one_answer(
+    rule: str | None,
+    queue: str | None,
+    process: str | None,
+    shares: tuple[tuple[str, float], ...],
+    by: str | None,
+    then: str | None,
+) -> None:
+    kinds = {"queue_kind": Choice(queue, "why"), "loss_process": Choice(process, "why", shares)}
+    told, same = one_answer(Choice(rule, "why"), kinds)
+    assert (told.answer, same.answer) == (by, then)
+
+
+def test_half_the_loss_is_tried_only_where_the_path_may_lose(tmp_path: Path) -> None:
+    for loss, tried in (("0%", False), ("0.3%", True)):
+        path = {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": "1 bdp", "loss": loss}
+        Sim(capture=tmp_path / loss).run(Scenario(duration="15 s", seed=4, path=path, flows=[{"cc": "cubic"}]))
+        told = explain([str(tmp_path / loss / "capture-sender.pcap")], draws=2)
+        assert told.lost.by_path == tried
+        assert any("half the loss" in one.change for one in told.gains) == tried
 
 
 def test_a_round_trip_of_nothing_is_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
 from sawtooth.whatif import Choice, Estimate, Estimated, Observed, estimate
 from sawtooth.whatif.kinds import MANAGED, PARTS
-from sawtooth.whatif.replay import LEARNED, Replays, replay
+from sawtooth.whatif.replay import LEARNED, Replays, may_be_policed, replay
 from sawtooth.whatif.runs import DRAWS
 from sawtooth.whatif.shared import learned, may_use
 
@@ -64,7 +64,10 @@ def explain(
     kinds = _kinds(first)
     doubts += _not_simulated(kinds, found)
     quantities = {} if path is None else path.quantities
-    lost = judged.lost(first, path, probed, kinds)
+    lost = judged.lost(first, path, probed)
+    if first.capture is not None:
+        kind, process = judged.one_answer(lost.kind, kinds)
+        lost, kinds = replace(lost, kind=kind), kinds | {"loss_process": process}
     explained = Explanation(
         inputs=inputs,
         limited=judged.limit(first, direct),
@@ -75,7 +78,7 @@ def explain(
         observed=observed,
         test=None if found is None else found.test,
         controls=() if found is None else tuple(found.answers),
-        gains=() if found is None else gains(found, observed.cc if observed else None),
+        gains=() if found is None else gains(found, observed.cc if observed else None, lossy=lost.by_path),
         probed=tuple(probed),
         cannot_tell=_unknown(path, why) | {name: one.why for name, one in kinds.items() if one.answer is None},
         problems=tuple(problems),
@@ -173,8 +176,7 @@ def _not_simulated(kinds: dict[str, Choice], found: Replays | None) -> list[str]
     queue, other = kinds["queue_kind"].answer, kinds["cross_traffic"].answer
     if (queue in MANAGED and MANAGED[queue] is None) or queue == "policer":
         doubts.append(f"the path has {judged.called(queue)}; the table simulates its drops as random loss")
-    path = None if found is None else found.runs.observed.path
-    if path is not None and path.loss.low > 0 and not kinds["queue_kind"].shares:
+    if found is not None and may_be_policed(found.runs.observed):
         why = "the kind of queue is not judged; if a policer dropped what was lost, other controls get other rates"
         doubts.append(why)
     if other == "present":

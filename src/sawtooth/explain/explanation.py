@@ -41,6 +41,11 @@ class Lost:
     def share(self) -> float | None:
         return None if self.count is None or not self.segments else self.count / self.segments
 
+    @property
+    def by_path(self) -> bool:
+        """Whether the path itself may lose data, at random or in bursts."""
+        return self.kind.answer is None or any(one in self.kind.answer for one in ("random", "bursts"))
+
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return {

@@ -23,32 +23,35 @@ INSTEAD = "cubic"
 
 @dataclass(frozen=True)
 class Change:
-    """One change of the path: of a drawn path, and of fields of its scenario."""
+    """One change of the path: of a drawn path, and of fields of its scenario. ``only_lossy``: it changes nothing where
+    only the queue drops."""
 
     name: str
     of_path: Callable[[Drawn], Drawn] = lambda drawn: drawn
     fields: Mapping[str, Any] = field(default_factory=dict)
+    only_lossy: bool = False
 
 
 CHANGES = (
     Change("fq_codel at the bottleneck", fields={"path.queue": {"kind": "fq_codel", "ecn": False}}),
     Change("fq_codel with ECN", fields={"path.queue": {"kind": "fq_codel"}, "host.ecn": 1}),
     Change(f"a buffer {LARGER:g} times as large", lambda drawn: replace(drawn, queue=drawn.queue * LARGER)),
-    Change("half the random loss", lambda drawn: replace(drawn, loss=drawn.loss / 2)),
+    Change("half the loss outside the queue", lambda drawn: replace(drawn, loss=drawn.loss / 2), only_lossy=True),
 )
 
 
-def gains(found: Replays, observed_cc: str | None) -> tuple[Gain, ...]:
+def gains(found: Replays, observed_cc: str | None, *, lossy: bool) -> tuple[Gain, ...]:
     """The answers for the controls, and the runs of each change on the same paths. Empty if the self-test fails. Where
-    others may use the path, all were learned."""
+    others may use the path, all were learned. ``lossy``: the path itself may lose data."""
     if found.test.verdict == "fails":
         return ()
     cc = observed_cc if observed_cc in CONTROLS else INSTEAD
+    changes = [one for one in CHANGES if lossy or not one.only_lossy]
     if found.given:
         same = [_given(control, control, given) for control, given in found.given.items()]
-        return (*same, *(_given(one.name, cc, learned().gives(found.runs.observed, cc, one.name)) for one in CHANGES))
+        return (*same, *(_given(one.name, cc, learned().gives(found.runs.observed, cc, one.name)) for one in changes))
     told = [_gain(answer.cc, answer, found.results[answer.cc]) for answer in found.answers]
-    for change in CHANGES:
+    for change in changes:
         paths = [change.of_path(path) for path in found.paths]
         runs = found.runs.of(paths, cc, change.fields)
         told.append(_gain(change.name, found.answer(cc, runs, paths, change.fields), runs))

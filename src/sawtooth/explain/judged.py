@@ -23,6 +23,9 @@ BURSTY = 1.05
 EMPTY = "the bottleneck's queue was empty"
 """What a capture's verdict says where packets waited no longer than in the shortest round trip."""
 NONE_LOST = "nothing was lost"
+BY_PATH, CONGESTION, TAIL_DROP = ("random", "bursts"), "congestion", "tail drop"
+"""Loss processes in which the path itself loses, and the one in which it does not; the queue that drops only when
+full."""
 ONLY_CAPTURE = "only a capture shows it"
 _PLACES = {
     "data before": "between the sender and the capture point",
@@ -108,7 +111,7 @@ def called(queue: str) -> str:
     return f"a queue managed by {queue}" if queue in MANAGED else f"a {queue}"
 
 
-def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds: dict[str, Choice]) -> Lost:
+def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Lost:
     """What was lost, where and by what, as the rules of ``capture`` and ``whatif`` say."""
     place = next((one.lost_from for one in probed if one.lost_from), None)
     if transfer.capture is None:
@@ -134,20 +137,49 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed], kinds:
     if place is not None and facts["lost"]:
         where = Choice(f"{told}; {place}" if told else place, f"{where.why}; mtr names the hop")
     shown = path if transfer.observed is None else transfer.observed.path
-    return Lost(facts["lost"], facts["segments"], where, _by_kinds(_by_rules(judged, shown), kinds))
+    return Lost(facts["lost"], facts["segments"], where, _by_rules(judged, shown))
 
 
-def _by_kinds(rule: Choice, kinds: dict[str, Choice]) -> Choice:
-    """The rule takes a queue that drops before it is full for random loss; the kind of queue corrects that."""
-    queue, process = kinds["queue_kind"].answer, kinds["loss_process"].answer
-    if queue not in (*MANAGED, "policer") or rule.answer in (None, "none", "reordering"):
-        return rule
-    assert queue is not None
-    if process in ("random", "bursts"):
-        return Choice(f"{called(queue)}, and {process}", f"queue kind and loss process; by delays alone: {rule.answer}")
-    if process == "congestion":
-        return Choice(called(queue), f"queue kind and loss process; by delays alone: {rule.answer}")
-    return Choice(None, f"{called(queue)} and the path at random look alike here")
+def one_answer(rule: Choice, kinds: dict[str, Choice]) -> tuple[Choice, Choice]:
+    """What data was lost by, and the loss process, which never contradict each other.
+
+    ``rule`` sees how long packets waited around each loss. It takes drops of a policer, and of a queue that is not
+    full, for the path's. The classifier of the process sees more, but not how much each cause lost. So the process is
+    the classifier's; where it is not sure, it must find likeliest what the rule says.
+    """
+    process, queue = kinds["loss_process"], kinds["queue_kind"].answer
+    if rule.answer in ("none", "reordering"):
+        return rule, process
+    alone = (
+        "waits around losses show nothing" if rule.answer is None else f"by waits around losses alone: {rule.answer}"
+    )
+    by_path = next((one for one in BY_PATH if one in (rule.answer or "")), None)
+    if not process.shares:
+        if rule.answer is None or by_path is None:
+            return rule, process
+        return Choice(
+            f"{rule.answer}, by the path or a policer", f"{rule.why}; the kind of queue is not judged"
+        ), process
+    drops_early = queue in (*MANAGED, "policer")
+    if process.answer is None:
+        likeliest = process.shares[0][0]
+        if drops_early and queue is not None:
+            alone = f"{called(queue)} and the path look alike here"
+        if drops_early or rule.answer is None or likeliest != (by_path or CONGESTION):
+            return Choice(None, f"{process.why}; {alone}"), process
+        why = f"the likeliest by delays, losses and rates; {alone}"
+        return rule, Choice(likeliest, why, process.shares)
+    if process.answer not in (*BY_PATH, CONGESTION):
+        return Choice(None, f"the loss process seems to be {process.answer}, but data was lost"), process
+    dropped = called(queue) if drops_early and queue is not None else "full queue"
+    if process.answer == CONGESTION:
+        if not drops_early and queue != TAIL_DROP and rule.answer != dropped:
+            dropped = "the bottleneck's queue or a policer"
+        told = dropped
+    else:
+        both = drops_early or (rule.answer or "").startswith(dropped)
+        told = f"{dropped} and {process.answer}" if both else process.answer
+    return (rule if told == rule.answer else Choice(told, f"queue kind and loss process; {alone}")), process
 
 
 def _by_rules(judged: Judgement, path: Estimate | None) -> Choice:

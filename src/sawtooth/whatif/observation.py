@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CONTROLS = tuple(name for name in controls() if None not in RECORDS[name].by_marks)
 """Controls that can be replayed. What depends on ECN marks is Reno without them, and no measurement shows marks."""
+BY_MODEL = ("bbr", "bbr3")
+"""Controls that follow a model of the path instead of each loss."""
 _PLAUSIBLE = {
     **dict.fromkeys(("goodput_bps", "delivery_bps", "standing_bps", "bottleneck_bps"), 1e13),
     **dict.fromkeys(("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s"), 3600.0),

@@ -10,7 +10,7 @@ from typing import Any
 from sawtooth.stats.interval import beyond, t_quantile
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.fitting import AGAIN, RUNS, fit, posterior
-from sawtooth.whatif.observation import CONTROLS, Observed
+from sawtooth.whatif.observation import BY_MODEL, CONTROLS, Observed
 from sawtooth.whatif.quantity import Z90
 from sawtooth.whatif.runs import DRAWS, Drawn, Replayed, Runs, affordable, draw
 from sawtooth.whatif.shared import Given, learned, may_use
@@ -19,8 +19,6 @@ AGREES = 0.1
 ROUGHLY = 0.3
 WIDEST = 10.0
 """An interval that spans more than this factor contains everything, and is no test."""
-_BY_MODEL = ("bbr", "bbr3")
-"""Controls that follow a model of the path instead of each loss."""
 PART = 0.05
 """Probability beyond either end of an interval."""
 FEWEST_RANKED = round(1 / PART) - 1
@@ -116,6 +114,9 @@ class Replays:
             spared = self._predicted(cc, self.runs.of([replace(path, loss=0.0) for path in paths], cc, change), same)
             low, high = min(told.low_bps, spared.low_bps), max(told.high_bps, spared.high_bps)
             told = replace(told, low_bps=low, high_bps=high)
+        if may_be_policed(self.runs.observed) and cc in BY_MODEL and self.runs.observed.cc not in BY_MODEL:
+            # A policer would leave it about what it left the observed one.
+            told = replace(told, low_bps=min(told.low_bps, self.runs.observed.goodput_bps or 0.0))
         rate = self.estimate.rate
         if rate.bound != "at least" or not follows([path.rate_bps for path in paths], told.draws):
             return told
@@ -186,7 +187,7 @@ def by_others(cc: str, given: Given) -> Answer:
 def _beyond_simulation(observed: Observed, cc: str) -> str:
     """Why what a control of the other family would get cannot be simulated; "" if it can. The observed one shows what
     the path leaves to its own family."""
-    if not observed.kinds or (observed.cc is not None and (cc in _BY_MODEL) == (observed.cc in _BY_MODEL)):
+    if not observed.kinds or (observed.cc is not None and (cc in BY_MODEL) == (observed.cc in BY_MODEL)):
         return ""
     if observed.kinds["cross_traffic"].answer == "present":
         return f"others use the bottleneck, and what they leave to {cc} is not known"
@@ -195,10 +196,16 @@ def _beyond_simulation(observed: Observed, cc: str) -> str:
     return ""
 
 
+def may_be_policed(observed: Observed) -> bool:
+    """Whether a capture shows losses outside a full queue, and the kind of queue is not judged."""
+    lossy = observed.path is not None and observed.path.loss.low > 0
+    return lossy and bool(observed.kinds) and not observed.kinds["queue_kind"].shares
+
+
 def _cause_open(observed: Observed, cc: str) -> bool:
     """Whether the path may spare ``cc`` all random loss: BBR lost data, and totals do not show whether at random or to
     a policer, a managed queue or others, which drop what is sent too fast."""
-    by_bbr = observed.cc in _BY_MODEL and cc not in _BY_MODEL
+    by_bbr = observed.cc in BY_MODEL and cc not in BY_MODEL
     return by_bbr and _by_totals(observed) and bool(observed.retransmits)
 
 
