@@ -5,7 +5,7 @@
     python experiments/explain_trial.py measure DIRECTORY --paths 60 --first 970000 --engine netns    # this host's
     python experiments/explain_trial.py convert TRACES DIRECTORY                                      # published
     python experiments/explain_trial.py margins DIRECTORY [DIRECTORY …] --label NAME
-    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …] --label NAME
+    python experiments/explain_trial.py judge DIRECTORY [DIRECTORY …] --label NAME [--beside EARLIER]
 
 ``measure`` draws paths as ``explain_corpus.py`` does, with transfers of at most ``LONGEST_S``, and keeps the
 captures of both ends and what ``ss -tin`` printed at the sender once a second. iperf3 sends on the same path in the
@@ -20,8 +20,8 @@ trained on these links; ``python -m fidelity.field labelled --left-out`` judges 
 ``margins`` explains ``ss`` and iperf3 without the margins of ``replay.BY_TOTALS``, and prints those that would have
 made their intervals hold, with the number of answers and of paths. It takes other paths than those that are judged.
 
-``judge`` explains each file and prints tables as Markdown. Answers are kept beside the files, under the label, and read
-from there if they exist: give each version of the code its own label, to judge both on the same paths.
+``judge`` explains each file and prints a table as Markdown. Answers are kept beside the files, under the label, and
+read from there if they exist: give each version of the code its own label, to judge both on the same paths.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import math
 import re
 import shutil
 import struct
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -43,11 +44,13 @@ from typing import Any
 import numpy as np
 from explain_corpus import counted, drawn, each, port
 from train_explain import FEW, TRUTHS
+from train_explain import PART as PART_OF
 
 from sawtooth import Run, Scenario
 from sawtooth.capture import read_capture
 from sawtooth.engines.kernel import Kernel, series
 from sawtooth.engines.netns import Netns
+from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.explain import explain
 from sawtooth.scenario import Span
@@ -57,16 +60,13 @@ from sawtooth.whatif.runs import DRAWS
 LOOKS = "sleep 2; while :; do ss -tin state established; echo; sleep 1; done"
 """Slow start is over after two seconds on most paths; ss counts from the start all the same."""
 CONTROLS = ("cubic", "reno", "bbr")
+ENGINES: dict[str, Any] = {"kernel": Kernel, "netns": Netns, "sim": Sim}
 OTHER_SEED = 1_000_000
 IPERF3, PUBLISHED, PORT = "iperf3.json", "published.pcap", 5301
 FINISHING_S = 5.0
 """How long iperf3 may take to begin and to exchange the results."""
 LONGEST_S = 12.0
-WITHIN, FAR = 0.03, 0.9
-"""How far above the link's nominal rate is near it, and the part of it that is far below."""
-SLOW_S = 2.0
-SOME = ("reno", "cubic", "bbr", "vegas", "westwood", "htcp")
-"""Congestion controls whose published traces are converted."""
+Row = dict[str, Any]
 
 
 def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:
@@ -83,12 +83,14 @@ def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    made = Kernel if engine == "kernel" else Netns
+    made = ENGINES[engine]
     looking = [{"host": "server", "name": "ss", "command": ["sh", "-c", LOOKS]}]
     try:
-        run = made(capture=part).run(Scenario(**fields, programs=looking))
-        (part / "ss.txt").write_bytes(_printed(run))
-        (part / IPERF3).write_bytes(_printed(made().run(_by_iperf3(case, seconds))))
+        # The simulator runs no programs.
+        run = made(capture=part).run(Scenario(**fields, programs=[] if made is Sim else looking))
+        if made is not Sim:
+            (part / "ss.txt").write_bytes(_printed(run))
+            (part / IPERF3).write_bytes(_printed(made().run(_by_iperf3(case, seconds))))
         truth |= counted(run)
         flows = {cc: [fields["flows"][0] | {"cc": cc}, *fields["flows"][1:]] for cc in CONTROLS}
         seed = fields["seed"] + OTHER_SEED
@@ -132,7 +134,7 @@ def _goodput(run: Run | SawtoothError) -> float:
 def convert(traces: Path, directory: Path) -> None:
     for file in sorted(traces.rglob("*.csv")):
         named = re.fullmatch(r"[0-9]+-ms-([0-9]+)-kbps", file.parent.name)
-        if named is None or file.stem not in SOME:
+        if named is None:
             continue
         home = directory / f"{file.parent.name}-{file.stem}"
         home.mkdir(parents=True, exist_ok=True)
@@ -205,142 +207,155 @@ def _having(directories: list[Path], file: str) -> list[Path]:
     return sorted(one for home in directories for one in home.iterdir() if (one / file).exists())
 
 
-def judge(directories: list[Path], draws: int, workers: int, label: str) -> None:
+def judge(directories: list[Path], draws: int, workers: int, label: str, beside: str) -> None:
+    """Prints a table; each cell has what ``label`` says, after what ``beside`` says, if that is given."""
+    columns: dict[str, list[list[Row]]] = {}
     for called, file in INPUTS.items():
         paths = _having(directories, file)
         if not paths:
             continue
         with ProcessPoolExecutor(workers) as pool:
-            every = list(pool.map(explained, [(str(one), file, draws, label) for one in paths]))
-        found = [one for one in every if "told" in one]
-        print(f"\n**{called}**: {len(every)} paths, {len(every) - len(found)} without an answer")
-        if not found:
-            continue
-        seconds = [one["cpu_s"] for one in found]
-        slow = np.mean([one > SLOW_S for one in seconds])
-        most = f"most {max(seconds):.1f} s, {slow:.0%} above {SLOW_S:g} s"
-        print(f"CPU time of an answer: median {np.median(seconds):.1f} s, {most}\n")
-        if file == PUBLISHED:
-            _links(found)
-        else:
-            _quantities(found)
-            _goodputs(found)
-        _choices(found)
-
-
-def _links(found: list[dict[str, Any]]) -> None:
-    """The rate of each published trace beside the link's nominal one, which is all that is known of its path."""
-    rows = [
-        (one["told"]["path"]["rate"], one["case"]["truth"]["rate_bps"])
-        for one in found
-        if "rate" in one["told"]["path"]
-    ]
-    if not rows:
-        return
-    ratios = [value["value"] / true for value, true in rows]
-    numbers = [value["low"] <= true <= value["high"] for value, true in rows if not value["bound"]]
-    print(
-        f"of {len(rows)} rates, {sum(one <= 1 + WITHIN for one in ratios)} are at most {WITHIN:.0%} above the link's, "
-        f"{sum(one < FAR for one in ratios)} are below {FAR:g} of it; median {np.median(ratios):.2f} of it; "
-        f"{len(numbers)} are numbers, and the intervals of {sum(numbers)} of these hold the link's\n"
-    )
+            made = list(pool.map(explained, [(str(one), file, draws, label) for one in paths]))
+        kept = [one for one in paths if beside and (one / f"{file}.{beside}.told").exists()]
+        versions = [made, [explained((str(one), file, draws, beside)) for one in kept]]
+        columns[called] = [[one for one in found if "told" in one] for found in versions if found][::-1]
+        refused = len(made) - len(columns[called][-1])
+        print(f"{called}: {len(made)} paths, {refused} without an answer", file=sys.stderr)
+    print(f"| part | {' | '.join(columns)} |\n|{'---|' * (1 + len(columns))}")
+    for name, measure in PARTS.items():
+        cells = [" → ".join(measure(version) for version in versions) for versions in columns.values()]
+        if any(cell.strip(" →") for cell in cells):
+            print(f"| {name} | {' | '.join(cells)} |")
 
 
 def _plain(truth: dict[str, Any]) -> bool:
-    return truth["kind"] == "tail drop" and truth["cross"] == "none"
+    return bool(truth["kind"] == "tail drop" and truth["cross"] == "none")
 
 
 def _since_data(case: dict[str, Any]) -> float:
     """What makes a run's mean goodput that since its first data, as ``explain`` counts it: without the handshake."""
     lasted = Span.parse(case["scenario"]["duration"]).seconds
-    return lasted / (lasted - case["truth"]["rtt_s"])
+    return float(lasted / (lasted - case["truth"]["rtt_s"]))
 
 
 def _full(truth: dict[str, Any]) -> bool:
+    """Whether the rate and the queue can be seen: a tail-drop queue was full, and nobody else used it."""
     return _plain(truth) and truth["drops"] > FEW
 
 
-QUANTITIES: dict[str, tuple[str, Callable[[dict[str, Any]], bool]]] = {
-    "rate": ("rate_bps", _full),
-    "rtt": ("rtt_s", lambda truth: True),
-    "queue": ("packets", _full),
-    "loss": ("share", lambda truth: _plain(truth) and truth["lost"] > FEW),
-}
-"""Each with its truth, and where that is known: rate and queue where a tail-drop queue was full and nobody else used
-it."""
+def _values(
+    rows: list[Row], name: str, field: str, counts: Callable[[dict[str, Any]], bool]
+) -> list[tuple[Row, float]]:
+    """What is said of a quantity, beside its truth where that is known."""
+    of = [one for one in rows if name in one["told"]["path"] and counts(one["case"]["truth"])]
+    return [(one["told"]["path"][name], one["case"]["truth"][field]) for one in of]
 
 
-def _quantities(found: list[dict[str, Any]]) -> None:
-    print(
-        "| quantity | a number | median error | 90th percentile | interval holds | bound holds |\n"
-        "|---|---|---|---|---|---|"
+def _near(rows: list[Row], name: str, field: str, within: float) -> str:
+    """How many of the numbers are near the truth, and the median error."""
+    told = [(value, true) for value, true in _values(rows, name, field, _full) if not value["bound"]]
+    errors = [abs(math.log(max(value["value"], 1e-9) / true)) for value, true in told]
+    return f"{_share([one <= math.log1p(within) for one in errors])}, {np.median(errors):.1%}" if errors else ""
+
+
+def _inside(rows: list[Row], name: str, field: str, counts: Callable[[dict[str, Any]], bool]) -> str:
+    told = [(value, true) for value, true in _values(rows, name, field, counts) if not value["bound"]]
+    return _share([value["low"] <= true <= value["high"] for value, true in told])
+
+
+def _bounded(rows: list[Row], name: str, field: str, counts: Callable[[dict[str, Any]], bool]) -> str:
+    told = [(value, true) for value, true in _values(rows, name, field, counts) if value["bound"]]
+    return _share(
+        [true >= value["low"] if value["bound"] == "at least" else true <= value["high"] for value, true in told]
     )
-    for name, (field, counts) in QUANTITIES.items():
-        rows = [
-            (one["told"]["path"][name], one["case"]["truth"][field])
-            for one in found
-            if name in one["told"]["path"] and counts(one["case"]["truth"])
-        ]
-        told = [(value, true) for value, true in rows if not value["bound"]]
-        bounds = [
-            true >= value["low"] if value["bound"] == "at least" else true <= value["high"]
-            for value, true in rows
-            if value["bound"]
-        ]
-        holds = f"{np.mean(bounds):.0%} of {len(bounds)}" if bounds else ""
-        if not told:
-            print(f"| {name} | 0 of {len(rows)} | | | | {holds} |")
-            continue
-        errors = [abs(math.log(max(value["value"], 1e-9) / true)) for value, true in told]
-        inside = [value["low"] <= true <= value["high"] for value, true in told]
-        half, most = np.quantile(errors, (0.5, 0.9))
-        print(f"| {name} | {len(told)} of {len(rows)} | {half:.1%} | {most:.1%} | {np.mean(inside):.0%} | {holds} |")
-    print()
 
 
-def _choices(found: list[dict[str, Any]]) -> None:
-    """Kinds and the control: of what can be seen, what is answered, and how much of that is right."""
-    print("| part | can be seen | answered | right of what is answered |\n|---|---|---|---|")
-    parts = {name: (lambda told, name=name: told["path"][name], truth) for name, truth in TRUTHS.items()}
-    for name, (told, truth) in (parts | {"control": (lambda told: told["control"], lambda truth: truth["cc"])}).items():
-        if name != "control" and found[0]["case"]["truth"]["kind"] == "unknown":
-            continue
-        rows = [(told(one["told"])["answer"], truth(one["case"]["truth"])) for one in found]
-        rows = [(answer, true) for answer, true in rows if true is not None]
-        answered = [answer == true for answer, true in rows if answer is not None]
-        right = f"{np.mean(answered):.1%} of {len(answered)}" if answered else ""
-        print(f"| {name} | {len(rows)} | {len(answered) / max(1, len(rows)):.0%} | {right} |")
-    print()
+def _right(rows: list[Row], answer: Callable[[Row], Any], truth: Callable[[dict[str, Any]], Any]) -> str:
+    """How many of the answers are right, and how many there are of what can be seen."""
+    pairs = [(answer(one["told"]), truth(one["case"]["truth"])) for one in rows if "drops" in one["case"]["truth"]]
+    pairs = [(told, true) for told, true in pairs if true is not None]
+    return _share([told == true for told, true in pairs if told is not None]) + (f"/{len(pairs)}" if pairs else "")
 
 
-def _goodputs(found: list[dict[str, Any]]) -> None:
-    columns = ("paths", "observed", "predicted", "n", "median error", "90% interval holds", "its width")
-    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
-    groups: dict[tuple[str, str, str], list[tuple[float, bool, float]]] = defaultdict(list)
-    for one in found:
+def lost_by(truth: dict[str, Any]) -> tuple[bool, str] | None:
+    """Whether the queue or a policer dropped, and how the path lost. A cause with few losses is not counted."""
+    dropped, lost = truth["drops"] + truth["policed"], truth["lost"]
+    queue, path = (one > FEW and one > PART_OF * (dropped + lost) for one in (dropped, lost))
+    return (queue, truth["loss"] if path else "") if dropped + lost > FEW else None
+
+
+def _lost_by(told: Row) -> tuple[bool, str] | None:
+    answer = told["lost"]["kind"]["answer"]
+    if answer in (None, "none", "reordering") or "the path or" in answer:
+        return None
+    path = next((one for one in ("random", "bursts") if one in answer), "")
+    return any(one in answer for one in ("queue", "policer")), path
+
+
+def _goodputs(rows: list[Row], group: str) -> str:
+    """How many intervals hold the new transfers, the median error, and the median width ln(high/low)."""
+    holds, errors, widths = [], [], []
+    for one in rows:
         truth = one["case"]["truth"]
-        kind = "plain" if _plain(truth) else "others use it" if truth["cross"] != "none" else "managed or policed"
-        for gain in one["told"]["would_give"]:
-            if gain["change"] in CONTROLS and gain["goodput_bps"]:
-                true = one["case"]["goodput_bps"][gain["change"]] * _since_data(one["case"])
-                ratio = abs(math.log(gain["goodput_bps"] / true))
-                told = (
-                    ratio,
-                    gain["low_bps"] <= true <= gain["high_bps"],
-                    math.log(gain["high_bps"] / gain["low_bps"]),
-                )
-                seen = "bbr" if truth["cc"] == "bbr" else "cubic, reno"
-                new = "bbr" if gain["change"] == "bbr" else "cubic, reno"
-                for group in ((kind, seen, new), (kind, "all", "all")):
-                    groups[group].append(told)
-    for (kind, seen, new), rows in sorted(groups.items()):
-        errors, inside, widths = zip(*rows, strict=True)
-        print(
-            f"| {kind} | {seen} | {new} | {len(rows)} | {np.median(errors):.1%} | {np.mean(inside):.0%} "
-            f"| {np.median(widths):.0%} |"
+        kind = (
+            "nobody else, tail drop"
+            if _plain(truth)
+            else "others"
+            if truth["cross"] != "none"
+            else "nobody else, managed or policed"
         )
-    answered = sum(len(rows) for (_, seen, _), rows in groups.items() if seen == "all")
-    print(f"\nanswered: {answered} of {len(CONTROLS) * len(found)}\n")
+        for gain in one["told"]["would_give"]:
+            if (
+                gain["change"] not in one["case"]["goodput_bps"]
+                or not gain["goodput_bps"]
+                or group not in (kind, "all")
+            ):
+                continue
+            true = one["case"]["goodput_bps"][gain["change"]] * _since_data(one["case"])
+            holds.append(gain["low_bps"] <= true <= gain["high_bps"])
+            errors.append(abs(math.log(gain["goodput_bps"] / true)))
+            widths.append(math.log(gain["high_bps"] / gain["low_bps"]))
+    return f"{_share(holds)}, {np.median(errors):.1%}, {np.median(widths):.0%}" if holds else ""
+
+
+def _share(holds: list[bool]) -> str:
+    return f"{np.mean(holds):.0%} of {len(holds)}" if holds else "–"
+
+
+def _kind(name: str) -> Callable[[list[Row]], str]:
+    return lambda rows: _right(rows, lambda told: told["path"][name]["answer"], TRUTHS[name])
+
+
+def _link(rows: list[Row]) -> str:
+    """Of a published trace, only the link's nominal rate is known."""
+    known = [one for one in rows if one["case"]["truth"]["kind"] == "unknown"]
+    return _inside(known, "rate", "rate_bps", lambda truth: True) if known else ""
+
+
+PARTS: dict[str, Callable[[list[Row]], str]] = {
+    "rate within 3%, median error": lambda rows: _near(rows, "rate", "rate_bps", 0.03),
+    "rate's interval holds": lambda rows: _inside(rows, "rate", "rate_bps", _full),
+    "rate's bound holds": lambda rows: _bounded(rows, "rate", "rate_bps", _full),
+    "queue within 15%, median error": lambda rows: _near(rows, "queue", "packets", 0.15),
+    "queue's interval holds": lambda rows: _inside(rows, "queue", "packets", _full),
+    "queue's bound holds": lambda rows: _bounded(rows, "queue", "packets", _full),
+    "base RTT's interval holds": lambda rows: _inside(rows, "rtt", "rtt_s", lambda truth: "rtt_s" in truth),
+    "base RTT's bound holds": lambda rows: _bounded(rows, "rtt", "rtt_s", lambda truth: "rtt_s" in truth),
+    "queue kind": _kind("queue_kind"),
+    "loss process": _kind("loss_process"),
+    "lost by": lambda rows: _right(rows, _lost_by, lost_by),
+    "other traffic": _kind("cross_traffic"),
+    "control": lambda rows: _right(rows, lambda told: told["control"]["answer"], lambda truth: truth["cc"]),
+    **{
+        f"goodput, {group}": lambda rows, group=group: _goodputs(rows, group)
+        for group in ("nobody else, tail drop", "nobody else, managed or policed", "others", "all")
+    },
+    "rate of a published link": _link,
+    "CPU time: median, most": lambda rows: (
+        f"{np.median([one['cpu_s'] for one in rows]):.1f} s, {max(one['cpu_s'] for one in rows):.1f} s" if rows else ""
+    ),
+}
+"""Each row of the table. Shares are of the answers; "/N" says how many paths could be answered."""
 
 
 def _without_margins() -> None:
@@ -379,7 +394,7 @@ def main() -> None:
     measuring.add_argument("directory", type=Path)
     measuring.add_argument("--paths", type=int, default=100, help="how many numbers are drawn")
     measuring.add_argument("--first", type=int, default=300_000, help="number of the first path")
-    measuring.add_argument("--engine", choices=("kernel", "netns"), default="kernel")
+    measuring.add_argument("--engine", choices=tuple(ENGINES), default="kernel")
     measuring.add_argument("--kernel", help="a kernel of sawtooth kernel list, for the engine kernel")
     measuring.add_argument("--hz", type=int, help="its ticks per second (default: 250)")
     measuring.add_argument("--others", action="store_true", help="only paths that others use")
@@ -393,11 +408,13 @@ def main() -> None:
         judging.add_argument("--draws", type=int, default=DRAWS, help="as of explain")
         judging.add_argument("--workers", type=int, default=2, help="answers that are made at a time")
         judging.add_argument("--label", required=True, help="name of this version of the code; its answers are kept")
+        judging.add_argument("--beside", default="", help="label of another version, whose kept answers are shown, too")
     options = parser.parse_args()
-    if options.command in ("judge", "margins"):
-        {"judge": judge, "margins": margins}[options.command](
-            options.directories, options.draws, options.workers, options.label
-        )
+    if options.command == "judge":
+        judge(options.directories, options.draws, options.workers, options.label, options.beside)
+        return
+    if options.command == "margins":
+        margins(options.directories, options.draws, options.workers, options.label)
         return
     if options.command == "convert":
         convert(options.traces, options.directory)
