@@ -112,6 +112,16 @@ def test_the_same_seed_draws_the_same_paths() -> None:
     assert draw(found, 5, 3) != draw(found, 5, 4)
 
 
+def test_a_loss_of_which_only_the_high_end_is_known_is_rare_on_every_second_path() -> None:
+    known = estimate(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="1%"))
+    high = Estimated(0.01, 0.0, 0.02, "", "at most")
+    losses = np.array([one.loss for one in draw(dataclasses.replace(known, loss=high), 400, 1)])
+    assert losses.max() <= 0.02
+    tenth = losses < 0.002
+    assert tenth[::2].mean() == pytest.approx(0.1, abs=0.06)
+    assert tenth[1::2].mean() == pytest.approx(2 / 3, abs=0.1)
+
+
 def test_runs_of_losses_become_gilberts_model() -> None:
     found = estimate(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="1%"))
     bursty = dataclasses.replace(middle(found), burst=2.5)

@@ -45,7 +45,7 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
     assert observed.cc is not None
     rng = np.random.default_rng(seed)
     count = draws * TRIED
-    paths = _rarer(draw(estimate, count, seed), estimate.loss)
+    paths = draw(estimate, count, seed)
     tried = _features(observed, runs.of(paths, observed.cc))
     seen = _seen(observed)
     resolved = _known(observed, RESOLVED)
@@ -89,22 +89,9 @@ def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
     return replace(estimate, **found)
 
 
-def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
-    """Gives every second path a log-uniform loss, of which only the high end is known: a full queue may have caused
-    nearly all retransmissions, and a tenth of the loss means another window."""
-    if not _rare(loss):
-        return paths
-    rare = [replace(one, loss=loss.high * NONE_COUNTED ** (1 - one.loss / loss.high)) for one in paths]
-    return [rare[at] if at % 2 else one for at, one in enumerate(paths)]
-
-
-def _rare(loss: Estimated) -> bool:
-    return loss.bound == "at most" and loss.low <= 0 < loss.high
-
-
 def _prior(loss: Estimated, value: float) -> float:
-    """The density of ``_rarer``'s losses, up to a factor."""
-    if not _rare(loss):
+    """The density of the losses that ``draw`` gives, up to a factor."""
+    if not loss.rare:
         return 1.0
     least = loss.high * NONE_COUNTED
     return 1 / loss.high + (1 / (value * math.log(1 / NONE_COUNTED)) if value >= least else 0.0)

@@ -32,6 +32,11 @@ class Estimated:
         """A value that was given, or that has no spread."""
         return cls(value, value, value, how)
 
+    @property
+    def rare(self) -> bool:
+        """Whether it is a share that may be none, of which only the high end is known."""
+        return self.bound == "at most" and self.low <= 0 < self.high
+
     def draw(self, rng: np.random.Generator) -> float:
         """Draws one value: log-normal with a separate width on each side; log-uniform if there is only a bound."""
         if self.low == self.high:

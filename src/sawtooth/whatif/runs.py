@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from sawtooth.io.table_store import whole
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import TAIL_DROP, Estimate
 from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.quantity import NONE_COUNTED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,11 +59,15 @@ class Replayed(NamedTuple):
 
 
 def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
-    """Draws ``count`` paths. The same ``seed`` gives the same paths; all runs of a path use its seed."""
+    """Draws ``count`` paths. The same ``seed`` gives the same paths; all runs of a path use its seed.
+
+    Every second path has a log-uniform loss, if only its high end is known: the queue may have caused nearly all
+    retransmissions, and a tenth of the loss means another window.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    return [_one(estimate, rng, seed * 1000 + at) for at in range(count)]
+    return [_one(estimate, rng, seed * 1000 + at, rarer=at % 2 == 1) for at in range(count)]
 
 
 def middle(estimate: Estimate, seed: int = 1) -> Drawn:
@@ -75,11 +80,11 @@ def middle(estimate: Estimate, seed: int = 1) -> Drawn:
     return Drawn(seed=seed, rate_bps=rate, rtt_s=rtt, window=window, queue_kind=kind, **chosen)
 
 
-def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
+def _one(estimate: Estimate, rng: np.random.Generator, seed: int, *, rarer: bool) -> Drawn:
     kinds = [kind for kind, _ in estimate.queue_kinds]
     kind = kinds[0] if len(kinds) == 1 else str(rng.choice(kinds, p=[share for _, share in estimate.queue_kinds]))
     loss = estimate.loss if kind == TAIL_DROP or estimate.managed_loss is None else estimate.managed_loss
-    return Drawn(
+    drawn = Drawn(
         seed=seed,
         rate_bps=estimate.rate.draw(rng),
         rtt_s=estimate.rtt.draw(rng),
@@ -90,6 +95,9 @@ def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
         window=None if estimate.window is None else estimate.window.draw(rng),
         queue_kind=kind,
     )
+    if rarer and loss.rare:
+        return replace(drawn, loss=loss.high * NONE_COUNTED ** (1 - drawn.loss / loss.high))
+    return drawn
 
 
 def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> Scenario:
