@@ -208,7 +208,7 @@ def _having(directories: list[Path], file: str) -> list[Path]:
 
 
 def judge(directories: list[Path], draws: int, workers: int, label: str, beside: str) -> None:
-    """Prints a table; each cell has what ``label`` says, after what ``beside`` says, if that is given."""
+    """Prints a table; each cell has what ``label`` says, after what ``beside`` says, if that is given and different."""
     columns: dict[str, list[list[Row]]] = {}
     for called, file in INPUTS.items():
         paths = _having(directories, file)
@@ -223,8 +223,8 @@ def judge(directories: list[Path], draws: int, workers: int, label: str, beside:
         print(f"{called}: {len(made)} paths, {refused} without an answer", file=sys.stderr)
     print(f"| part | {' | '.join(columns)} |\n|{'---|' * (1 + len(columns))}")
     for name, measure in PARTS.items():
-        cells = [" → ".join(measure(version) for version in versions) for versions in columns.values()]
-        if any(cell.strip(" →") for cell in cells):
+        cells = [" → ".join(dict.fromkeys(measure(version) for version in versions)) for versions in columns.values()]
+        if any(cells):
             print(f"| {name} | {' | '.join(cells)} |")
 
 
@@ -272,9 +272,10 @@ def _bounded(rows: list[Row], name: str, field: str, counts: Callable[[dict[str,
 
 def _right(rows: list[Row], answer: Callable[[Row], Any], truth: Callable[[dict[str, Any]], Any]) -> str:
     """How many of the answers are right, and how many there are of what can be seen."""
-    pairs = [(answer(one["told"]), truth(one["case"]["truth"])) for one in rows if "drops" in one["case"]["truth"]]
+    pairs = [(answer(one["told"]), truth(one["case"]["truth"])) for one in rows]
     pairs = [(told, true) for told, true in pairs if true is not None]
-    return _share([told == true for told, true in pairs if told is not None]) + (f"/{len(pairs)}" if pairs else "")
+    right = _share([told == true for told, true in pairs if told is not None])
+    return f"{right}/{len(pairs)}" if right else ""
 
 
 def lost_by(truth: dict[str, Any]) -> tuple[bool, str] | None:
@@ -319,17 +320,20 @@ def _goodputs(rows: list[Row], group: str) -> str:
 
 
 def _share(holds: list[bool]) -> str:
-    return f"{np.mean(holds):.0%} of {len(holds)}" if holds else "–"
+    return f"{np.mean(holds):.0%} of {len(holds)}" if holds else ""
 
 
 def _kind(name: str) -> Callable[[list[Row]], str]:
-    return lambda rows: _right(rows, lambda told: told["path"][name]["answer"], TRUTHS[name])
+    return lambda rows: _right(_measured(rows), lambda told: told["path"][name]["answer"], TRUTHS[name])
 
 
-def _link(rows: list[Row]) -> str:
-    """Of a published trace, only the link's nominal rate is known."""
-    known = [one for one in rows if one["case"]["truth"]["kind"] == "unknown"]
-    return _inside(known, "rate", "rate_bps", lambda truth: True) if known else ""
+def _measured(rows: list[Row]) -> list[Row]:
+    """Of a published trace, only the control and the link's nominal rate are known."""
+    return [one for one in rows if one["case"]["truth"]["kind"] != "unknown"]
+
+
+def _published(truth: dict[str, Any]) -> bool:
+    return bool(truth["kind"] == "unknown")
 
 
 PARTS: dict[str, Callable[[list[Row]], str]] = {
@@ -341,16 +345,17 @@ PARTS: dict[str, Callable[[list[Row]], str]] = {
     "queue's bound holds": lambda rows: _bounded(rows, "queue", "packets", _full),
     "base RTT's interval holds": lambda rows: _inside(rows, "rtt", "rtt_s", lambda truth: "rtt_s" in truth),
     "base RTT's bound holds": lambda rows: _bounded(rows, "rtt", "rtt_s", lambda truth: "rtt_s" in truth),
-    "queue kind": _kind("queue_kind"),
-    "loss process": _kind("loss_process"),
-    "lost by": lambda rows: _right(rows, _lost_by, lost_by),
-    "other traffic": _kind("cross_traffic"),
+    "queue kind (bar 90%)": _kind("queue_kind"),
+    "loss process (bar 95%)": _kind("loss_process"),
+    "lost by": lambda rows: _right(_measured(rows), _lost_by, lost_by),
+    "other traffic (bar 85%)": _kind("cross_traffic"),
     "control": lambda rows: _right(rows, lambda told: told["control"]["answer"], lambda truth: truth["cc"]),
     **{
-        f"goodput, {group}": lambda rows, group=group: _goodputs(rows, group)
+        f"goodput (bar 86 to 94%), {group}": lambda rows, group=group: _goodputs(rows, group)
         for group in ("nobody else, tail drop", "nobody else, managed or policed", "others", "all")
     },
-    "rate of a published link": _link,
+    "interval holds a published link's rate": lambda rows: _inside(rows, "rate", "rate_bps", _published),
+    "bound holds a published link's rate": lambda rows: _bounded(rows, "rate", "rate_bps", _published),
     "CPU time: median, most": lambda rows: (
         f"{np.median([one['cpu_s'] for one in rows]):.1f} s, {max(one['cpu_s'] for one in rows):.1f} s" if rows else ""
     ),
