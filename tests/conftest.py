@@ -144,6 +144,13 @@ def kernel(pytestconfig: pytest.Config) -> Kernel:
     return build(progress=progress)
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the kernels: an empty one for each test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "sawtooth" / "kernel"
+
+
 @pytest.fixture(scope="session")
 def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
     """Runs Python code as an ordinary user, in a separate directory that has the package and the kernel, ``linux``. If
