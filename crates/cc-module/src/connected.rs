@@ -171,7 +171,7 @@ fn time_in(sock: &mut TcpSock, clock: Clock) -> u64 {
     sock.tcp_clock_cache = clock.now.nanos() + UPTIME_S * 1_000_000_000;
     sock.tcp_mstamp = micros(clock.micros());
     sock.timestamp = clock.timestamp();
-    clock.jiffies64() + UPTIME_S * u64::from(clock.hz)
+    clock.jiffies64() + UPTIME_S * u64::from(clock.hz())
 }
 
 fn micros(since_start: u64) -> u64 {
@@ -309,7 +309,7 @@ impl Connected for Connection {
         let Some(function) = self.operations().cwnd_event else { return };
         let number = match event {
             Event::TxStart { last_send_jiffies } => {
-                let uptime = UPTIME_S * u64::from(clock.hz);
+                let uptime = UPTIME_S * u64::from(clock.hz());
                 self.sock.get_mut().lsndtime = last_send_jiffies.wrapping_add(uptime.low_u32());
                 CA_EVENT_TX_START
             }

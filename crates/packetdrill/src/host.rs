@@ -90,7 +90,7 @@ impl Agreement {
     pub fn receiver(&self, settings: &Settings, now_us: i64) -> Receiver {
         let echo = if self.ecn { Echo::Classic } else { Echo::Nothing };
         let mut receiver =
-            Receiver::new(self.local_options(settings), self.sack, echo, Clock { now: time(now_us), hz: settings.hz });
+            Receiver::new(self.local_options(settings), self.sack, echo, Clock::new(time(now_us), settings.hz));
         receiver.wait_for_reads();
         receiver
     }
@@ -98,7 +98,7 @@ impl Agreement {
 
 /// This host's SYN, or its answer to the peer's.
 pub fn syn(settings: &Settings, answers: Option<&Agreement>, now_us: i64) -> Sent {
-    let clock = Clock { now: time(now_us), hz: settings.hz };
+    let clock = Clock::new(time(now_us), settings.hz);
     let options = settings.host_options(LOCAL_MSS);
     let agreed = |wish: bool, agreed: fn(&Agreement) -> bool| answers.map_or(wish, agreed);
     let mut list = vec![TcpOption::Mss(LOCAL_MSS)];
@@ -179,7 +179,7 @@ impl Host {
             stays_open: true,
             ..Start::default()
         };
-        let clock = Clock { now: time(now_us), hz };
+        let clock = Clock::new(time(now_us), hz);
         let mut sender = Sender::new(settings.algorithm, options, agreement.sack, 0, start, clock);
         // On a real host, the queue discipline paces the packets; here only the sender's own pacer can do it.
         sender.window.pacing |= settings.paced;
@@ -525,7 +525,7 @@ impl Host {
     }
 
     fn clock(&self) -> Clock {
-        Clock { now: time(self.now_us), hz: self.hz }
+        Clock::new(time(self.now_us), self.hz)
     }
 
     /// A field of `struct tcp_info`, or a constant for `tcpi_ca_state`, by name.

@@ -69,7 +69,7 @@ impl Sender {
 
     /// Processes the acknowledgements that arrived before `sent`, and then the sending of it.
     pub fn send(&mut self, sent: &Sent) -> Allowed {
-        let at = |nanos| Clock { now: Time::from_nanos(nanos), hz: HZ };
+        let at = |nanos| Clock::new(Time::from_nanos(nanos), HZ);
         let clock = at(sent.t_ns);
         let known = self.segments(sent.known).min(self.flight.snd_nxt);
         if known > self.flight.snd_una {

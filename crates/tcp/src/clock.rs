@@ -3,31 +3,44 @@
 use sawtooth_units::Time;
 use sawtooth_units::width::{Fit, Low};
 
-/// The time, and the frequency of the kernel's tick (`CONFIG_HZ`). Passed to everything that needs the time.
+/// The time, and the kernel's tick (`CONFIG_HZ`). Passed to everything that needs the time, in two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     pub now: Time,
-    pub hz: u32,
+    /// Whole ticks since the start, which are needed several times per packet; below them, in [`HZ_BITS`] bits, how many
+    /// there are in a second.
+    ticks: u64,
 }
 
+const HZ_BITS: u32 = 16;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 const MICROS_PER_SEC: u64 = 1_000_000;
 
 impl Clock {
+    #[inline]
+    pub fn new(now: Time, hz: u32) -> Self {
+        let nanos = now.nanos();
+        // Division by a constant becomes a multiplication.
+        let jiffies = match hz {
+            100 => nanos / (NANOS_PER_SEC / 100),
+            250 => nanos / (NANOS_PER_SEC / 250),
+            1_000 => nanos / (NANOS_PER_SEC / 1_000),
+            hz => (u128::from(nanos) * u128::from(hz) / u128::from(NANOS_PER_SEC)).fit_u64(),
+        };
+        Clock { now, ticks: jiffies << HZ_BITS | u64::from(hz.fit_u16()) }
+    }
+
+    /// Ticks per second.
+    pub fn hz(self) -> u32 {
+        self.ticks.low_u16().into()
+    }
     /// `tcp_jiffies32`: whole ticks since the start. 32 bits, wrapping, as in Linux.
     pub fn jiffies(self) -> u32 {
         self.jiffies64().low_u32()
     }
     /// Whole ticks since the start.
     pub fn jiffies64(self) -> u64 {
-        let now = self.now.nanos();
-        // Used several times per packet: division by a constant becomes a multiplication.
-        match self.hz {
-            100 => now / (NANOS_PER_SEC / 100),
-            250 => now / (NANOS_PER_SEC / 250),
-            1_000 => now / (NANOS_PER_SEC / 1_000),
-            hz => (u128::from(now) * u128::from(hz) / u128::from(NANOS_PER_SEC)).fit_u64(),
-        }
+        self.ticks >> HZ_BITS
     }
     /// `tcp_mstamp`: whole microseconds.
     pub fn micros(self) -> u64 {
@@ -45,11 +58,11 @@ impl Clock {
 
     /// `usecs_to_jiffies`: rounds up.
     pub fn jiffies_from_micros(self, micros: u64) -> u64 {
-        (micros * u64::from(self.hz)).div_ceil(MICROS_PER_SEC)
+        (micros * u64::from(self.hz())).div_ceil(MICROS_PER_SEC)
     }
     /// `jiffies_to_usecs`.
     pub fn micros_from_jiffies(self, jiffies: u64) -> u64 {
-        match self.hz {
+        match self.hz() {
             100 => jiffies * (MICROS_PER_SEC / 100),
             250 => jiffies * (MICROS_PER_SEC / 250),
             1_000 => jiffies * (MICROS_PER_SEC / 1_000),
@@ -67,7 +80,7 @@ impl Clock {
             shift += 3;
         }
         let ticks = ((expires >> shift) + 1) << shift;
-        Time::from_nanos(match self.hz {
+        Time::from_nanos(match self.hz() {
             100 => ticks * (NANOS_PER_SEC / 100),
             250 => ticks * (NANOS_PER_SEC / 250),
             1_000 => ticks * (NANOS_PER_SEC / 1_000),
@@ -77,7 +90,7 @@ impl Clock {
 
     /// The level of Linux's timer wheel on which a timer is that is set now for `due`; 0 is the nearest.
     pub fn wheel_level(self, due: Time) -> u32 {
-        let ticks = Clock { now: due, hz: self.hz }.jiffies64().saturating_sub(self.jiffies64());
+        let ticks = Clock::new(due, self.hz()).jiffies64().saturating_sub(self.jiffies64());
         (ticks.checked_ilog2().unwrap_or(0) / 3).clamp(1, 8) - 1
     }
 }
@@ -87,7 +100,7 @@ mod tests {
     use super::*;
 
     fn at(nanos: u64, hz: u32) -> Clock {
-        Clock { now: Time::from_nanos(nanos), hz }
+        Clock::new(Time::from_nanos(nanos), hz)
     }
 
     #[test]

@@ -122,7 +122,7 @@ struct Pair {
 impl Pair {
     fn new(case: Case, random: Random) -> Self {
         let now = Time::from_nanos(1);
-        let clock = Clock { now, hz: case.options.hz };
+        let clock = Clock::new(now, case.options.hz);
         let receiver = Receiver::new(case.options, case.options.sack, Echo::Nothing, clock);
         let start = Start {
             host_queued: true,
@@ -140,7 +140,7 @@ impl Pair {
     }
 
     fn clock(&self) -> Clock {
-        Clock { now: self.now, hz: self.case.options.hz }
+        Clock::new(self.now, self.case.options.hz)
     }
 
     fn carry(&mut self, arrival: Arrival, loss: u64, repeats: u64) {

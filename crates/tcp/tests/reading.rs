@@ -18,7 +18,7 @@ struct Driver {
 /// An application that asks for nothing by itself, past the quick acknowledgements of the start, with all read so far: 40 segments.
 fn waiting(options: HostOptions) -> Driver {
     let now = Time::from_nanos(1_000_000_000);
-    let clock = Clock { now, hz: 250 };
+    let clock = Clock::new(now, 250);
     let mut receiver = Receiver::new(options, options.sack, Echo::Nothing, clock);
     receiver.note_handshake(u64::from(RTT_MS) * 1_000, clock);
     receiver.wait_for_reads();
@@ -32,7 +32,7 @@ fn waiting(options: HostOptions) -> Driver {
 
 impl Driver {
     fn clock(&self) -> Clock {
-        Clock { now: self.now, hz: 250 }
+        Clock::new(self.now, 250)
     }
     fn later(&mut self, span: Span) -> &mut Self {
         self.now += span;

@@ -24,7 +24,7 @@ impl Driver {
     }
     fn echoing(options: HostOptions, echo: Echo) -> Self {
         let now = Time::from_nanos(1_000_000_000);
-        let clock = Clock { now, hz: options.hz };
+        let clock = Clock::new(now, options.hz);
         let mut receiver = Receiver::new(options, options.sack, echo, clock);
         receiver.note_handshake(u64::from(RTT_MS) * 1_000, clock);
         Driver { receiver, now, options }
@@ -48,7 +48,7 @@ impl Driver {
     }
 
     fn clock(&self) -> Clock {
-        Clock { now: self.now, hz: self.options.hz }
+        Clock::new(self.now, self.options.hz)
     }
     fn later(&mut self, span: Span) -> &mut Self {
         self.now += span;

@@ -6,7 +6,7 @@ use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
 use crate::engine::departures::Departures;
 use crate::hosts::{Hosts, Outside};
-use crate::network::routes::{END, Routes};
+use crate::network::routes::{END, MIXED, Routes};
 use crate::network::transmitter::Transmitter;
 use crate::network::{Network, transmitter_hosts};
 use crate::observe::sampling::Baseline;
@@ -337,10 +337,13 @@ impl Simulation {
             return calendar.heaps[cell as usize].replace_top(Time::NEVER);
         }
         let packet = input.arrive().packet;
-        let next = input.head();
+        let (next, mut after) = (input.head(), input.next);
         calendar.heaps[cell as usize].replace_top(next);
         network.seen(packet, link, now);
-        match network.next_link(packet, link) {
+        if after == MIXED {
+            after = network.next_link(packet, link);
+        }
+        match after {
             END => {
                 let packet = network.packets.remove(packet);
                 self.outside.more = next == now;

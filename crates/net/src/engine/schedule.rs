@@ -32,6 +32,16 @@ impl LinkHeap {
     /// Gives the top its next arrival, or removes it if there is none.
     #[inline]
     pub fn replace_top(&mut self, next: Time) {
+        if let [only] = &mut self.heap[..]
+            && next < Time::NEVER
+        {
+            only.0 = next;
+        } else {
+            self.replace_among(next);
+        }
+    }
+
+    fn replace_among(&mut self, next: Time) {
         if next == Time::NEVER {
             self.heap.swap_remove(0);
             if self.heap.is_empty() {
@@ -83,9 +93,10 @@ pub struct Timers {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     cell: u32,
-    /// When its timer on Linux's wheel fires, and the place of that one among those of the same time.
+    /// When its timer on Linux's wheel fires, when it was put there, and how many had been before.
     tick: Time,
-    tick_rank: u32,
+    put: Clock,
+    before: u32,
     due: Time,
     /// Its earliest entry on the wheel.
     queued: Entry,
@@ -94,12 +105,17 @@ struct Slot {
 impl Slot {
     fn new(cell: u32) -> Self {
         let never = Time::NEVER;
-        Slot { cell, tick: never, tick_rank: UNRANKED, due: never, queued: Entry::NEVER }
+        let put = Clock::new(Time::ZERO, 1);
+        Slot { cell, tick: never, put, before: 0, due: never, queued: Entry::NEVER }
     }
 
     /// Its place among those of the same time: the lowest first.
     fn rank(&self) -> u32 {
-        if self.due == self.tick { self.tick_rank } else { UNRANKED }
+        if self.due != self.tick || self.due == Time::NEVER {
+            return UNRANKED;
+        }
+        let later = !self.before & ((1 << LATER_BITS) - 1);
+        (LEVELS - self.put.wheel_level(self.tick)) << LATER_BITS | later
     }
 
     /// Puts it on its wheel, if it comes before its entry there.
@@ -152,18 +168,12 @@ impl Timers {
     /// (`inet_csk_clear_xmit_timer`).
     #[inline(always)]
     pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
-        if tick != self.slots[index as usize].tick && tick < Time::NEVER {
-            self.move_tick(index, tick, clock);
+        let slot = &mut self.slots[index as usize];
+        if tick != slot.tick && tick < Time::NEVER {
+            self.ticks = self.ticks.wrapping_add(1);
+            (slot.tick, slot.put, slot.before) = (tick, clock, self.ticks);
         }
         self.set(index, due);
-    }
-
-    #[inline(never)]
-    fn move_tick(&mut self, index: u32, tick: Time, clock: Clock) {
-        self.ticks = self.ticks.wrapping_add(1);
-        let later = !self.ticks & ((1 << LATER_BITS) - 1);
-        let slot = &mut self.slots[index as usize];
-        (slot.tick, slot.tick_rank) = (tick, (LEVELS - clock.wheel_level(tick)) << LATER_BITS | later);
     }
 
     /// When the next timer of `cell` may be due.
@@ -250,7 +260,7 @@ mod tests {
     #[test]
     fn timers_of_one_tick_fire_in_the_reverse_order_in_which_they_were_set() {
         let mut timers = Timers::new(1, &[0; 5]);
-        let clock = Clock { now: t(0), hz: 250 };
+        let clock = Clock::new(t(0), 250);
         let due = t(40_000_000);
         timers.set(4, due);
         timers.tick(0, t(20_000_000), t(20_000_000), clock);
@@ -267,7 +277,7 @@ mod tests {
         let mut timers = Timers::new(1, &[0; 3]);
         let due = t(4_000_000 * 128);
         for (index, now) in [(0, 0), (1, 100), (2, 10)] {
-            timers.tick(index, due, due, Clock { now: t(4_000_000 * now), hz: 250 });
+            timers.tick(index, due, due, Clock::new(t(4_000_000 * now), 250));
         }
         assert_eq!(in_order(&mut timers), [2, 0, 1]);
     }

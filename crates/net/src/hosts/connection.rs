@@ -34,6 +34,14 @@ pub struct Queued {
     pub memory: u32,
 }
 
+/// When a sender acts on its own, and when its timer fires; whether it never will again.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    pub next: Time,
+    pub tick: Time,
+    pub is_done: bool,
+}
+
 /// The SYN that the receiving end answers, and how often a timer has repeated the answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answered {
@@ -201,10 +209,10 @@ impl Connection {
     }
 
     pub fn sender_clock(&self, now: Time) -> Clock {
-        Clock { now, hz: self.from_hz }
+        Clock::new(now, self.from_hz)
     }
     pub fn receiver_clock(&self, now: Time) -> Clock {
-        Clock { now, hz: self.to_hz }
+        Clock::new(now, self.to_hz)
     }
 
     /// Releases what has left the host's queue by `now`.
@@ -232,12 +240,13 @@ impl Connection {
         }
     }
 
-    /// When its sender next acts on its own, as of `now`, and when its timer fires.
-    pub fn due(&self, now: Time) -> Option<(Time, Time)> {
+    /// What its sender does next on its own, as of `now`.
+    #[inline(always)]
+    pub fn due(&self, now: Time) -> Option<Due> {
         let Phase::Established(sender) = &self.phase else { return None };
         let leaves =
             |place: usize| self.host_queue.get(place).or(self.host_queue.back()).map_or(now, |queued| queued.leaves);
         let tick = sender.timer();
-        Some((tick.min(sender.next_room(leaves)), tick))
+        Some(Due { next: tick.min(sender.next_room(leaves)), tick, is_done: sender.is_done() })
     }
 }

@@ -2,18 +2,19 @@
 
 use crate::calendar::Calendar;
 use crate::frames::{HEADERS, sack_option};
-use crate::hosts::connection::Queued;
+use crate::hosts::connection::{Due, Queued};
 use crate::hosts::gro::Merged;
 use crate::hosts::{Hosts, Outside, RECEIVER, SENDER};
 use crate::network::forwarding::Sent;
 use crate::network::held::Left;
 use crate::packet::{CWR, ECE, Kind, PUSH, Packet, ace};
 use sawtooth_tcp::clock::Clock;
-use sawtooth_tcp::packet::{Ack, Burst};
+use sawtooth_tcp::packet::{Ack, Burst, Sack};
 use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SEGMENT_OVERHEAD, Sender};
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
+use std::collections::VecDeque;
 
 /// After this, everything of one instant has arrived, and cards have passed up what they kept.
 const INSTANT: Span = Span::from_nanos(2);
@@ -140,6 +141,7 @@ impl Hosts {
         connection.receiver = Some(receiver);
     }
 
+    #[inline]
     pub(super) fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];
         let size = HEADERS + connection.options() + sack_option(ack.sack.count);
@@ -163,9 +165,11 @@ impl Hosts {
         let index = packet.owner;
         let Packet { seq: next, tsval, tsecr, .. } = packet;
         let (window, ece, ace, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ace(), packet.ecn());
-        let sack = outside.network.packets.sack(&packet);
-        let ack = Ack { next, window, tsval, tsecr, sack, ece, ace, ecn };
-        outside.network.packets.release(&packet);
+        let mut ack = Ack { next, window, tsval, tsecr, sack: Sack::default(), ece, ace, ecn };
+        if packet.sack != 0 {
+            ack.sack = outside.network.packets.sack(&packet);
+            outside.network.packets.release(&packet);
+        }
         if packet.generation != self.connections[index as usize].generation {
             return self.send_reset(index, packet.generation, packet.seq, outside);
         }
@@ -188,14 +192,25 @@ impl Hosts {
         let Some(sender) = connection.sender() else {
             return;
         };
-        let mut bursts = std::mem::take(&mut self.bursts);
-        act(sender, clock, &mut bursts);
+        act(sender, clock, &mut self.bursts);
         if sender.is_waiting() {
             self.waiting = Some(index);
         }
         if self.event_log.is_some() {
             self.log_events(index, now);
         }
+        if !self.bursts.is_empty() {
+            self.send_bursts(index, outside);
+        }
+        let Some(Due { next, tick, is_done }) = self.connections[index as usize].due(now) else { return };
+        outside.calendar.tick(self.timer(index, SENDER), next, tick, clock);
+        if is_done {
+            self.close(index, true, outside);
+        }
+    }
+
+    fn send_bursts<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let mut bursts = std::mem::take(&mut self.bursts);
         for &burst in &bursts {
             if burst.is_window_probe() {
                 self.send_window_probe(index, burst, outside);
@@ -205,15 +220,9 @@ impl Hosts {
         }
         bursts.clear();
         self.bursts = bursts;
-        let connection = &mut self.connections[index as usize];
-        let Some((due, tick)) = connection.due(now) else { return };
-        let done = connection.sender().is_some_and(|sender| sender.is_done());
-        outside.calendar.tick(self.timer(index, SENDER), due, tick, clock);
-        if done {
-            self.close(index, true, outside);
-        }
     }
 
+    #[inline(always)]
     fn send_burst<C: Calendar>(&mut self, index: u32, burst: Burst, outside: &mut Outside<C>) {
         let now = outside.now;
         let connection = &self.connections[index as usize];
@@ -242,35 +251,49 @@ impl Hosts {
         } else if whole {
             self.send_whole(packet, burst, [mss, headers], outside);
         } else {
-            each_segment(packet, burst, [mss, headers], |packet, bytes| {
-                if tapped {
-                    self.tap_sent(packet, now, network);
-                }
-                let begins = if queued { network.begins(first, now) } else { now };
-                let sent = if offload || !network.links[first as usize].loses(now) {
-                    let packet = network.packets.insert(*packet);
-                    network.send(packet, first, now, &mut outside.calendar)
-                } else {
-                    if tapped {
-                        network.lost_first(packet, first, 1, now);
-                    }
-                    Sent::Dropped
+            // In the host's queue until it begins to leave.
+            let wait = |queue: &mut VecDeque<Queued>, sent: Sent, begins: Time, bytes: u32| {
+                let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
+                let leaves = match sent {
+                    Sent::Leaves => begins,
+                    Sent::Held => Time::NEVER,
+                    Sent::Dropped => now,
                 };
-                if queued {
-                    let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
-                    let leaves = match sent {
-                        Sent::Leaves => begins,
-                        Sent::Held => Time::NEVER,
-                        Sent::Dropped => now,
-                    };
-                    if leaves > now {
-                        let queue = &mut self.connections[index as usize].host_queue;
-                        queue.push_back(Queued { leaves, memory: memory.fit_u32() });
-                    } else {
-                        gone += memory;
-                    }
+                if leaves <= now {
+                    return memory;
                 }
-            });
+                queue.push_back(Queued { leaves, memory: memory.fit_u32() });
+                0
+            };
+            if queued
+                && !offload
+                && let Some(mut entrance) = network.entrance(first)
+            {
+                let queue = &mut self.connections[index as usize].host_queue;
+                each_segment(packet, burst, [mss, headers], |packet, bytes| {
+                    let begins = entrance.begins(now);
+                    gone += wait(queue, entrance.send(packet, now, &mut outside.calendar), begins, bytes);
+                });
+            } else {
+                each_segment(packet, burst, [mss, headers], |packet, bytes| {
+                    if tapped {
+                        self.tap_sent(packet, now, network);
+                    }
+                    let begins = if queued { network.begins(first, now) } else { now };
+                    let sent = if offload || !network.links[first as usize].loses(now) {
+                        let packet = network.packets.insert(*packet);
+                        network.send(packet, first, now, &mut outside.calendar)
+                    } else {
+                        if tapped {
+                            network.lost_first(packet, first, 1, now);
+                        }
+                        Sent::Dropped
+                    };
+                    if queued {
+                        gone += wait(&mut self.connections[index as usize].host_queue, sent, begins, bytes);
+                    }
+                });
+            }
         }
         if queued
             && gone > 0
@@ -306,8 +329,8 @@ impl Hosts {
         let connection = &mut self.connections[packet.owner as usize];
         if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
             connection.leaves_host_queue(outside.now);
-            let Some((due, _)) = connection.due(outside.now) else { return };
-            outside.calendar.timer(self.timer(packet.owner, SENDER), due);
+            let Some(Due { next, .. }) = connection.due(outside.now) else { return };
+            outside.calendar.timer(self.timer(packet.owner, SENDER), next);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Card {
     /// Takes a data packet with `payload` bytes; `up` receives what is passed up at once. Returns when [`Self::flush`]
     /// is due.
     pub fn take(&mut self, packet: Packet, payload: u32, now: Time, up: &mut Vec<Merged>) -> Time {
-        let tick = Clock { now, hz: self.hz }.jiffies64();
+        let tick = Clock::new(now, self.hz).jiffies64();
         let mut new = Some(Merged { first: packet, bytes: payload, unit: payload });
         let is_same = |one: &Held| {
             let first = &one.merged.first;

@@ -212,7 +212,7 @@ impl Hosts {
         let connection = &mut self.connections[answer.owner as usize];
         let clock = connection.sender_clock(outside.now);
         let (last, ticks) = (connection.challenged, clock.jiffies());
-        let is_recent = last > 0 && ticks.wrapping_sub(last) < clock.hz / 2;
+        let is_recent = last > 0 && ticks.wrapping_sub(last) < clock.hz() / 2;
         if matches!(connection.phase, Phase::Established(_)) && !is_recent {
             connection.challenged = ticks;
             self.confirm(answer, 0, outside);

@@ -2,8 +2,10 @@
 
 use crate::calendar::Calendar;
 use crate::network::Network;
-use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
+use crate::network::link::{Handle, Link, OnWay, Transmitted, WayIn};
+use crate::network::packets::Packets;
 use crate::network::routes::{END, MIXED};
+use crate::network::transmitter::Transmitter;
 use crate::network::variation::Fate;
 use crate::observe::trace::{self, Gone};
 use crate::packet::{Kind, Packet};
@@ -18,6 +20,37 @@ pub enum Sent {
     Held,
     /// Lost, or the queue was full.
     Dropped,
+}
+
+/// A link with a steady transmitter, onto which its host puts packets.
+pub struct Entrance<'a> {
+    index: u32,
+    link: &'a mut Link,
+    transmitter: &'a mut Transmitter,
+    packets: &'a mut Packets,
+}
+
+impl Entrance<'_> {
+    /// When the next packet would begin to leave.
+    #[inline(always)]
+    pub fn begins(&self, now: Time) -> Time {
+        self.transmitter.free.max(now)
+    }
+
+    /// Puts a new packet on the link.
+    #[inline(always)]
+    pub fn send(&mut self, packet: &Packet, now: Time, calendar: &mut impl Calendar) -> Sent {
+        let handle = self.packets.insert(*packet);
+        match self.link.transmit(handle, now, self.transmitter) {
+            Transmitted::First => calendar.arrival(self.index, self.link.head()),
+            Transmitted::Behind => {}
+            Transmitted::Dropped => {
+                self.packets.discard(handle);
+                return Sent::Dropped;
+            }
+        }
+        Sent::Leaves
+    }
 }
 
 impl Network {
@@ -158,13 +191,24 @@ impl Network {
     /// Puts a packet on the first link of its route.
     pub fn forward(&mut self, packet: Packet, now: Time, calendar: &mut impl Calendar) {
         let link = self.routes.link(packet.at);
-        if self.links[link as usize].loses(now) {
+        if let Some(mut entrance) = self.entrance(link) {
+            entrance.send(&packet, now, calendar);
+        } else if self.links[link as usize].loses(now) {
             self.packets.release(&packet);
             self.lost_first(&packet, link, 1, now);
         } else {
             let packet = self.packets.insert(packet);
             self.send(packet, link, now, calendar);
         }
+    }
+
+    /// The way onto a link with a steady transmitter, if nobody watches packets.
+    #[inline]
+    pub fn entrance(&mut self, index: u32) -> Option<Entrance<'_>> {
+        let link = &mut self.links[index as usize];
+        let transmitter = link.way_in.steady().filter(|_| self.taps.is_none())?;
+        let transmitter = &mut self.transmitters[transmitter as usize];
+        Some(Entrance { index, link, transmitter, packets: &mut self.packets })
     }
 
     /// When a packet put on a link now would begin to leave, unless its wait is unknown.

@@ -38,6 +38,23 @@ impl<T: Copy + Default> Ring<T> {
         item
     }
 
+    /// Takes the items at the front that `is` holds for, none of which is after one that it does not hold for; returns
+    /// the last of them. It looks farther and farther ahead, then back by halves.
+    pub fn pop_while(&mut self, is: impl Fn(&T) -> bool) -> Option<T> {
+        let (mut count, mut step) = (0, 1);
+        let holds = |count: usize| count <= self.len() && is(&self.slots[self.slot(self.head + count - 1)]);
+        while holds(count + step) {
+            count += step;
+            step *= 2;
+        }
+        while step > 1 {
+            step /= 2;
+            count += if holds(count + step) { step } else { 0 };
+        }
+        self.head += count;
+        (count > 0).then(|| self.slots[self.slot(self.head - 1)])
+    }
+
     /// Moves the rest to the first slots, so that a ring that was once long does not use all its memory in turn.
     #[inline]
     pub fn rewind(&mut self) {
@@ -98,6 +115,18 @@ mod tests {
         [395, 205, 390, 500, 1].into_iter().for_each(|item| ring.insert(item, |&other| other > item));
         let all: Vec<u32> = std::iter::from_fn(|| (ring.len() > 0).then(|| ring.pop())).collect();
         assert!(all.is_sorted() && all.len() == 25, "{all:?}");
+    }
+
+    #[test]
+    fn items_at_the_front_are_taken_up_to_the_first_that_does_not_fit() {
+        for (len, bound) in (0..70u32).flat_map(|len| (0..=len).map(move |bound| (len, bound))) {
+            let mut ring = Ring::new();
+            (0..5).for_each(|_| ring.push(0));
+            (0..5).for_each(|_| _ = ring.pop());
+            (0..len).for_each(|item| ring.push(item));
+            assert_eq!(ring.pop_while(|&item| item < bound), bound.checked_sub(1));
+            assert_eq!((ring.front().copied(), ring.len() as u32), ((bound < len).then_some(bound), len - bound));
+        }
     }
 
     #[test]

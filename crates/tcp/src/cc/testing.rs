@@ -17,5 +17,5 @@ pub(super) fn window() -> Window {
 
 /// The clock at `micros` microseconds with a tick rate of `hz`.
 pub(super) fn clock(micros: u64, hz: u32) -> Clock {
-    Clock { now: Time::from_nanos(micros * 1_000), hz }
+    Clock::new(Time::from_nanos(micros * 1_000), hz)
 }

@@ -89,7 +89,7 @@ impl Receiver {
             0 => u64::MAX,
             us => clock.jiffies_from_micros(us).max(least),
         };
-        delay.min(round_trip).min(u64::from(clock.hz / 2))
+        delay.min(round_trip).min(u64::from(clock.hz() / 2))
     }
 
     /// Call when [`Self::timer`] is reached.

@@ -344,7 +344,7 @@ mod tests {
 
     fn buffer(adv_win_scale: Option<u32>) -> Buffer {
         let options = HostOptions { adv_win_scale, ..HostOptions::default() };
-        Buffer::new(&options, Clock { now: Time::ZERO, hz: 250 })
+        Buffer::new(&options, Clock::new(Time::ZERO, 250))
     }
 
     #[test]

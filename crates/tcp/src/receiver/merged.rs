@@ -102,7 +102,7 @@ mod tests {
     const MSS: u32 = 1448;
 
     fn clock(ms: u64) -> Clock {
-        Clock { now: Time::from_nanos(ms * 1_000_000), hz: 250 }
+        Clock::new(Time::from_nanos(ms * 1_000_000), 250)
     }
 
     fn receiver() -> Receiver {

@@ -30,10 +30,10 @@ const RTO_MIN_US: u64 = 200_000;
 const MAX_QUICK_ACKS: u64 = 16;
 /// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
 fn shortest_delay(clock: Clock) -> u64 {
-    u64::from(clock.hz / 25)
+    u64::from(clock.hz() / 25)
 }
 fn longest_delay(clock: Clock) -> u64 {
-    u64::from(clock.hz / 5)
+    u64::from(clock.hz() / 5)
 }
 
 /// `TCP_MSS_DEFAULT`: the assumed length of a full segment until a longer one arrives. Two equal segments of at least

@@ -9,7 +9,7 @@ use sawtooth_units::Time;
 /// Ticks in half a second, during which packets without data outside the window are answered once
 /// (`sysctl_tcp_invalid_ratelimit`).
 fn answer_interval(clock: Clock) -> u64 {
-    u64::from(clock.hz / 2)
+    u64::from(clock.hz() / 2)
 }
 
 impl Receiver {

@@ -88,10 +88,12 @@ impl Sender {
         if self.is_stale(ack, clock) {
             return;
         }
-        let recover = self.take_ack(ack, clock);
+        let recover =
+            if self.is_plain(ack) { self.take_ack::<true>(ack, clock) } else { self.take_ack::<false>(ack, clock) };
         if recover != Recover::Later {
             self.answer(recover, clock, out);
         }
+        self.settle_timer(clock);
     }
 
     /// Sends what an ACK allows.
@@ -118,6 +120,7 @@ impl Sender {
         if let Some(recover) = self.waiting.take() {
             self.answer(recover, clock, out);
         }
+        self.settle_timer(clock);
     }
 
     /// Takes the timestamp; true for an ACK with an older one than has been taken (PAWS, RFC 7323 section 5), unless it
@@ -140,15 +143,30 @@ impl Sender {
     /// Whether an ACK with an old timestamp is a recent duplicate (`tcp_disordered_ack`).
     #[cold]
     fn is_disordered(&self, ack: &Ack, older_ms: u32, clock: Clock) -> bool {
-        let replay_ms = self.rto * 1_200 / u64::from(clock.hz);
+        let replay_ms = self.rto * 1_200 / u64::from(clock.hz());
         let is_duplicate = ack.next == self.flight.snd_una && ack.window <= self.send_window && ack.window > 0;
         is_duplicate && u64::from(older_ms) <= replay_ms
     }
 
-    fn take_ack(&mut self, ack: &Ack, clock: Clock) -> Recover {
+    /// Whether an ACK only acknowledges new data that left as one run and was sent once, while nothing else is known to
+    /// have happened. Most ACKs do.
+    #[inline(always)]
+    fn is_plain(&self, ack: &Ack) -> bool {
+        let tells_nothing = ack.sack.count == 0 && !ack.ece && !self.accurate_ecn;
+        let is_open = self.flight.ca_state == CaState::Open && self.flight.sacked_out == 0;
+        tells_nothing
+            && is_open
+            && self.sack
+            && self.tlp_high_seq.is_none()
+            && ack.next > self.flight.snd_una
+            && self.board.front().is_some_and(|run| ack.next <= run.end() && !run.is(SACKED | RETRANS | EVER_RETRANS))
+    }
+
+    /// Takes an ACK, and sets the window. `PLAIN`: [`Self::is_plain`], for which the compiler leaves out the rest.
+    fn take_ack<const PLAIN: bool>(&mut self, ack: &Ack, clock: Clock) -> Recover {
         let prior_una = self.flight.snd_una;
-        let mut acking = Acking { tsecr: ack.tsecr, advanced: ack.next > prior_una, ..Acking::default() };
-        if ack.next < prior_una {
+        let mut acking = Acking { tsecr: ack.tsecr, advanced: PLAIN || ack.next > prior_una, ..Acking::default() };
+        if !PLAIN && ack.next < prior_una {
             // It is old, but may still carry SACK blocks.
             if ack.sack.count == 0 {
                 return Recover::Nothing;
@@ -156,14 +174,14 @@ impl Sender {
             self.sack_tag(ack, prior_una, &mut acking, clock);
             return self.alert(prior_una, 0, &mut acking, clock);
         }
-        acking.ece = ack.ece && self.flight.ecn && !self.accurate_ecn;
+        acking.ece = !PLAIN && ack.ece && self.flight.ecn && !self.accurate_ecn;
         let (delivered, lost) = (self.flight.delivered, self.flight.lost);
         let delivered_ce = self.flight.delivered_ce;
         if acking.advanced {
             self.retransmits = 0;
         }
-        let is_idle = self.flight.packets_out == 0;
-        let highest_sack = if self.sack { self.highest_sack() } else { prior_una };
+        let is_idle = !PLAIN && self.flight.packets_out == 0;
+        let highest_sack = if !PLAIN && self.sack { self.highest_sack() } else { prior_una };
         acking.sampling.prior_in_flight = self.flight.in_flight();
         if self.notes_app_limit_on_ack {
             self.note_app_limit();
@@ -173,7 +191,7 @@ impl Sender {
         }
         self.update_window(ack, &mut acking);
         self.flight.snd_una = ack.next;
-        if ack.sack.count > 0 {
+        if !PLAIN && ack.sack.count > 0 {
             self.sack_tag(ack, prior_una, &mut acking, clock);
             self.flight.delivered += u64::from(acking.sack_delivered);
         }
@@ -187,19 +205,21 @@ impl Sender {
             self.take_window(acking.told_window, clock);
             return Recover::Nothing;
         }
-        self.clean_queue(highest_sack, &mut acking, clock);
-        if self.sack {
+        self.clean_queue::<PLAIN>(highest_sack, &mut acking, clock);
+        if PLAIN || self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
-        if self.accurate_ecn && (acking.advanced || acking.sacked) {
+        if !PLAIN && self.accurate_ecn && (acking.advanced || acking.sacked) {
             acking.ece = self.count_ace(ack.ace, self.flight.delivered - delivered);
         }
         self.count_marked(&acking, [delivered, delivered_ce]);
         self.tell_of_ack(&acking, clock);
-        self.take_tlp_ack(ack.next, &mut acking, clock);
+        if !PLAIN {
+            self.take_tlp_ack(ack.next, &mut acking, clock);
+        }
         let is_quiet = !acking.sacked && !acking.dsacked && !acking.ece;
         let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && is_quiet;
-        let recover = if is_usual {
+        let recover = if PLAIN || is_usual {
             Recover::Nothing
         } else {
             let duplicates = u32::from(!acking.told_window && !acking.dsacked);
@@ -236,6 +256,7 @@ impl Sender {
 
     /// Lets the algorithm, or an ongoing reduction, set the window. Arguments: newly delivered and newly lost segments.
     /// True: it does so later.
+    #[inline(always)]
     fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) -> bool {
         self.rate_note(delivered, clock);
         if self.has_cong_control {
@@ -267,15 +288,16 @@ impl Sender {
 
     /// Removes acknowledged data; samples round-trip time and rate; detects reordering; decides whether to set the
     /// timer.
-    fn clean_queue(&mut self, highest_sack: u64, acking: &mut Acking, clock: Clock) {
+    #[inline(always)]
+    fn clean_queue<const PLAIN: bool>(&mut self, highest_sack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.flight.snd_una;
-        let (acked, originals) = self.take_out(acking, clock);
+        let (acked, originals) = self.take_out::<PLAIN>(acking, clock);
         if self.retransmit_hint.is_some_and(|hint| acked > 0 && hint < una) {
             self.retransmit_hint = None;
         }
         self.take_rtt(originals.sent_us, acking, clock);
-        acking.sets_timer = acked > 0 || self.sack_restarts_timer(acking);
-        if acked > 0 {
+        acking.sets_timer = acked > 0 || !PLAIN && self.sack_restarts_timer(acking);
+        if !PLAIN && acked > 0 {
             if !self.sack {
                 self.remove_reno_sacks(acked);
                 // It is unknown which of them had arrived before.
@@ -300,7 +322,8 @@ impl Sender {
     }
 
     /// Removes acknowledged data run by run, the last perhaps partly. Returns the number of segments.
-    fn take_out(&mut self, acking: &mut Acking, clock: Clock) -> (u32, Originals) {
+    #[inline(always)]
+    fn take_out<const PLAIN: bool>(&mut self, acking: &mut Acking, clock: Clock) -> (u32, Originals) {
         let una = self.flight.snd_una;
         let mut originals = Originals { sent_us: None, lowest: self.flight.snd_nxt };
         let mut acked = 0;
@@ -315,7 +338,7 @@ impl Sender {
                 break;
             }
             acked += count;
-            self.acknowledge(at, Part { start, end: end.min(una), count }, &mut originals, acking, clock);
+            self.acknowledge::<PLAIN>(at, Part { start, end: end.min(una), count }, &mut originals, acking, clock);
             if end > una {
                 break;
             }
@@ -325,26 +348,36 @@ impl Sender {
             if let Some(first) = self.board.first() {
                 self.part(first);
             }
+            if PLAIN {
+                break;
+            }
         }
         (acked, originals)
     }
 
     /// Part of the first run, at `at`, is acknowledged.
     #[inline(always)]
-    fn acknowledge(&mut self, at: u32, part: Part, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
+    fn acknowledge<const PLAIN: bool>(
+        &mut self,
+        at: u32,
+        part: Part,
+        originals: &mut Originals,
+        acking: &mut Acking,
+        clock: Clock,
+    ) {
         let Part { start, end, count } = part;
         let &Run { sent_us, flags, .. } = self.board.run(at);
         self.flight.packets_out -= count;
-        if flags & (SACKED | RETRANS | EVER_RETRANS) == 0 {
+        if PLAIN || flags & (SACKED | RETRANS | EVER_RETRANS) == 0 {
             let (first_us, _) = originals.sent_us.unwrap_or((sent_us, 0));
             originals.sent_us = Some((first_us, sent_us));
             originals.lowest = originals.lowest.min(start);
             acking.delivered_original |= start < self.high_seq;
             self.flight.lost_out -= if flags & LOST != 0 { count } else { 0 };
-            if self.sack {
+            if PLAIN || self.sack {
                 self.flight.delivered += u64::from(count);
                 // The later one of two segments sent in order says everything.
-                if !self.acknowledges_after(at) {
+                if PLAIN || !self.acknowledges_after(at) {
                     self.rack_advance(flags, end, sent_us, clock);
                     self.rate_delivered(at, end, &mut acking.sampling);
                 }
@@ -386,6 +419,7 @@ impl Sender {
 
     /// Samples the round-trip time: from send times of segments sent only once, otherwise from the timestamps' echo
     /// (RFC 6298 section 3). The estimate uses the first of them, the minimum and the algorithm the last.
+    #[inline(always)]
     fn take_rtt(&mut self, acked_us: Option<(u64, u64)>, acking: &mut Acking, clock: Clock) {
         let acked_us = acked_us.filter(|_| !acking.acked_retransmission);
         let sent_us = match (acked_us, acking.sacked_us) {

@@ -98,6 +98,7 @@ pub struct Sender {
     /// Bytes that the application has written.
     written: u64,
     send_buffer: u64,
+    segment_memory: u64,
     /// Bytes of this connection in the sending host's queue (`sk_wmem_alloc`), from which the network removes them.
     pub host_queue: u64,
     host_room: u64,
@@ -228,6 +229,7 @@ impl Sender {
             window_end: start.send_window,
             send_window: start.send_window,
             send_buffer: 0,
+            segment_memory: writer::segment_memory(options.mss, options.timestamps),
             cwnd_usage_seq: 0,
             small_end: 0,
             stays_open: start.stays_open,
@@ -293,6 +295,7 @@ impl Sender {
     /// Sends what may be sent. Called once when the connection is established.
     pub fn start(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         self.write(clock, out);
+        self.settle_timer(clock);
     }
 
     /// The application writes `bytes` more; sends what may be sent.
@@ -302,12 +305,14 @@ impl Sender {
         }
         self.total = self.total.saturating_add(bytes);
         self.write(clock, out);
+        self.settle_timer(clock);
     }
 
     /// The application closes: a short last segment no longer waits for more.
     pub fn close(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         self.stays_open = false;
         self.xmit(output::Push::All, clock, out);
+        self.settle_timer(clock);
     }
 
     /// The send buffer has this many bytes from now on (`tcp_wmem[1]`, `SO_SNDBUF`); it does not grow if `is_fixed`.

@@ -65,10 +65,10 @@ struct Held {
 impl Sender {
     /// Sends new data as far as window, pacing and host queue allow.
     pub(super) fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
-        let max_segs = self.tso_segs();
+        let mut max_segs = None;
         let before = self.flight.packets_out;
         let mut held = Held::default();
-        while let Some(piece) = self.next_burst(push, max_segs, &mut held, clock) {
+        while let Some(piece) = self.next_burst(push, &mut max_segs, &mut held, clock) {
             self.transmit_new(piece, clock, out);
             if push.is_one() {
                 break;
@@ -93,18 +93,22 @@ impl Sender {
         }
     }
 
-    /// The contents of the next super-packet, if it may leave now.
-    fn next_burst(&mut self, push: Push, max_segs: u32, held: &mut Held, clock: Clock) -> Option<Piece> {
+    /// The contents of the next super-packet, if it may leave now. `max_segs`: its size, once it is known.
+    #[inline(always)]
+    fn next_burst(&mut self, push: Push, max_segs: &mut Option<u32>, held: &mut Held, clock: Clock) -> Option<Piece> {
         let unsent = self.unsent();
         if unsent == 0 || self.pacing_blocks(clock) {
             return None;
         }
-        let quota = match self.cwnd_quota() {
-            0 if push == Push::Probe => 1,
-            0 => return None,
-            quota => quota.min(max_segs),
-        };
+        let room = self.window.cwnd.saturating_sub(self.flight.in_flight());
+        if room == 0 && push != Push::Probe {
+            return None;
+        }
+        let max_segs = *max_segs.get_or_insert_with(|| self.tso_segs());
+        // At most half a window may leave at once.
+        let quota = if room == 0 { 1 } else { room.min((self.window.cwnd / 2).max(1)).min(max_segs) };
         let mss = u64::from(self.flight.mss);
+        let room = u64::from(room) * mss;
         let most = u64::from(quota) * mss;
         let head = self.head_buffer(most);
         if !self.fits_window(head) {
@@ -112,8 +116,7 @@ impl Sender {
             return None;
         }
         let window = self.window_end - self.flight.snd_nxt;
-        if head > mss && !push.is_one() && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
-            let room = self.cwnd_room();
+        if head > mss && !push.is_one() && self.waits_for_more(head, head < unsent, [room, window], max_segs, clock) {
             held.by_cwnd |= room < window && room <= head;
             held.by_receiver |= window <= room.min(head);
             return None;
@@ -161,6 +164,7 @@ impl Sender {
         }
         self.xmit(Push::Normal, clock, out);
         self.write(clock, out);
+        self.settle_timer(clock);
     }
 
     /// Most segments of a super-packet: as the algorithm says, otherwise a fraction of a second at the pacing rate, and
@@ -176,17 +180,6 @@ impl Sender {
         }
         let segs = bytes.min(GSO_MAX_SIZE) / u64::from(self.flight.mss);
         (segs as u32).max(self.congestion.min_tso_segs(&self.flight, &self.window))
-    }
-
-    /// Bytes that the congestion window has room for.
-    fn cwnd_room(&self) -> u64 {
-        u64::from(self.window.cwnd.saturating_sub(self.flight.in_flight())) * u64::from(self.flight.mss)
-    }
-
-    /// Segments of it that may leave at once: half a window.
-    fn cwnd_quota(&self) -> u32 {
-        let (cwnd, in_flight) = (self.window.cwnd, self.flight.in_flight());
-        if in_flight < cwnd { (cwnd - in_flight).min((cwnd / 2).max(1)) } else { 0 }
     }
 
     /// Whether the pacer holds data back; if so, sets its timer.
@@ -249,9 +242,10 @@ impl Sender {
     }
 
     /// Whether to wait briefly for a fuller super-packet, because the next ACK, which makes room for it, is near.
-    /// Arguments: `head` bytes in the first buffer (the last one unless `has_more`), and the receiver's window.
-    fn waits_for_more(&self, head: u64, has_more: bool, window: u64, max_segs: u32, clock: Clock) -> bool {
-        let room = self.cwnd_room().min(window);
+    /// Arguments: `head` bytes in the first buffer (the last one unless `has_more`); bytes for which the congestion
+    /// window and the receiver's have room.
+    fn waits_for_more(&self, head: u64, has_more: bool, rooms: [u64; 2], max_segs: u32, clock: Clock) -> bool {
+        let room = rooms[0].min(rooms[1]);
         let mss = u64::from(self.flight.mss);
         let largest_window = self.send_window.min(u64::from(self.window.cwnd) * mss);
         let is_enough =
@@ -297,7 +291,7 @@ impl Sender {
     }
 
     /// Sends new data.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(piece, clock);
         let start = self.flight.snd_nxt;

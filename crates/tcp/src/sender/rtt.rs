@@ -85,15 +85,16 @@ impl Rtt {
     }
 
     /// A round trip too short for the clock counts as one tick.
+    #[inline(always)]
     pub fn update_min(&mut self, flight: &mut Flight, sample_us: u32, clock: Clock) {
         let value = if sample_us == 0 { clock.micros_from_jiffies(1).low_u32() } else { sample_us };
-        flight.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz, clock.jiffies(), value);
+        flight.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz(), clock.jiffies(), value);
     }
 
     /// The timeout in ticks (section 2.4 without its floor, and 2.5).
     pub fn rto(&self, flight: &Flight, clock: Clock) -> u64 {
         if flight.srtt_us == 0 {
-            return RTO_FALLBACK_SECONDS * u64::from(clock.hz);
+            return RTO_FALLBACK_SECONDS * u64::from(clock.hz());
         }
         let us = u64::from(flight.srtt_us >> 3) + u64::from(self.variance_us);
         clock.jiffies_from_micros(us).min(Self::rto_max(clock))
@@ -101,6 +102,6 @@ impl Rtt {
 
     /// `TCP_RTO_MAX` in ticks.
     pub fn rto_max(clock: Clock) -> u64 {
-        RTO_MAX_SECONDS * u64::from(clock.hz)
+        RTO_MAX_SECONDS * u64::from(clock.hz())
     }
 }

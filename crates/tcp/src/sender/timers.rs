@@ -14,6 +14,9 @@ use sawtooth_units::width::Fit;
 /// `TCP_TIMEOUT_MIN_US`.
 pub const TIMEOUT_MIN_US: u64 = 2_000;
 
+/// The timer was set, and it is not known yet when the wheel fires.
+const MOVED: Time = Time::from_nanos(u64::MAX - 1);
+
 /// What the timer was set for (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
@@ -30,8 +33,15 @@ impl Sender {
         let timeout = clock.jiffies64() + ticks.min(Rtt::rto_max(clock));
         self.pending = purpose;
         if self.timeout != timeout || self.timer == Time::NEVER {
-            self.timeout = timeout;
-            self.timer = clock.wheel_time(timeout);
+            (self.timeout, self.timer) = (timeout, MOVED);
+        }
+    }
+
+    /// Call at the end of whatever may set the timer: when the wheel fires is computed once, however often it was set.
+    #[inline]
+    pub(super) fn settle_timer(&mut self, clock: Clock) {
+        if self.timer == MOVED {
+            self.timer = clock.wheel_time(self.timeout);
         }
     }
 
@@ -39,7 +49,7 @@ impl Sender {
     fn set_timer_after_pacing(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
         let pacing_ticks = match self.flight.wstamp_ns.saturating_sub(clock.now.nanos()) {
             0 => 0,
-            ahead_ns => ahead_ns * u64::from(clock.hz) / 1_000_000_000,
+            ahead_ns => ahead_ns * u64::from(clock.hz()) / 1_000_000_000,
         };
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
@@ -54,6 +64,12 @@ impl Sender {
         let sent_us = self.board.front().map_or(0, |oldest| oldest.sent_us);
         let due_us = sent_us + clock.micros_from_jiffies(self.rto);
         due_us.cast_signed() - clock.micros().cast_signed()
+    }
+
+    /// The same in ticks; without an end if it is over.
+    fn ticks_until_timeout(&self, clock: Clock) -> u64 {
+        let us = self.until_timeout_us(clock);
+        if us > 0 { clock.jiffies_from_micros(us.cast_unsigned()) } else { u64::MAX }
     }
 
     /// The retransmission timeout (RFC 6298 section 5): from now, or from the oldest segment's transmission if the
@@ -85,21 +101,24 @@ impl Sender {
             return false;
         }
         let probe = match self.flight.srtt_us {
-            0 => u64::from(clock.hz),
+            0 => u64::from(clock.hz()),
             srtt_us => {
                 let delayed_us = if self.flight.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
                 clock.jiffies_from_micros(u64::from(srtt_us >> 2) + delayed_us)
             }
         };
-        let timeout_us =
-            if advancing { clock.micros_from_jiffies(self.rto).cast_signed() } else { self.until_timeout_us(clock) };
-        let timeout = if timeout_us > 0 { clock.jiffies_from_micros(timeout_us.cast_unsigned()) } else { u64::MAX };
+        let timeout = if advancing { self.rto } else { self.ticks_until_timeout(clock) };
         self.set_timer_after_pacing(Pending::LossProbe, probe.min(timeout), clock);
         true
     }
 
     /// Call when [`Sender::timer`] is reached (`tcp_write_timer_handler`).
     pub fn on_timer(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.handle_timer(clock, out);
+        self.settle_timer(clock);
+    }
+
+    fn handle_timer(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.pending == Pending::None {
             self.timer = Time::NEVER;
             return;

@@ -37,6 +37,12 @@ pub(super) enum Writer {
     Woken,
 }
 
+/// Memory of a segment of this many bytes as the send buffer's size counts it.
+pub(super) fn segment_memory(mss: u32, timestamps: bool) -> u64 {
+    let options = if timestamps { TIMESTAMP_OPTION } else { 0 };
+    (u64::from(mss) + options + SEND_MEMORY_HEADERS).next_power_of_two() + SEND_MEMORY_BUFFER
+}
+
 impl Sender {
     /// Bytes written by the application but never sent.
     pub(super) fn unsent(&self) -> u64 {
@@ -172,11 +178,8 @@ impl Sender {
     /// `tcp_sndbuf_expand`.
     pub(super) fn expand_send_buffer(&mut self) {
         let segments = self.window.cwnd.max(INITIAL_WINDOW).max(self.reordering + 1);
-        let options = if self.options.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let segment = u64::from(self.flight.mss) + options + SEND_MEMORY_HEADERS;
-        let segment = segment.next_power_of_two() + SEND_MEMORY_BUFFER;
-        let wanted =
-            u64::from(self.congestion.sndbuf_expand(&self.flight, &self.window)) * u64::from(segments) * segment;
+        let windows = u64::from(self.congestion.sndbuf_expand(&self.flight, &self.window));
+        let wanted = windows * u64::from(segments) * self.segment_memory;
         if self.send_buffer < wanted {
             self.send_buffer = wanted.min(self.options.send_buffer);
         }
@@ -195,7 +198,7 @@ mod tests {
 
     /// A sender over 100 ms that has sent its first window of ten segments.
     fn started(send_window: u64, send_buffer: u64) -> Sender {
-        let clock = Clock { now: Time::from_nanos(1_000_000_000), hz: 250 };
+        let clock = Clock::new(Time::from_nanos(1_000_000_000), 250);
         let start = Start { handshake_us: 100_000, send_window, ..Start::default() };
         let options = HostOptions { send_buffer, ..HostOptions::default() };
         let mut sender = Sender::new(Algorithm::Reno, options, true, u64::MAX, start, clock);
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_application_that_was_woken_while_others_left_writes_though_these_take_memory_too() {
-        let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
+        let clock = Clock::new(Time::from_nanos(1_100_000_000), 250);
         for (woken, writes) in [(false, false), (true, true)] {
             let mut sender = started(65_160, 4 << 20);
             let queued = sender.queued();
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_application_wakes_when_a_third_of_the_send_buffer_is_free() {
-        let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
+        let clock = Clock::new(Time::from_nanos(1_100_000_000), 250);
         let queued = started(65_160, 4 << 20).queued();
         for (send_buffer, wakes) in [(queued + queued / 2 - 1, false), (queued + queued / 2, true)] {
             let mut sender = started(65_160, 4 << 20);

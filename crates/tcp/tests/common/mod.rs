@@ -80,7 +80,7 @@ impl Setup {
     /// Opens the connection at 1 s and lets it send its first window.
     pub fn open(self) -> Driver {
         let now = Driver::START;
-        let clock = Clock { now, hz: self.options.hz };
+        let clock = Clock::new(now, self.options.hz);
         let start = Start {
             handshake_us: self.rtt.micros(),
             send_window: self.window,
@@ -119,7 +119,7 @@ impl Driver {
     pub const START: Time = Time::from_nanos(1_000_000_000);
 
     pub fn clock(&self) -> Clock {
-        Clock { now: self.now, hz: self.hz }
+        Clock::new(self.now, self.hz)
     }
     /// Goes to a time after the start.
     pub fn at(&mut self, since_start: Span) -> &mut Self {

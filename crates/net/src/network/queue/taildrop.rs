@@ -12,11 +12,13 @@ const PICOS_PER_NANO: u64 = 1_000;
 pub struct TailDrop {
     limit_packets: u64,
     limit_bytes: u64,
-    /// For each packet that had to wait: when it begins to leave (picoseconds), and its size. Packets that have begun
-    /// to leave are removed rarely and many at once: when the limit seems reached, or when `look_at` of them have
+    /// For each packet that had to wait: when it begins to leave (picoseconds), and `put` after it. Packets that have
+    /// begun to leave are removed rarely and many at once: when the limit seems reached, or when `look_at` of them have
     /// accumulated.
-    waiting: Ring<(u64, u32)>,
-    bytes: u64,
+    waiting: Ring<(u64, u64)>,
+    /// Bytes that had to wait so far, and those of them that were removed.
+    put: u64,
+    removed: u64,
     look_at: usize,
 }
 
@@ -26,7 +28,8 @@ impl TailDrop {
             limit_packets: config.queue_packets.unwrap_or(u64::MAX),
             limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
             waiting: Ring::new(),
-            bytes: 0,
+            put: 0,
+            removed: 0,
             look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit.fit_usize())),
         }
     }
@@ -34,28 +37,29 @@ impl TailDrop {
     /// Takes a packet that begins to leave at `start_ps`, later than now; false if there is no room.
     #[inline(always)]
     pub fn takes(&mut self, size: u32, start_ps: u64, now_ps: u64) -> bool {
-        let look = self.waiting.len() >= self.look_at || self.bytes + u64::from(size) > self.limit_bytes;
+        let look = self.waiting.len() >= self.look_at || self.bytes() + u64::from(size) > self.limit_bytes;
         if look && !self.makes_room(size, now_ps) {
             return false;
         }
-        self.waiting.push((start_ps, size));
-        self.bytes += u64::from(size);
+        self.put += u64::from(size);
+        self.waiting.push((start_ps, self.put));
         true
     }
 
+    fn bytes(&self) -> u64 {
+        self.put - self.removed
+    }
+
     fn full(&self, size: u32) -> bool {
-        self.waiting.len() as u64 >= self.limit_packets || self.bytes + u64::from(size) > self.limit_bytes
+        self.waiting.len() as u64 >= self.limit_packets || self.bytes() + u64::from(size) > self.limit_bytes
     }
 
     /// Packets that begin to leave within this nanosecond make room first. Arrivals are rounded up to whole
     /// nanoseconds, and after an acknowledgement woke an idle transmitter, each next one arrives exactly when the
     /// previous packet has left.
     fn settle(&mut self, now_ps: u64) {
-        while let Some(&(start, size)) = self.waiting.front()
-            && start < now_ps + PICOS_PER_NANO
-        {
-            self.waiting.pop();
-            self.bytes -= u64::from(size);
+        if let Some((_, put)) = self.waiting.pop_while(|&(start, _)| start < now_ps + PICOS_PER_NANO) {
+            self.removed = put;
         }
     }
 
@@ -73,7 +77,7 @@ impl TailDrop {
     /// Packets and bytes that wait.
     pub fn waiting(&mut self, now_ps: u64) -> (u64, u64) {
         self.settle(now_ps);
-        (self.waiting.len() as u64, self.bytes)
+        (self.waiting.len() as u64, self.bytes())
     }
 
     /// How long the waiting packets will still wait, in nanoseconds in total.

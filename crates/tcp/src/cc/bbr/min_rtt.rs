@@ -40,7 +40,7 @@ impl MinRtt {
     }
 
     fn is_expired(&self, clock: Clock) -> bool {
-        jiffies::after(clock.jiffies(), self.at.wrapping_add(WINDOW_SECONDS * clock.hz))
+        jiffies::after(clock.jiffies(), self.at.wrapping_add(WINDOW_SECONDS * clock.hz()))
     }
 
     fn take(&mut self, us: u32, now: u32) {

@@ -52,7 +52,7 @@ impl MinRtt {
         {
             self.recent = Smallest { us: rtt_us.low_u32(), at: clock.jiffies() };
         }
-        let is_expired = jiffies::after(clock.jiffies(), self.at.wrapping_add(WINDOW_SECONDS * clock.hz));
+        let is_expired = jiffies::after(clock.jiffies(), self.at.wrapping_add(WINDOW_SECONDS * clock.hz()));
         let is_smaller = self.recent.us < self.us || equal_renews && self.recent.us == self.us;
         if is_smaller || is_expired {
             (self.us, self.at) = (self.recent.us, self.recent.at);

@@ -117,7 +117,7 @@ impl Curve {
             epoch.acked = epoch.acked.wrapping_add(acked);
         }
         let now = clock.jiffies();
-        let patience = (clock.hz / 32).cast_signed();
+        let patience = (clock.hz() / 32).cast_signed();
         if cwnd == self.seen_cwnd && jiffies::elapsed(now, self.seen_at) <= patience {
             return;
         }
@@ -149,7 +149,7 @@ fn per_increase_to(target: u32, cwnd: u32) -> Option<u32> {
 fn ahead(start: u32, delay_min_us: u32, clock: Clock) -> u64 {
     let delay = clock.jiffies_from_micros(u64::from(delay_min_us));
     let age = i64::from(jiffies::elapsed(clock.jiffies(), start)).cast_unsigned();
-    (age.wrapping_add(delay) << TIME_SHIFT) / u64::from(clock.hz)
+    (age.wrapping_add(delay) << TIME_SHIFT) / u64::from(clock.hz())
 }
 
 /// The window after a loss, in segments (RFC 9438 section 4.6), at least 2.

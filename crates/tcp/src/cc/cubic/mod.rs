@@ -86,7 +86,7 @@ impl Control for Cubic {
 
     /// Learns the delay. Samples in an epoch's first second still include the recovery's queue.
     fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
-        let is_young = self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz.cast_signed());
+        let is_young = self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz().cast_signed());
         if is_young || sample.rtt_us < 0 {
             return;
         }
