@@ -38,6 +38,7 @@ __all__ = [
     "share_watch",
     "transfers",
     "usual_fields",
+    "whole_ways",
     "write_quantity",
 ]
 
@@ -141,6 +142,11 @@ def describe_compiled(json: str) -> str:
     written. Raises ValueError if it is not a compiled scenario.
     """
 
+def whole_ways(json: str) -> list[list[int]]:
+    """For each flow of a compiled scenario, given as JSON, the links that its super-packets cross whole, up to the one
+    whose queue holds them as one packet; none if they are cut earlier. Raises ValueError if it is no compiled scenario.
+    """
+
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
 
@@ -235,13 +241,9 @@ def share_watch(descriptor: int) -> None:
     process also ends when its parent ends. Raises OSError.
     """
 
-def transfers(
-    arrivals: str, seed: int, flow: int, start_ns: int, until_ns: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The transfers of a source of kind ``arrivals``, as in a simulation: times in ns since t = 0, in order, and bytes.
-
-    ``arrivals``: JSON as ``sawtooth.scenario.compiled.Arrivals`` makes it. ``flow``: the flow's number. Raises
-    ValueError for other JSON.
+def transfers(scenario: str, flow: int, stream: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The transfers of a flow of a compiled scenario, given as JSON, or its ``stream``-th sender's datagrams, if their
+    times are random: times in ns since t = 0, in order, and bytes. Raises ValueError for other input.
     """
 
 @final

@@ -15,7 +15,8 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.arrivals import read_transfers
-from sawtooth.scenario.compiled import Arrivals, Compiled
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Arrivals, Sizes, Times
 from sawtooth.scenario.sizes import read_cdf
 from sawtooth.testbed.outcome import transfers
 
@@ -41,9 +42,9 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_a_load_is_a_rate_of_the_payload_or_a_share_of_the_bottleneck() -> None:
-    assert compiled({"load": "40 Mbit/s", "sizes": "100 kB"}).times == ("poisson_ns", 20 * 10**6)
-    assert compiled({"load": "80%", "sizes": "100 kB"}).times == ("poisson_ns", 20 * 10**6)
-    assert compiled({"every": "20 ms", "sizes": "100 kB"}).times == ("poisson_ns", 20 * 10**6)
+    assert compiled({"load": "40 Mbit/s", "sizes": "100 kB"}).times == Times(poisson_ns=20 * 10**6)
+    assert compiled({"load": "80%", "sizes": "100 kB"}).times == Times(poisson_ns=20 * 10**6)
+    assert compiled({"every": "20 ms", "sizes": "100 kB"}).times == Times(poisson_ns=20 * 10**6)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_means_of_distributions_are_those_of_what_is_drawn(tmp_path: Path) -> No
         # With an offered load, transfers arrive as often as their mean size requires.
         asked = of({"load": "1 Mbit/s", "sizes": sizes}).compile().flows[0].arrivals
         assert asked is not None
-        found = asked.times[1] / 8000
+        found = asked.times.value / 8000
         assert mean is None or found == pytest.approx(mean)
         assert drawn.mean() == pytest.approx(found, rel=6 * drawn.std() / drawn.mean() / math.sqrt(len(drawn)))
 
@@ -181,9 +182,9 @@ def test_a_list_is_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path
     )
     scenario = Scenario.load(file)
     first, second = (flow.arrivals for flow in scenario.compile().flows)
-    assert first == Arrivals(("at_ns", (0, 500_000_000)), ("each", (100, 200)), 10_000)
+    assert first == Arrivals(times=Times(at_ns=(0, 500_000_000)), sizes=Sizes(each=(100, 200)), open=10_000)
     assert second is not None
-    assert second.sizes == ("cdf", ((100, 500_000_000), (200, 10**9)))
+    assert second.sizes == Sizes(cdf=((100, 500_000_000), (200, 10**9)))
     before = scenario.digest()
     (tmp_path / "sizes.cdf").write_text("100 0.6\n200 1\n")
     assert Scenario.load(file).digest() != before

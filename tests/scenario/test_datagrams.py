@@ -9,7 +9,8 @@ from expected_error import expected_error
 from sawtooth import engines
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import Compiled, Datagrams
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Datagrams
 from sawtooth.stats.call import NOT_CONCEALED, call, mos, rating
 
 PATH = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "100 packets"}
@@ -22,12 +23,14 @@ def of(*flows: dict[str, Any], **tables: Any) -> Scenario:
 
 def test_a_source_of_datagrams_is_a_call_unless_it_says_otherwise() -> None:
     flow = of(CALL).compile().flows[0]
-    assert (flow.name, flow.cc, flow.datagrams) == ("udp", "udp", Datagrams(172, 68_800))
+    assert (flow.name, flow.cc, flow.datagrams) == ("udp", "udp", Datagrams(bytes=172, rate_bps=68_800))
     assert 68_800 / 8 / 172 == 50
     turns = {"kind": "udp", "rate": "1 Mbit/s", "size": "1 kB", "pattern": "on-off", "on": "1 s", "off": "2 s"}
-    assert of({"source": turns}).compile().flows[0].datagrams == Datagrams(1000, 10**6, (10**9, 2 * 10**9))
+    assert of({"source": turns}).compile().flows[0].datagrams == Datagrams(
+        bytes=1000, rate_bps=10**6, on_off_ns=(10**9, 2 * 10**9)
+    )
     chance = of({"source": {"kind": "udp", "pattern": "poisson"}})
-    assert chance.compile().flows[0].datagrams == Datagrams(172, 68_800, None, True)
+    assert chance.compile().flows[0].datagrams == Datagrams(bytes=172, rate_bps=68_800, poisson=True)
     for scenario in (chance, of({"source": turns})):
         assert Compiled.from_dict(scenario.compile().to_dict()).to_json() == scenario.compile().to_json()
         assert Scenario.from_dict(scenario.to_dict()) == scenario

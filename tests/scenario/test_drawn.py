@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import Compiled, Flow
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Flow
 from sawtooth.scenario.toml import parse_toml, toml_text
 
 READY: list[dict[str, Any]] = [
@@ -35,7 +36,7 @@ def way(compiled: Compiled, flow: Flow, direction: str) -> list[tuple[Any, ...]]
     for link in compiled.way(getattr(flow, direction)):
         transmitter = None if link.transmitter is None else compiled.transmitters[link.transmitter]
         limits = transmitter and (transmitter.rate_bps, transmitter.queue_packets, transmitter.queue_bytes)
-        hosts = compiled.hosts[link.source], compiled.hosts[link.target]
+        hosts = compiled.hosts[link.from_], compiled.hosts[link.to]
         pace = transmitter and transmitter.pace
         varies = (pace, link.aggregation_ns, link.losses, link.delays, link.jitter)
         found.append((*hosts, limits, link.delay_ns, link.loss_ppb, link.loss_pattern, varies))
@@ -54,7 +55,7 @@ def test_a_topology_that_is_written_out_has_the_same_paths(tables: dict[str, Any
         assert way(ours, one, "forward") == way(theirs, other, "forward")
         assert way(ours, one, "backward") == way(theirs, other, "backward")
     assert len(ours.probes) == len(theirs.probes)
-    shared = [len({link.source for link in one.links if link.transmitter == 0}) for one in (ours, theirs)]
+    shared = [len({link.from_ for link in one.links if link.transmitter == 0}) for one in (ours, theirs)]
     assert shared == [1, 1]
 
 

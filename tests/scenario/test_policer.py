@@ -9,8 +9,9 @@ from expected_error import expected_error
 from sawtooth.cli.scenario_text import describe
 from sawtooth.engines import get
 from sawtooth.run import Run
-from sawtooth.scenario import Scenario, compiled
+from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Policer
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
@@ -26,7 +27,7 @@ def custom(link: dict[str, Any], **more: Any) -> Scenario:
 
 
 def test_a_path_has_it_after_its_bottleneck_and_a_link_in_each_direction() -> None:
-    given = compiled.Policer(8_000_000, 65_536)
+    given = Policer(rate_bps=8_000_000, burst_bytes=65_536)
     assert {one.name: one.policer for one in Scenario(path=PATH).compile().links if one.policer} == {
         "loss>delay": given
     }

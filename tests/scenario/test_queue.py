@@ -11,8 +11,10 @@ from sawtooth import engines
 from sawtooth.cli.scenario_text import describe
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
-from sawtooth.scenario import Scenario, compiled
+from sawtooth.scenario import Scenario
+from sawtooth.scenario.compiled import Compiled
 from sawtooth.scenario.overrides import parse_assignment
+from sawtooth.scenario.record import Choice, Record
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.unsupported import check
@@ -37,16 +39,16 @@ def queues(**tables: Any) -> dict[str, Any]:
     return {one.name: one.discipline for one in Scenario(**tables).compile().transmitters}
 
 
-def law(kind: str, **parameters: Any) -> compiled.Discipline:
-    return compiled.Discipline(kind, tuple(parameters.items()))
+def law(kind: str, **parameters: Any) -> Choice:
+    return Choice(**{kind: Record(**parameters)})
 
 
-def red_of(low: int, high: int, weight: int, chance: int, adaptive: bool) -> compiled.Discipline:
+def red_of(low: int, high: int, weight: int, chance: int, adaptive: bool) -> Choice:
     names = ("min_bytes", "max_bytes", "weight_log", "probability_ppb", "adaptive")
     return law("red", **dict(zip(names, (low, high, weight, chance, adaptive), strict=True)))
 
 
-def cake_of(*values: Any) -> compiled.Discipline:
+def cake_of(*values: Any) -> Choice:
     names = ("bandwidth_bps", "interval_ns", "target_ns", "isolation", "memory_bytes")
     return law("cake", **dict(zip(names, values, strict=True)))
 
@@ -117,7 +119,7 @@ def test_what_red_does_not_say_follows_from_its_limit() -> None:
     # A time, at the transmitter's rate.
     assert red(limit="96 ms", max="24 ms", adaptive=True) == red_of(20_000, 60_000, 4, 20_000_000, True)
     # Floyd and Jacobson: a burst of 50 packets below a threshold of five needs a weight below 0.0042; tc takes 1/512.
-    assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).get("weight_log") == 9
+    assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).value.weight_log == 9
 
 
 def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() -> None:
@@ -127,10 +129,10 @@ def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() 
     slow = cake(bandwidth="10 Mbit/s", rtt="metro", isolation="flows")
     assert slow == cake_of(10_000_000, 10_000_000, 500_000, "flows", 4 << 20)
     # Four times what arrives in a round trip.
-    assert cake(bandwidth="100 Mbit/s").get("memory_bytes") == 5_000_000
-    assert cake(bandwidth="100 Mbit/s", rtt="10 s").get("memory_bytes") == 10240 * 1514
+    assert cake(bandwidth="100 Mbit/s").value.memory_bytes == 5_000_000
+    assert cake(bandwidth="100 Mbit/s", rtt="10 s").value.memory_bytes == 10240 * 1514
     assert cake(rtt="interplanetary", memlimit="1 MiB") == cake_of(None, 10**12, 5 * 10**10, "triple-isolate", 1 << 20)
-    assert cake(rtt="10 us").get("target_ns") == 1000
+    assert cake(rtt="10 us").value.target_ns == 1000
 
 
 def test_a_limit_of_text_is_tail_drop_as_before() -> None:
@@ -193,7 +195,7 @@ def test_a_table_is_written_and_read_back() -> None:
         scenario = Scenario(path={"queue": example(kind)})
         assert Scenario(**scenario.to_dict()) == scenario
         made = scenario.compile()
-        assert compiled.Compiled.from_dict(made.to_dict()) == made
+        assert Compiled.from_dict(made.to_dict()) == made
         schema.validate(scenario.to_dict())
 
 
@@ -330,7 +332,7 @@ def test_dualpi2_is_compiled_with_tcs_defaults_and_its_gains_in_256ths() -> None
     assert (one.queue_packets, one.discipline) == (10_000, law("dualpi2", **own, **step, **flags))
     (one,) = Scenario(path={"queue": {"kind": "dualpi2", "step_thresh": "5 packets"}}).compile().transmitters
     assert one.discipline is not None
-    assert [one.discipline.get(f"step_thresh_{unit}") for unit in ("ns", "packets")] == [None, 5]
+    assert [getattr(one.discipline.value, f"step_thresh_{unit}") for unit in ("ns", "packets")] == [None, 5]
 
 
 def test_dualpi2_on_a_kernel_gets_what_tc_sends_it() -> None:

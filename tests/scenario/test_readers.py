@@ -12,7 +12,7 @@ from sawtooth.cli.scenario_text import describe
 from sawtooth.errors import InputError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import Compiled, Video
+from sawtooth.scenario.compiled import Compiled
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.traffic import orders
@@ -186,6 +186,7 @@ def test_a_capture_shows_the_readers_handshake_its_requests_and_the_answers(tmp_
 
 
 def test_a_video_is_offered_in_a_known_ladder_where_none_is_given() -> None:
-    told = Scenario(flows=[{"source": {"kind": "video"}}]).compile().flows[0].asks
-    assert isinstance(told, Video)
+    asks = Scenario(flows=[{"source": {"kind": "video"}}]).compile().flows[0].asks
+    assert asks is not None
+    assert (told := asks.video) is not None
     assert (len(told.rates_bps), told.rates_bps[0], told.rates_bps[-1]) == (10, 235_000, 5_800_000)

@@ -351,10 +351,11 @@ def _problem(table: type, given: dict[str, Any]) -> str | None:
 def test_the_types_of_fields_are_written_from_what_the_core_declares() -> None:
     import scenario_tables
 
-    written = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "-"], input=scenario_tables.page(), capture_output=True, text=True
-    )
-    assert scenario_tables.FILE.read_text(encoding="utf-8") == written.stdout, "run tools/scenario_tables.py"
+    for file, page in scenario_tables.PAGES.items():
+        written = subprocess.run(
+            [sys.executable, "-m", "ruff", "format", "-"], input=page(), capture_output=True, text=True
+        )
+        assert file.read_text(encoding="utf-8") == written.stdout, "run tools/scenario_tables.py"
 
 
 def test_a_field_has_its_unit_and_a_table_its_fields() -> None:

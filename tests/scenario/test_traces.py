@@ -8,7 +8,7 @@ import pytest
 from expected_error import expected_error
 from sawtooth.engines import get
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import Opportunities
+from sawtooth.scenario.compiled_form import RateSchedule, Trace
 from sawtooth.scenario.traces import OPPORTUNITY_BYTES, Steps, read_trace, shipped
 
 REAL = Path(__file__).parents[3] / "shared" / "traces"
@@ -20,8 +20,12 @@ def written(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+def trace(*times_ms: int) -> Trace:
+    return Trace(times_ms=times_ms, period_ms=times_ms[-1], bytes=OPPORTUNITY_BYTES)
+
+
 def test_each_line_of_a_delivery_trace_is_an_opportunity_and_the_last_one_its_period(tmp_path: Path) -> None:
-    assert read_trace(written(tmp_path, "0\n5\n5\n20\n")) == Opportunities((0, 5, 5, 20), 20, OPPORTUNITY_BYTES)
+    assert read_trace(written(tmp_path, "0\n5\n5\n20\n")) == trace(0, 5, 5, 20)
 
 
 def test_columns_of_a_csv_are_found_by_name(tmp_path: Path) -> None:
@@ -74,7 +78,7 @@ def test_a_trace_is_beside_the_scenario_or_is_one_that_is_shipped(tmp_path: Path
     (tmp_path / "own").write_text("1\n2\n")
     file = tmp_path / "s.toml"
     file.write_text('path = { trace = "own" }')
-    assert Scenario.load(file).compile().transmitters[0].pace == Opportunities((1, 2), 2, OPPORTUNITY_BYTES)
+    assert Scenario.load(file).compile().transmitters[0].pace == RateSchedule(trace=trace(1, 2))
     file.write_text('path = { trace = "lte-like.down" }')
     assert Scenario.load(file).compile().transmitters[0].pace is not None
 
@@ -116,7 +120,7 @@ def test_the_shipped_traces_can_be_run(name: str) -> None:
 def test_recorded_traces_are_read_whole(way: str) -> None:
     path = REAL / f"ATT-LTE-driving-2016.{way}"
     read = read_trace(str(path))
-    assert isinstance(read, Opportunities)
+    assert isinstance(read, Trace)
     assert len(read.times_ms) == len(path.read_text().split())
 
 

@@ -10,8 +10,9 @@ from expected_error import expected_error
 from sawtooth.cli.scenario_text import describe
 from sawtooth.engines import get
 from sawtooth.run import Run
-from sawtooth.scenario import Scenario, compiled
-from sawtooth.scenario.compiled import Compiled, RateSteps, Slots
+from sawtooth.scenario import Scenario
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Jitter, RateSchedule, Slots
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.target_kernel import Place
@@ -37,7 +38,7 @@ def refused(code: str, field: str, **given: Any) -> None:
 def test_changes_of_a_path_go_to_the_links_that_have_rate_loss_and_delay() -> None:
     change = {"at": "2 s", "rate": "5 Mbit/s", "delay": "40 ms", "loss": "1%"}
     made = path(changes=[change])
-    assert made.transmitters[0].pace == RateSteps(((2 * 10**9, 5_000_000),))
+    assert made.transmitters[0].pace == RateSchedule(steps=((2 * 10**9, 5_000_000),))
     assert {link.name: link.losses for link in made.links if link.losses} == {"loss>delay": ((2 * 10**9, 10_000_000),)}
     assert {link.name: link.delays for link in made.links if link.delays} == {
         "delay>receiver": ((2 * 10**9, 40_000_000),)
@@ -102,17 +103,18 @@ def test_a_change_that_comes_every_so_often_comes_to_the_end() -> None:
         changes=[{"at": "1 s", "every": "4 s", "rate": "1 Mbit/s"}, {"at": "3 s", "every": "4 s", "rate": "2 Mbit/s"}]
     )
     steps = [(1, 1), (3, 2), (5, 1), (7, 2), (9, 1)]
-    assert made.transmitters[0].pace == RateSteps(tuple((at * 10**9, bps * 10**6) for at, bps in steps))
+    assert made.transmitters[0].pace == RateSchedule(steps=tuple((at * 10**9, bps * 10**6) for at, bps in steps))
 
 
 def test_of_two_values_one_between_is_drawn_again_by_the_seed() -> None:
-    def drawn(seed: int) -> RateSteps:
+    def drawn(seed: int) -> tuple[tuple[int, int], ...]:
         changes = [{"every": "1 s", "rate": ["1 Mbit/s", "9 Mbit/s"]}]
         pace = Scenario(duration="10 s", seed=seed, path={"changes": changes}).compile().transmitters[0].pace
-        assert isinstance(pace, RateSteps)
-        return pace
+        assert pace is not None
+        assert pace.steps is not None
+        return pace.steps
 
-    rates = [bps for _, bps in drawn(1).steps]
+    rates = [bps for _, bps in drawn(1)]
     assert len(set(rates)) == 10
     assert all(10**6 <= bps <= 9 * 10**6 for bps in rates)
     assert drawn(1) == drawn(1) != drawn(2)
@@ -269,7 +271,7 @@ def test_a_short_form_is_written_as_it_was_read() -> None:
 
 def test_opportunities_at_a_rate_are_slots() -> None:
     made = custom({"rate": "12 Mbit/s", "opportunity": "3000 bytes"}).compile()
-    assert made.transmitters[0].pace == Slots(2_000_000, 3000)
+    assert made.transmitters[0].pace == RateSchedule(slots=Slots(every_ns=2_000_000, bytes=3000))
 
 
 def test_on_linux_a_varying_rate_is_a_line_and_the_rest_netem_s() -> None:
@@ -279,7 +281,7 @@ def test_on_linux_a_varying_rate_is_a_line_and_the_rest_netem_s() -> None:
     assert {rule.device for rule in plan.ports.qdiscs} >= {"x2", "x3"}
     assert (line.come, line.leave) == ("i1", "w1")
     delay = next(change for change in plan.ports.changes if change.device == "x3")
-    seedless = qdisc.netem(delay_ns=10**6, jitter=compiled.Jitter(10**6, (), 0, True), rate_bps=qdisc.KEEPS_ORDER_BPS)
+    seedless = qdisc.netem(delay_ns=10**6, jitter=Jitter(ns=10**6, ordered=True), rate_bps=qdisc.KEEPS_ORDER_BPS)
     assert (delay.at_ns, delay.options) == (10**9, seedless)
 
 

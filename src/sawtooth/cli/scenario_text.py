@@ -6,22 +6,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
-from sawtooth.scenario.compiled import (
-    Asks,
-    Compiled,
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import (
+    Application,
     Datagrams,
-    Discipline,
     Flow,
     Link,
-    Opportunities,
+    LossPattern,
     Paced,
-    Pages,
     Probe,
-    RateSteps,
-    Slots,
+    RateSchedule,
     Transmitter,
-    Video,
 )
+from sawtooth.scenario.record import Choice
 
 _FEW = 3
 """Up to this number, changes are listed one by one."""
@@ -78,9 +75,10 @@ def _time(flow: Flow) -> str:
         low, high = flow.lifetime_ns
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
     if flow.arrivals is not None:
-        (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
-        each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} at listed times"
-        ends += f"; {each}, sizes {sizes}"
+        times = flow.arrivals.times
+        listed = f"{len(times.at_ns or ())} at listed times"
+        each = f"one every {Span(times.poisson_ns)} on average" if times.poisson_ns else listed
+        ends += f"; {each}, sizes {flow.arrivals.sizes.kind}"
     if flow.asks is not None:
         ends += f"; requested by the receiver: {_asks(flow.asks)}"
     if flow.writes is not None:
@@ -100,16 +98,16 @@ def _paced(application: Paced | Datagrams) -> str:
     return text
 
 
-def _asks(asks: Asks) -> str:
-    if isinstance(asks, Video):
-        rates = ", ".join(str(Rate(bps)) for bps in asks.rates_bps)
-        return f"video, segments of {Span(asks.segment_ns)} at {rates}, buffer of {Span(asks.buffer_ns)}"
-    (sizes, size), (times, think) = asks.sizes, asks.think
-    drawn = f"of {Size(size)}" if sizes == "fixed" else f"of {sizes} sizes"
-    after = f"{Span(think)} after each" + (" on average" if times == "exponential_ns" else "")
-    if isinstance(asks, Pages):
-        again = "kept" if asks.keep else "new ones for each"
-        return f"pages of {asks.objects} objects {drawn} over {asks.connections} connections, {again}, {after}"
+def _asks(asks: Application) -> str:
+    if video := asks.video:
+        rates = ", ".join(str(Rate(bps)) for bps in video.rates_bps)
+        return f"video, segments of {Span(video.segment_ns)} at {rates}, buffer of {Span(video.buffer_ns)}"
+    sizes, think = asks.value.sizes, asks.value.think
+    drawn = f"of {Size(sizes.fixed)}" if sizes.fixed else f"of {sizes.kind} sizes"
+    after = f"{Span(think.value)} after each" + (" on average" if think.kind == "exponential_ns" else "")
+    if pages := asks.pages:
+        again = "kept" if pages.keep else "new ones for each"
+        return f"pages of {pages.objects} objects {drawn} over {pages.connections} connections, {again}, {after}"
     return f"responses {drawn}, {after}"
 
 
@@ -143,7 +141,7 @@ def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
 
 def _way(indices: Sequence[int], compiled: Compiled) -> str:
     hosts, way = compiled.hosts, compiled.way(indices)
-    text = hosts[way[0].source].name
+    text = hosts[way[0].from_].name
     for link in way:
         met = [f"loss {_loss(link)}"] if link.loss_ppb else []
         met += _changes("loss", link.losses, Loss)
@@ -154,17 +152,18 @@ def _way(indices: Sequence[int], compiled: Compiled) -> str:
         met += [f"duplicate {Loss(link.duplicate[0])}"] if link.duplicate else []
         met += [f"corrupt {Loss(link.corrupt[0])}"] if link.corrupt else []
         arrow = f"–[{', '.join(met)}]→" if met else "→"
-        text += f" {arrow} {hosts[link.target].name}"
+        text += f" {arrow} {hosts[link.to].name}"
     return text
 
 
 def _loss(link: Link) -> str:
-    if link.every is not None:
-        return f"every {link.every} packets"
-    if link.packets:
-        more = f" and {len(link.packets) - _FEW} more" if len(link.packets) > _FEW else ""
-        return f"of packet{'s' * (len(link.packets) > 1)} {', '.join(map(str, link.packets[:_FEW]))}{more}"
-    return f"{Loss(link.loss_ppb)}{' in bursts' if link.gilbert_elliott is not None else ''}"
+    pattern = link.loss_pattern or LossPattern()
+    if pattern.every is not None:
+        return f"every {pattern.every} packets"
+    if packets := pattern.packets:
+        more = f" and {len(packets) - _FEW} more" if len(packets) > _FEW else ""
+        return f"of packet{'s' * (len(packets) > 1)} {', '.join(map(str, packets[:_FEW]))}{more}"
+    return f"{Loss(link.loss_ppb)}{' in bursts' if pattern.gilbert_elliott else ''}"
 
 
 def _changes(what: str, steps: Sequence[tuple[int, int]], kind: Callable[[int], object]) -> list[str]:
@@ -175,13 +174,13 @@ def _changes(what: str, steps: Sequence[tuple[int, int]], kind: Callable[[int], 
 
 
 def _rate(transmitter: Transmitter) -> str:
-    rate, pace = str(Rate(transmitter.rate_bps)), transmitter.pace
-    if isinstance(pace, RateSteps):
+    rate, pace = str(Rate(transmitter.rate_bps)), transmitter.pace or RateSchedule()
+    if pace.steps:
         steps = [step for step in pace.steps if step != (0, transmitter.rate_bps)]
         return ", ".join([rate, *_changes("rate", steps, Rate)])
-    if isinstance(pace, Slots):
-        return f"{rate}, {Size(pace.bytes)} at a time"
-    return f"{rate} on average" if isinstance(pace, Opportunities) else rate
+    if pace.slots:
+        return f"{rate}, {Size(pace.slots.bytes)} at a time"
+    return f"{rate} on average" if pace.trace else rate
 
 
 def _queue(transmitter: Transmitter) -> str:
@@ -195,10 +194,10 @@ def _queue(transmitter: Transmitter) -> str:
     return limit if transmitter.discipline is None else f"{_discipline(transmitter.discipline)}, limit {limit}"
 
 
-def _discipline(discipline: Discipline) -> str:
+def _discipline(discipline: Choice) -> str:
     """A queueing discipline's name and parameters. Parameters that are absent or off are omitted, as in tc."""
     words = []
-    for field, value in discipline.parameters:
+    for field, value in vars(discipline.value).items():
         name, _, unit = field.rpartition("_")
         if value is None or value is False:
             continue

@@ -25,7 +25,8 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.run import Run
 from sawtooth.run.metadata import idle
 from sawtooth.scenario import CONGESTION_CONTROLS, LINUX_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
-from sawtooth.scenario.compiled import Compiled, Host, Link
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Host, Link
 from sawtooth.scenario.header_sizes import MSS, frame_bytes
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Model:
         if compiled.probes:
             raise _unsupported("probes", "probes", "leave them out")
         way, back = _way(compiled)
-        if any(link.packets for link in way):
+        if any(link.loss_pattern and link.loss_pattern.packets for link in way):
             raise _unsupported("loss", "the loss of single packets", 'give a share, like "1%"')
         if any(link.loss_ppb for link in back):
             raise _unsupported("loss", "loss of acknowledgements", "set the loss on the way back to 0%")
@@ -300,7 +301,7 @@ def _bursts(compiled: Compiled) -> list[str]:
         f'the link "{link.name}" loses packets in bursts: the formula uses their mean, {Loss(link.loss_ppb)}, '
         "for independent losses"
         for link in _way(compiled)[0]
-        if link.gilbert_elliott is not None
+        if link.loss_pattern and link.loss_pattern.gilbert_elliott
     ]
 
 
@@ -385,7 +386,8 @@ def _check_has(compiled: Compiled) -> None:
         if link.policer is not None:
             message = f'the link "{link.name}" has a policer, and the engine model has none'
             raise InputError("unsupported", message, field="policer", fix=kernels)
-        if link.varies or link.losses or link.aggregation_ns:
+        effects = (link.losses, link.delays, link.jitter, link.reorder, link.duplicate, link.corrupt)
+        if any(effects) or link.aggregation_ns:
             raise InputError("unsupported", f'the link "{link.name}" varies, {constant}', field="links", fix=fix)
 
 

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sawtooth.io.table_store import GROUP
-from sawtooth.scenario.compiled.links import Packets, RateSteps
 from sawtooth.stats.interval import t_quantile
 from sawtooth.stats.path import trip_s
 
@@ -294,10 +293,10 @@ def unsteady(compiled: Compiled) -> str:
     if not compiled.flows:
         return "there is no flow"
     for transmitter in compiled.transmitters:
-        if transmitter.pace is not None and not isinstance(transmitter.pace, RateSteps):
+        if transmitter.pace is not None and transmitter.pace.steps is None:
             return f'"{transmitter.name}" follows a trace, or serves slots'
     for link in compiled.links:
-        if isinstance(link.loss_pattern, Packets):
+        if link.loss_pattern is not None and link.loss_pattern.packets:
             return f'"{link.name}" loses listed packets'
     return "the duration is not a whole number of intervals" if compiled.duration_ns % compiled.interval_ns else ""
 
@@ -310,7 +309,7 @@ def last_change_ns(compiled: Compiled) -> int:
     for link in compiled.links:
         at += [when for when, _ in (*link.losses, *link.delays)]
     for transmitter in compiled.transmitters:
-        if isinstance(transmitter.pace, RateSteps):
+        if transmitter.pace is not None and transmitter.pace.steps:
             at += [when for when, _ in transmitter.pace.steps]
     return max((one for one in at if one < compiled.duration_ns), default=0)
 

@@ -147,14 +147,14 @@ def _offloaded(compiled: Compiled) -> list[str]:
     """Flows that hand whole super-packets to their own host's queueing discipline, where loss drops all of one at
     once, or to the queue of a forwarding host."""
     found = []
-    for flow in compiled.flows:
+    for flow, whole in zip(compiled.flows, compiled.whole_ways(), strict=True):
         first = compiled.links[flow.forward[0]]
-        if compiled.hosts[first.source].offload and first.loss_ppb:
+        if compiled.hosts[first.from_].offload and first.loss_ppb:
             found.append(
                 f'flow "{flow.name}": with segmentation offload, loss on the sending host\'s own link drops whole '
                 "super-packets, not single packets"
             )
-        if whole := compiled.whole(flow.forward):
+        if whole:
             found.append(
                 f'flow "{flow.name}": with segmentation offload, the queue of "{compiled.links[whole[-1]].name}" holds '
                 "and drops super-packets of up to 64 KiB as one packet, as a forwarding Linux host does"

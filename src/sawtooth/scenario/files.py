@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sawtooth.scenario.arrivals import Listed, read_transfers
-from sawtooth.scenario.compiled import Opportunities
+from sawtooth.scenario.compiled_form import Trace
 from sawtooth.scenario.jitter import read_deviations
 from sawtooth.scenario.sizes import read_cdf
 from sawtooth.scenario.sources import content_digest
@@ -15,7 +15,7 @@ from sawtooth.scenario.traces import Steps, read_trace, trace_digest
 class _Files:
     """Each raises SawtoothError: ``file-not-found``, ``file-unreadable``, or its reader's error."""
 
-    def trace(self, name: str) -> Opportunities | Steps:
+    def trace(self, name: str) -> Trace | Steps:
         return read_trace(name)
 
     def deviations(self, name: str) -> tuple[int, ...]:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import FrozenInstanceError
 from functools import cache
 from typing import Any, Self
 
 from sawtooth import _core
 from sawtooth.scenario.files import FILES
+from sawtooth.scenario.record import Record
 
 
-class Frozen:
-    """An immutable value."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}: it is frozen")
-
-    def __delattr__(self, name: str) -> None:
-        raise FrozenInstanceError(f"cannot delete field {name!r}: it is frozen")
-
-
-class Part(Frozen):
+class Part(Record):
     """A table of a scenario, made from keyword fields: text with units, or values of ``sawtooth.scenario``.
 
     Raises InputError with the field and a fix. Two tables are equal if their fields are.
@@ -46,12 +36,6 @@ class Part(Frozen):
 
     def _fields(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_said", "label")}
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, Part) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash((type(self), repr(self)))
 
     def __repr__(self) -> str:
         """Fields that differ from their defaults; the reference has the rest."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from sawtooth.errors import InputError
 from sawtooth.io.untrusted import decimal, read_bytes
 from sawtooth.sanitize import plain
-from sawtooth.scenario.compiled import Opportunities
+from sawtooth.scenario.compiled_form import Trace
 from sawtooth.scenario.header_sizes import ETHERNET
 
 MOST_STEPS = 1_000_000
@@ -53,7 +53,7 @@ def found(name: str) -> Path:
     return path
 
 
-def read_trace(name: str) -> Opportunities | Steps:
+def read_trace(name: str) -> Trace | Steps:
     """A trace: opportunities from Mahimahi's times, steps from CSV.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-trace`` with the line.
@@ -71,7 +71,7 @@ def read_trace(name: str) -> Opportunities | Steps:
 
 
 @lru_cache(maxsize=16)
-def _read(path: str, version: object) -> Opportunities | Steps:
+def _read(path: str, version: object) -> Trace | Steps:
     data = read_bytes(path, LARGEST)
     try:
         if len(data) > LARGEST:
@@ -99,7 +99,7 @@ def _bad(path: str, why: str) -> InputError:
     return InputError("bad-trace", f"it is no trace: {why}", file=path, fix=fix)
 
 
-def _opportunities(lines: list[str]) -> Opportunities:
+def _opportunities(lines: list[str]) -> Trace:
     if len(lines) > _MOST_LINES:
         raise ValueError(f"more than {_MOST_LINES} lines")
     times: list[int] = []
@@ -117,7 +117,7 @@ def _opportunities(lines: list[str]) -> Opportunities:
         before = time
     if before == 0:
         raise ValueError("all its times are 0, so it would repeat at once")
-    return Opportunities(tuple(times), before, OPPORTUNITY_BYTES)
+    return Trace(times_ms=tuple(times), period_ms=before, bytes=OPPORTUNITY_BYTES)
 
 
 def _steps(lines: list[str]) -> Steps:

@@ -19,7 +19,7 @@ from pydantic import Field
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.sanitize import plain
 from sawtooth.scenario import CONTROLS, Rate, Scenario
-from sawtooth.scenario.compiled.flows import AGENTS
+from sawtooth.scenario.record import AGENTS
 from sawtooth.scenario.sources import anchored
 from sawtooth.stats import ceiling
 from sawtooth.study import Study

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from pandas import DataFrame
 
-    from sawtooth.scenario.compiled import Flow
+    from sawtooth.scenario.compiled_form import Flow
 
     Floats = ndarray[Any, Any]
 

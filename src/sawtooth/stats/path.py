@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.scenario.compiled import Compiled, Flow, Link, Probe, Transmitter
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Flow, Link, Probe, Transmitter
 from sawtooth.scenario.header_sizes import frame_bytes
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sawtooth.run import Run
-from sawtooth.scenario.compiled import Compiled, Flow, Transmitter
-from sawtooth.scenario.compiled.links import RateSteps
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Flow, Transmitter
 from sawtooth.scenario.header_sizes import ETHERNET, IPV4, UDP, frame_bytes
 from sawtooth.stats.path import slowest
 from sawtooth.stats.queueing import Queueing
@@ -53,7 +53,7 @@ def ceiling(compiled: Compiled) -> Ceiling | None:
 
 def mean_rate_bps(line: Transmitter, from_ns: int, to_ns: int) -> float:
     """The mean of a rate that changes in steps; of any other kind, its long-run rate."""
-    if not isinstance(line.pace, RateSteps) or to_ns <= from_ns:
+    if line.pace is None or line.pace.steps is None or to_ns <= from_ns:
         return float(line.lasting_bps)
     steps = [(0, line.rate_bps), *line.pace.steps, (to_ns, 0)]
     bits = 0.0

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sawtooth.link_estimate.estimate import Estimate
     from sawtooth.link_estimate.model import CongestionModel
     from sawtooth.link_estimate.series import RttSeries
-    from sawtooth.scenario.compiled import Compiled, Probe
+    from sawtooth.scenario.compiled import Compiled
+    from sawtooth.scenario.compiled_form import Probe
     from sawtooth.study.study import Study
 
 ALL_FLOWS = "all"

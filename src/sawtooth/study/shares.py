@@ -14,7 +14,7 @@ from sawtooth.stats.summary import summary
 if TYPE_CHECKING:
     from numpy import ndarray
 
-    from sawtooth.scenario.compiled import Flow
+    from sawtooth.scenario.compiled_form import Flow
 
 ALL = "all"
 """In the column ``seed``: all seeds together."""

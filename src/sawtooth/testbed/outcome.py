@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,13 +86,7 @@ def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uin
     rows of ns since t = 0, and bytes."""
     import numpy as np
 
-    flow = compiled.flows[index]
-    arrivals = flow.arrivals if flow.datagrams is None else flow.datagrams.arrivals()
-    assert arrivals is not None
-    end_ns = min(compiled.duration_ns, flow.start_ns + (flow.duration_ns or compiled.duration_ns))
-    return np.column_stack(
-        _core.transfers(arrivals.to_json(), compiled.seed, index | stream << 32, flow.start_ns, end_ns)
-    )
+    return np.column_stack(_core.transfers(compiled.to_json(), index, stream))
 
 
 def check(directory: Path, status: int) -> None:
@@ -145,7 +138,7 @@ def run(
         assert version is not None
         of_programs, ended = program_tables.read(directory, scenario) if scenario.programs else ({}, {})
         end_ns = min(round(ended["end_s"] * 1e9), compiled.duration_ns) if ended else compiled.duration_ns
-        until = replace(compiled, duration_ns=max(1, end_ns))
+        until = Compiled(**vars(compiled) | {"duration_ns": max(1, end_ns)})
         found = tables.read(directory, until, (int(version[1]), int(version[2]))) | of_programs
     theirs, both_ends = _ends(directory, scenario, compiled)
     asked = {flow.name: flow.cc for flow in compiled.flows}

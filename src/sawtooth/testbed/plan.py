@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sawtooth.scenario.compiled import Compiled, Flow, Host
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Flow, Host
 from sawtooth.scenario.header_sizes import IPV4, TCP, UDP, packet_bytes
 from sawtooth.testbed.ports import Ports
 from sawtooth.testbed.target_kernel import Place
@@ -130,9 +131,9 @@ def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
     hops: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for one in compiled.senders:
         for path in (one.forward, one.backward):
-            source, target = links[path[0]].source, links[path[-1]].target
+            source, target = links[path[0]].from_, links[path[-1]].to
             for link in path:
-                hops[links[link].source, target][source] = link
+                hops[links[link].from_, target][source] = link
     mtu = largest_packet(compiled)
     routes: list[Route] = []
     rules: list[Rule] = []

@@ -25,7 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sawtooth.scenario.compiled import Compiled, Jitter, Link, Reorder, Slots, Transmitter
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Jitter, Link, LossPattern, Reorder, Slots, Transmitter
 from sawtooth.scenario.header_sizes import ETHERNET
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
@@ -216,7 +217,7 @@ class Ports:
             else:
                 by_transmitter[transmitter].append(index)
         sending = {flow.forward[0] for flow in compiled.flows}
-        whole = {index for flow in compiled.flows for index in compiled.whole(flow.forward)}
+        whole = {index for way in compiled.whole_ways() for index in way}
         for number, links in enumerate(groups):
             _Port(compiled, place, ports, number, links, sending, whole).build()
         ports._leave_tags_out()
@@ -241,12 +242,27 @@ class Ports:
 
 def loses_by_netem(link: Link, place: Place) -> bool:
     """Whether netem does the link's loss: it does not count packets."""
-    return link.loses and place.netem and not link.counted
+    return loses(link) and place.netem and not counts(link)
+
+
+def loses(link: Link) -> bool:
+    """Whether the loss model may lose any packet."""
+    return bool(link.loss_ppb) or any(ppb for _, ppb in link.losses)
+
+
+def counts(link: Link) -> bool:
+    """Whether a packet's number decides its loss."""
+    return link.loss_pattern is not None and link.loss_pattern.gilbert_elliott is None
+
+
+def varies(link: Link) -> bool:
+    """Whether the link does more to packets than a delay."""
+    return bool(link.delays or link.jitter or link.reorder or link.duplicate or link.corrupt)
 
 
 def delays(link: Link) -> bool:
     """Whether there is anything between a link's transmitter and its end."""
-    return bool(link.delay_ns or link.aggregation_ns or link.varies or link.policer)
+    return bool(link.delay_ns or link.aggregation_ns or varies(link) or link.policer)
 
 
 def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool, whole: bool = False) -> bool:
@@ -262,16 +278,16 @@ def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool, 
 def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *, sends: bool) -> bool:
     """Whether a program must release frames: no queueing discipline has a varying rate, and netem's other effects do
     not work with a bucket."""
-    if isinstance(transmitter.pace, Slots):
+    if transmitter.pace is not None and transmitter.pace.slots:
         return transmitter.discipline is not None or transmitter.queue_bytes is not None
-    varies = any(link.varies for link in links) and needs_bucket(transmitter, place, sends=sends)
-    return transmitter.pace is not None or varies
+    varied = any(map(varies, links)) and needs_bucket(transmitter, place, sends=sends)
+    return transmitter.pace is not None or varied
 
 
 def merges(compiled: Compiled, links: Sequence[int]) -> set[int | None]:
     """The GRO waiting times of hosts that receive flows' data over these links; None: one of them does not merge."""
     last = {flow.forward[-1] for flow in compiled.flows}
-    return {compiled.hosts[compiled.links[index].target].gro_ns for index in links if index in last}
+    return {compiled.hosts[compiled.links[index].to].gro_ns for index in links if index in last}
 
 
 def gateway(link: int) -> str:
@@ -317,7 +333,7 @@ class _Port:
         self.seed = compiled.seed
         self.all = compiled.links
         self.of = [compiled.links[index] for index in links]
-        self.home = self.of[0].source
+        self.home = self.of[0].from_
         self.offload = compiled.hosts[self.home].offload
         self.sends = {index for index in links if index in sending}
         self.whole = not whole.isdisjoint(links)
@@ -332,7 +348,7 @@ class _Port:
         self.near, self.far = f"x{number}", f"y{number}"
         self.on_wire = self.near
         # A card with several links ends at home; its sub-interfaces lead to the hosts.
-        self.away = self.home if len(links) > 1 else self.of[0].target
+        self.away = self.home if len(links) > 1 else self.of[0].to
         self.macs = mac(number, 0)
         self.gro_ns = next((wait for wait in merges(compiled, links) if wait is not None), None)
 
@@ -407,7 +423,7 @@ class _Port:
 
     def _slots(self) -> Slots | None:
         pace = None if self.transmitter is None else self.transmitter.pace
-        return pace if isinstance(pace, Slots) else None
+        return None if pace is None else pace.slots
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
         """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, moves to ``to``."""
@@ -426,18 +442,20 @@ class _Port:
         if len(self.links) > 1:
             self.macs = mac(self.number, 1 + position)
             if place.vlan:
-                ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link.target)
+                ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link.to)
                 if by_netem:
                     self._loss(ends[0], index, LOSS, 0)
             else:
                 arrival = f"{ends[1]}m{position}"
-                self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
-            where = link.target
+                self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.to, mac=self.macs))
+            where = link.to
         # A policer counts frames, so super-packets not yet split by a transmitter are split above it.
         if self.cuts or (link.policer and self.transmitter is None):
-            ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
-        if link.loses and not by_netem:
-            rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every, link.packets)
+            ends = self._layer(ends, "c", _CUT_TAG, where, link.to)
+        if loses(link) and not by_netem:
+            pattern = link.loss_pattern or LossPattern()
+            name, packets = f"link{index}", pattern.packets or ()
+            rule = LossRule(self.home, gateway(index), name, link.loss_ppb, pattern.every, packets)
             self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
         self.ports.arrivals[index] = arrival or ends[1]
@@ -447,7 +465,7 @@ class _Port:
     def _loss(self, device: str, index: int, handle: int, child: int, parent: int = ROOT) -> int:
         """netem for the loss only. Returns the parent for the queue behind it."""
         link = self.all[index]
-        model = link.gilbert_elliott
+        model = (link.loss_pattern or LossPattern()).gilbert_elliott
         loss_ppb = 0 if model else link.loss_ppb
         options = qdisc.netem(loss_ppb=loss_ppb, gilbert_elliott=model, seed=link_seed(self.seed, index))
         self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, parent, "netem", options))
@@ -507,7 +525,7 @@ class _Port:
     def _varied(self, link: Link) -> _Varied:
         """netem's effects besides a delay. A rate, however high, keeps packets in order."""
         varied = _Varied(slot_ns=link.aggregation_ns)
-        if not link.varies:
+        if not varies(link):
             return varied
         varied["seed"] = link_seed(self.seed, len(self.all) + self.links[0])
         varied |= {"jitter": link.jitter, "reorder": link.reorder, "duplicate": link.duplicate, "corrupt": link.corrupt}

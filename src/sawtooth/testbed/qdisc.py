@@ -6,10 +6,11 @@ ns.
 
 from __future__ import annotations
 
+import json
 import struct
-from dataclasses import astuple
 
-from sawtooth.scenario.compiled import GilbertElliott, Jitter, Policer, Reorder, Transmitter
+from sawtooth import _core
+from sawtooth.scenario.compiled_form import GilbertElliott, Jitter, Policer, Reorder, Transmitter
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that is never full."""
@@ -74,10 +75,11 @@ def netem(
         if jitter.table:
             options += _attribute(_NETEM_DELAY_DIST, struct.pack(f"={len(jitter.table)}h", *jitter.table))
     if gilbert_elliott is not None:
-        p, r, bad, good = map(_chance, astuple(gilbert_elliott))
+        model = gilbert_elliott
+        p, r, bad, good = map(_chance, (model.p_ppb, model.r_ppb, model.bad_ppb, model.good_ppb))
         # The third is the probability that a packet survives the bad state.
-        model = struct.pack("=4I", p, r, _CERTAIN - bad, good)
-        options += _attribute(_NETEM_LOSS, _attribute(_NETEM_LOSS_GE, model))
+        chances = struct.pack("=4I", p, r, _CERTAIN - bad, good)
+        options += _attribute(_NETEM_LOSS, _attribute(_NETEM_LOSS_GE, chances))
     if rate_bps:
         bytes_a_second = max(1, round(rate_bps / 8))
         options += _attribute(_NETEM_RATE, struct.pack("=Iiii", min(bytes_a_second, 2**32 - 1), overhead_bytes, 0, 0))
@@ -157,22 +159,11 @@ def _large_rate(kind: int, rate_bps: int) -> bytes:
     return _attribute(kind, struct.pack("=Q", bytes_a_second)) if bytes_a_second >= 2**32 else b""
 
 
-def fifo(limit: int) -> bytes:
-    """pfifo or bfifo with a limit in packets or bytes."""
-    return struct.pack("=I", limit)
-
-
 def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, bytes]:
     """Kind and options of a transmitter's queue, the child of a token bucket with the same overhead."""
     queue = transmitter.discipline
-    if queue is not None and queue.kind != "fifo":
-        from sawtooth import _core
-
-        limits = transmitter.queue_packets, transmitter.queue_bytes
-        return _core.queue_options(queue.to_json(), *limits, overhead_bytes)
-    if transmitter.queue_bytes is not None:
-        return "bfifo", fifo(min(transmitter.queue_bytes, 2**32 - 1))
-    return "pfifo", fifo(min(transmitter.queue_packets or UNLIMITED, 2**32 - 1))
+    told = "tail_drop" if queue is None else {queue.kind: vars(queue.value)}
+    return _core.queue_options(json.dumps(told), transmitter.queue_packets, transmitter.queue_bytes, overhead_bytes)
 
 
 def any_dualpi2() -> bytes:

@@ -46,7 +46,7 @@ def warnings(
             found.append(f'flow "{name}" asked for {flow.cc}, but the kernel used {used}')
     senders = sending_hosts(compiled)
     for index, transmitter in enumerate(compiled.transmitters):
-        starts = {link.source for link in compiled.links if link.transmitter == index}
+        starts = {link.from_ for link in compiled.links if link.transmitter == index}
         drops = int(tables["queues"].query("transmitter == @index")["drops"].sum())
         if drops and starts <= set(senders):
             found.append(

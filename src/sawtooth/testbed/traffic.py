@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
-from sawtooth.scenario.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Slots, Video
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Application, Datagrams, Paced, RateSchedule
 from sawtooth.scenario.header_sizes import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
 from sawtooth.testbed.ports import Line, Ports
@@ -114,16 +115,15 @@ def orders(
 def _line(compiled: Compiled, line: Line, directory: Path) -> str:
     """The order for a transmitter with a varying rate, and the file of its times."""
     transmitter = compiled.transmitters[line.transmitter]
-    pace, given = transmitter.pace, f"line-{line.transmitter}.txt"
+    pace, given = transmitter.pace or RateSchedule(), f"line-{line.transmitter}.txt"
     overhead = next(link.overhead_bytes for link in compiled.links if link.transmitter == line.transmitter)
     told, opportunity, every = list[str](), 0, 0
-    if isinstance(pace, Opportunities):
-        told, opportunity = [str(time) for time in pace.times_ms], pace.bytes
-    elif isinstance(pace, Slots):
-        opportunity, every = pace.bytes, pace.every_ns
+    if pace.trace:
+        told, opportunity = [str(time) for time in pace.trace.times_ms], pace.trace.bytes
+    elif pace.slots:
+        opportunity, every = pace.slots.bytes, pace.slots.every_ns
     else:
-        steps = pace.steps if isinstance(pace, RateSteps) else ()
-        told = [f"{at_ns} {bps}" for at_ns, bps in ((0, transmitter.rate_bps), *steps)]
+        told = [f"{at_ns} {bps}" for at_ns, bps in ((0, transmitter.rate_bps), *(pace.steps or ()))]
     (directory / given).write_text("\n".join(told) + "\n", encoding="ascii")
     limits = f"{_or_endless(transmitter.queue_packets)} {_or_endless(transmitter.queue_bytes)}"
     devices = f"{line.namespace} {line.come} {line.leave}"
@@ -133,18 +133,18 @@ def _line(compiled: Compiled, line: Line, directory: Path) -> str:
     return order
 
 
-def _asks(index: int, asks: Asks) -> str:
+def _asks(index: int, asks: Application) -> str:
     """The order for a flow's readers."""
-    if isinstance(asks, Video):
-        rates = " ".join(str(rate) for rate in asks.rates_bps)
-        times = f"{asks.segment_ns} {asks.buffer_ns} {int(asks.rule == 'throughput')}"
-        return f"asks {index} video fixed 1 0 0 0 {times} {len(asks.rates_bps)} {rates}"
-    (sizes, given), (times, think) = asks.sizes, asks.think
-    numbers = [given] if sizes == "fixed" else list(given.values()) if isinstance(given, dict) else sum(given, ())
-    drawn = f"{sizes} {len(numbers)} {' '.join(str(number) for number in numbers)}"
-    line = f"asks {index} {asks.kind} {drawn} {think} {int(times == 'exponential_ns')}"
-    if isinstance(asks, Pages):
-        line += f" {asks.objects} {asks.connections} {int(asks.keep)}"
+    if video := asks.video:
+        rates = " ".join(str(rate) for rate in video.rates_bps)
+        times = f"{video.segment_ns} {video.buffer_ns} {int(video.rule == 'throughput')}"
+        return f"asks {index} video fixed 1 0 0 0 {times} {len(video.rates_bps)} {rates}"
+    sizes, think = asks.value.sizes, asks.value.think
+    numbers = (sizes.fixed,) if sizes.fixed else sum(sizes.cdf, ()) if sizes.cdf else tuple(vars(sizes.value).values())
+    drawn = f"{sizes.kind} {len(numbers)} {' '.join(map(str, numbers))}"
+    line = f"asks {index} {asks.kind} {drawn} {think.value} {int(think.kind == 'exponential_ns')}"
+    if pages := asks.pages:
+        line += f" {pages.objects} {pages.connections} {int(pages.keep)}"
     return line
 
 
@@ -216,9 +216,9 @@ def captures(
     programs = []
     for name in hosts:
         host = numbers[name]
-        seen = [ports.arrivals[index] for index, link in enumerate(compiled.links) if link.target == host]
+        seen = [ports.arrivals[index] for index, link in enumerate(compiled.links) if link.to == host]
         if name in ends:
-            seen += [ports.tops[index] for index, link in enumerate(compiled.links) if link.source == host]
+            seen += [ports.tops[index] for index, link in enumerate(compiled.links) if link.from_ == host]
         where = " or ".join(f"ifindex {devices[host, device]}" for device in seen or ["lo"])
         wanted = f"(tcp or icmp) and ({where})"
         buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import CONTROLS
-from sawtooth.scenario.compiled import Compiled, Link, RateSteps, Slots
+from sawtooth.scenario.compiled import Compiled
+from sawtooth.scenario.compiled_form import Link
 from sawtooth.scenario.header_sizes import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.plan import Plan, largest_packet
-from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem, merges
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, counts, loses, loses_by_netem, merges, varies
 from sawtooth.testbed.target_kernel import Place
 from sawtooth.testbed.traffic import MAX_FLOWS
 
@@ -106,7 +107,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
     for index, link in enumerate(compiled.links):
         name = link.name
         _varying(link, compiled, _shared(link, by_card), place, where)
-        if link.loses and not loses_by_netem(link, place):
+        if loses(link) and not loses_by_netem(link, place):
             _rule(link, index in starting, place, where)
         queue = None if link.transmitter is None else compiled.transmitters[link.transmitter].discipline
         if queue is not None and queue.kind == "dualpi2" and not place.dualpi2:
@@ -121,7 +122,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
             lacks = "shares a card with others" if place.netem else f"sends in bursts, and {where} has no netem"
             raise _no("links.aggregation", f'the link "{name}" {lacks}', "leave it out")
         pace = None if link.transmitter is None else compiled.transmitters[link.transmitter].pace
-        if isinstance(pace, Slots) and not place.netem:
+        if pace is not None and pace.slots and not place.netem:
             raise _no(
                 "links.opportunity", f'the link "{name}" sends in bursts, and {where} has no netem', "leave it out"
             )
@@ -136,17 +137,17 @@ def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: 
     """Changes at given times, and netem's effects besides a delay."""
     transmitter = None if link.transmitter is None else compiled.transmitters[link.transmitter]
     pace = None if transmitter is None else transmitter.pace
-    timed = bool(link.delays or link.losses) or isinstance(pace, RateSteps)
+    timed = bool(link.delays or link.losses or (pace and pace.steps))
     if timed and not place.virtual:
         message = f'"{link.name}" changes at exact times, which {where} cannot keep to in real time'
         raise _no("links.changes", message, "use --engine kernel or sim")
-    if (timed or link.varies) and not place.netem:
+    if (timed or varies(link)) and not place.netem:
         raise _no("links", f'the link "{link.name}" varies, and {where} has no netem', "modprobe sch_netem")
     if link.policer is not None and not place.netem:
         raise _no("policer", f'the link "{link.name}" has a policer, and {where} has no netem', "modprobe sch_netem")
     if link.losses and (link.loss_pattern is not None):
         raise _no("links.changes", f'a pattern of losses that changes, on "{link.name}"', "give a share")
-    if shared and (link.varies or link.losses or link.policer):
+    if shared and (varies(link) or link.losses or link.policer):
         message = f'the link "{link.name}" varies or has a policer, and shares a card'
         raise _no("links", message, "give it a separate rate; if hosts have processing, use --engine sim")
 
@@ -158,9 +159,9 @@ def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:
 def _rule(link: Link, starts: bool, place: Place, where: str) -> None:
     """Loss that netem cannot do here. nftables drops forwarded packets only: TCP would notice a packet dropped where it
     originates."""
-    name, counted = link.name, link.counted
+    name, counted = link.name, counts(link)
     other = "use --engine sim" if counted else "use --engine kernel"
-    if link.gilbert_elliott is not None:
+    if link.loss_pattern and link.loss_pattern.gilbert_elliott:
         message = f'the link "{name}" loses packets in bursts, and {where} has no netem'
         raise _no("loss", message, f"modprobe sch_netem, or {other}")
     if not place.nftables:

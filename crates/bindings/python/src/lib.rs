@@ -15,7 +15,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sawtooth_net::scenario::{Arrivals, Scenario};
+use sawtooth_net::scenario::Scenario;
 use sawtooth_net::tables::Column;
 use sawtooth_net::{Output, Taps, Transfers};
 use sawtooth_tcp::cc::Algorithm;
@@ -138,17 +138,10 @@ type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
 
 /// See the stub.
 #[pyfunction]
-fn transfers<'py>(
-    py: Python<'py>,
-    arrivals: &str,
-    seed: u64,
-    flow: u64,
-    start_ns: u64,
-    until_ns: u64,
-) -> PyResult<Columns<'py>> {
-    let arrivals = Arrivals::parse(arrivals).map_err(PyValueError::new_err)?;
-    let times = [start_ns, until_ns].map(Time::from_nanos);
-    let all = Transfers::new(arrivals, seed, flow, times);
+fn transfers<'py>(py: Python<'py>, scenario: &str, flow: usize, stream: usize) -> PyResult<Columns<'py>> {
+    let scenario: Scenario = scenario::form(scenario)?;
+    let drawn = (flow < scenario.flows.len()).then(|| Transfers::of(&scenario, flow, stream)).flatten();
+    let all = drawn.ok_or_else(|| PyValueError::new_err(format!("flow {flow} has no transfers")))?;
     let (times, bytes): (Vec<u64>, Vec<u64>) = all.map(|transfer| (transfer.at.nanos(), transfer.bytes)).unzip();
     Ok((times.into_pyarray(py), bytes.into_pyarray(py)))
 }
@@ -196,6 +189,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::registry, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::queue_options, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::describe_compiled, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::whole_ways, module)?)?;
     module.add("MODULE_HOOKS", sawtooth_cc_module::watch::HOOKS.to_vec())?;
     module.add("OVERRUN", sawtooth_cc_module::OVERRUN)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

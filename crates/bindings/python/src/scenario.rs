@@ -1,14 +1,15 @@
 //! Scenarios, as the package reads, changes and compiles them.
 
 use crate::values::{python, value, view};
-use pyo3::exceptions::PyAttributeError;
+use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use sawtooth_net::scenario::{Discipline, Room, Trace};
+use sawtooth_net::scenario::{self as net, Room, Trace};
 use sawtooth_scenario::{
     Burst, Compiled, Field, Files, Listed, Loss, Problem, Programs, Quantity, Queue, Rate, Size, Span, Steps, Traced,
     Unit, Value, View, flow_names, read_table,
 };
+use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex};
 
 /// A module's files, parameters and name.
@@ -192,12 +193,22 @@ pub fn registry(py: Python<'_>) -> PyResult<Py<PyAny>> {
     python(py, &sawtooth_scenario::registry())
 }
 
+/// A part of the compiled form, or all of it, from its JSON.
+pub fn form<A: DeserializeOwned>(json: &str) -> PyResult<A> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// See the stub.
 #[pyfunction]
 pub fn describe_compiled(json: &str) -> PyResult<String> {
-    let compiled: sawtooth_net::scenario::Scenario =
-        serde_json::from_str(json).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-    Ok(format!("{compiled:#?}"))
+    Ok(format!("{:#?}", form::<net::Scenario>(json)?))
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn whole_ways(json: &str) -> PyResult<Vec<Vec<usize>>> {
+    let compiled: net::Scenario = form(json)?;
+    Ok(compiled.flows.iter().map(|flow| compiled.whole(flow).to_vec()).collect())
 }
 
 /// See the stub.
@@ -209,9 +220,7 @@ pub fn queue_options(
     bytes: Option<u64>,
     overhead: u16,
 ) -> PyResult<(&'static str, Py<PyBytes>)> {
-    let discipline: Discipline =
-        serde_json::from_str(discipline).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-    let (kind, options) = discipline.options(Room { packets, bytes, overhead });
+    let (kind, options) = form::<net::Discipline>(discipline)?.options(Room { packets, bytes, overhead });
     Ok((kind, PyBytes::new(py, &options).unbind()))
 }
 

@@ -28,10 +28,20 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// The transfers of this flow in the run with `seed`, from `start` on and before `until`.
-    pub fn new(config: Arrivals, seed: u64, flow: u64, [start, until]: [Time; 2]) -> Self {
-        let [times, sizes] = [Purpose::Arrival, Purpose::Size].map(|purpose| Rng::new(seed, purpose, flow));
-        Transfers { config, start, until, drawn: 0, last: start, times, sizes }
+    /// The transfers of a flow, or the datagrams of one of its streams. `None`: they do not arrive at random or listed
+    /// times.
+    pub fn of(scenario: &Scenario, flow: usize, stream: usize) -> Option<Self> {
+        let given = &scenario.flows[flow];
+        let config = match &given.traffic {
+            Traffic::Arrivals(arrivals) => arrivals.clone(),
+            Traffic::Datagrams(datagrams) if datagrams.poisson => datagrams.arrivals(),
+            _ => return None,
+        };
+        let ends = given.duration_ns.map_or(u64::MAX, |ns| given.start_ns.saturating_add(ns));
+        let [start, until] = [given.start_ns, ends.min(scenario.duration_ns)].map(Time::from_nanos);
+        let index = flow as u64 | (stream as u64) << 32;
+        let [times, sizes] = [Purpose::Arrival, Purpose::Size].map(|purpose| Rng::new(scenario.seed, purpose, index));
+        Some(Transfers { config, start, until, drawn: 0, last: start, times, sizes })
     }
 }
 
@@ -122,13 +132,8 @@ pub struct Arriving {
 impl Arriving {
     /// `None`: the flow's connections do not arrive on their own.
     pub fn new(scenario: &Scenario, flow: usize, ways: [u32; 2]) -> Option<Self> {
-        let config = &scenario.flows[flow];
-        let Traffic::Arrivals(arrivals) = &config.traffic else { return None };
-        let most = arrivals.open;
-        let start = Time::from_nanos(config.start_ns);
-        let ends = config.duration_ns.map_or(u64::MAX, |ns| config.start_ns.saturating_add(ns));
-        let until = Time::from_nanos(ends.min(scenario.duration_ns));
-        let mut transfers = Transfers::new(arrivals.clone(), scenario.seed, flow as u64, [start, until]);
+        let Traffic::Arrivals(Arrivals { open: most, .. }) = scenario.flows[flow].traffic else { return None };
+        let mut transfers = Transfers::of(scenario, flow, 0)?;
         let next = transfers.next();
         let (free, waiting) = (Vec::new(), VecDeque::new());
         Some(Arriving { flow: flow.fit_u32(), ways, transfers, next, opened: 0, places: 0, most, free, waiting })

@@ -151,7 +151,7 @@ impl Connection {
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,
-            whole: scenario.cuts(&config.forward).is_some(),
+            whole: !scenario.whole(config).is_empty(),
             mss: from.mss.min(to.mss),
             total: config.traffic.bytes(),
         }

@@ -5,7 +5,7 @@ use crate::hosts::arrivals::Transfers;
 use crate::network::queue::delays::Delays;
 use crate::observe::tables::{Datagrams, FlowEnd};
 use crate::packet::{Kind, Packet};
-use crate::scenario::{Arrivals, Paced, Scenario, Sizes, Times};
+use crate::scenario::{Paced, Scenario};
 use sawtooth_units::width::{Approx, Fit, Low};
 use sawtooth_units::{Span, Time};
 
@@ -59,15 +59,7 @@ impl Stream {
                 transit_ns: None,
                 jitter: 0.0,
             };
-            if datagrams.poisson {
-                let arrivals = Arrivals {
-                    times: Times::PoissonNs(datagrams.every_ns()),
-                    sizes: Sizes::Fixed(datagrams.bytes),
-                    open: 1,
-                };
-                let start = Time::from_nanos(config.start_ns);
-                let index = flow as u64 | (number as u64) << 32;
-                let mut times = Transfers::new(arrivals, scenario.seed, index, [start, until]);
+            if let Some(mut times) = Transfers::of(scenario, flow, number) {
                 stream.begins = times.next().map_or(Time::NEVER, |transfer| transfer.at);
                 stream.pace = Pace::Poisson(Box::new(times));
             }

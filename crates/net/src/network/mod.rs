@@ -61,7 +61,7 @@ impl Network {
         };
         let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
         for flow in &scenario.flows {
-            if let Some(link) = scenario.cuts(&flow.forward) {
+            if let Some(&link) = scenario.whole(flow).last() {
                 links[link].special.get_or_insert_with(Box::<Special>::default).cuts = true;
             }
         }

@@ -50,13 +50,6 @@ pub enum Sizes {
 }
 
 impl Arrivals {
-    /// Parses and checks arrivals that are not part of a scenario.
-    pub fn parse(json: &str) -> Result<Arrivals, String> {
-        let arrivals: Arrivals = serde_json::from_str(json).map_err(|e| format!("arrivals: {e}"))?;
-        arrivals.check("arrivals")?;
-        Ok(arrivals)
-    }
-
     pub(super) fn check(&self, at: &str) -> Result<(), String> {
         within(self.open as u64, 1, CONNECTIONS_MAX as u64, &format!("{at}.open"))?;
         match &self.times {

@@ -1,6 +1,6 @@
 //! Datagrams that are sent on a schedule, without congestion control.
 
-use crate::scenario::{DURATION_MAX_NS, Paced, is_usual, within};
+use crate::scenario::{Arrivals, DURATION_MAX_NS, Paced, Sizes, Times, is_usual, within};
 use serde::{Deserialize, Serialize};
 
 /// Largest payload in bytes: what Ethernet, IPv4 and UDP headers leave of a frame of 65,535 bytes.
@@ -25,6 +25,11 @@ impl Datagrams {
     /// An application that writes on the same schedule.
     pub fn writes(&self) -> Paced {
         Paced { bytes: self.bytes, rate_bps: self.rate_bps, on_off_ns: self.on_off_ns }
+    }
+
+    /// Arrivals with this mean interval and size.
+    pub fn arrivals(&self) -> Arrivals {
+        Arrivals { times: Times::PoissonNs(self.every_ns()), sizes: Sizes::Fixed(self.bytes), open: 1 }
     }
 
     /// Mean interval between two datagrams while it sends.

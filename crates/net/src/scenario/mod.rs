@@ -201,19 +201,20 @@ impl Scenario {
         self.flows.iter().map(frame).max().unwrap_or(0)
     }
 
-    /// The link whose transmitter cuts super-packets that take `route`, if they reach its queue whole: all hosts up to
-    /// there have offload, none of the links separates segments, and the sending host has no transmitter. CAKE, DualPI2 and TBF cut
-    /// them before they queue them, as Linux does.
-    pub fn cuts(&self, route: &[usize]) -> Option<usize> {
-        let at = route.iter().position(|&link| self.links[link].transmitter.is_some())?;
-        let transmitter = &self.transmitters[self.links[route[at]].transmitter?];
-        let takes = match transmitter.discipline {
+    /// The links of a flow that its super-packets cross whole, up to the one whose transmitter queues them as one packet
+    /// and cuts them: all hosts up to there have offload, none of the links separates segments, and the sending host has
+    /// no transmitter. Empty if they are cut earlier: CAKE, DualPI2 and TBF cut them before they queue them, as Linux does.
+    pub fn whole<'a>(&self, flow: &'a Flow) -> &'a [usize] {
+        let transmitter = |&link: &usize| self.links[link].transmitter.map(|index| &self.transmitters[index]);
+        let Some(at) = flow.forward.iter().position(|link| transmitter(link).is_some()) else { return &[] };
+        let takes = transmitter(&flow.forward[at]).is_some_and(|one| match one.discipline {
             Discipline::Cake(_) | Discipline::DualPi2(_) | Discipline::Tbf(_) => false,
-            _ => transmitter.pace.is_none(),
-        };
-        let mut links = route[..=at].iter().map(|&link| &self.links[link]);
+            _ => one.pace.is_none(),
+        });
+        let way = &flow.forward[..=at];
+        let mut links = way.iter().map(|&link| &self.links[link]);
         let whole = links.all(|link| self.hosts[link.from].offload && !link.separates());
-        (takes && at > 0 && whole).then_some(route[at])
+        if takes && at > 0 && whole { way } else { &[] }
     }
 
     /// Whether a queue needs the source and destination hosts of packets.

@@ -1,0 +1,101 @@
+"""Compiled: a scenario in the form that engines take: integers and indices; names for messages only.
+
+The core makes it and its JSON (docs/design.md, "The core's contract"). A guest imports this, and every imported module
+costs a guest time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from sawtooth import _core
+from sawtooth.scenario import compiled_form
+from sawtooth.scenario.compiled_form import Flow, Link, Probe, Transmitter
+from sawtooth.scenario.record import Module, Record
+
+
+class Compiled(compiled_form.Scenario):
+    """The core's form of a whole scenario, and what the core does not read: the name of the ``kernel`` that the engine
+    ``kernel`` boots; names of the ``programs`` with their hosts, and what they call hosts (``server`` and ``client``),
+    by the hosts' names.
+    """
+
+    kernel: str | None = None
+    programs: tuple[str, ...] = ()
+    program_hosts: tuple[str, ...] = ()
+    called: Mapping[str, str]
+    _text: str
+
+    @property
+    def senders(self) -> list[Flow | Probe]:
+        """Everything that sends from one host to another."""
+        return [*self.flows, *self.probes]
+
+    def source(self, one: Flow | Probe) -> int:
+        """The host that sends."""
+        return self.links[one.forward[0]].from_
+
+    def target(self, one: Flow | Probe) -> int:
+        """The host that answers."""
+        return self.links[one.forward[-1]].to
+
+    def way(self, links: Iterable[int]) -> list[Link]:
+        return [self.links[index] for index in links]
+
+    def transmitters_of(self, links: Iterable[int]) -> list[Transmitter]:
+        """The transmitters along these links."""
+        return [self.transmitters[link.transmitter] for link in self.way(links) if link.transmitter is not None]
+
+    def whole_ways(self) -> list[list[int]]:
+        """For each flow the links that super-packets cross whole, up to the queue that holds them as one packet; none
+        if they are cut earlier."""
+        return _core.whole_ways(self._text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that the core reads, in lists and dictionaries. Without modules: engines prepare those
+        themselves."""
+        told: dict[str, Any] = json.loads(self._text)
+        return told
+
+    def to_json(self) -> str:
+        """The argument of ``sawtooth._core.Simulation``."""
+        return self._text
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        kernel: str | None = None,
+        modules: Sequence[tuple[Sequence[str], Sequence[tuple[str, str]], str | None] | None] = (),
+        programs: tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]] = ((), (), ()),
+    ) -> Self:
+        """What the core made of a scenario: its JSON, the kernel, of each flow the module, and where programs run."""
+        told: dict[str, Any] = json.loads(text)
+        for flow, module in zip(told["flows"], modules, strict=bool(modules)):
+            if module is not None:
+                sources, parameters, name = module
+                flow["module"] = Module(sources=tuple(sources), parameters=tuple(parameters), name=name)
+        called, names, hosts = programs
+        if names:
+            # A path between programs is a probe that sends nothing: the testbed routes it, and nobody measures it.
+            told["probes"] = [one for one in told["probes"] if one["count"]]
+        about = {"kernel": kernel, "programs": tuple(names), "program_hosts": tuple(hosts), "called": dict(called)}
+        return cls(**_read(told), **about, _text=text)
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """Inverse of ``to_dict``. Only for data from another Sawtooth process: nothing is checked."""
+        return cls.of(json.dumps(told))
+
+
+def _read(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a JSON object. ``from`` is a keyword of Python."""
+    return {"from_" if name == "from" else name: _seen(name, value) for name, value in told.items()}
+
+
+def _seen(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return compiled_form.KINDS.get(name, Record)(**_read(value))
+    return tuple(_seen(name, one) for one in value) if isinstance(value, list) else value
