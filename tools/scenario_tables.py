@@ -27,8 +27,8 @@ from sawtooth.scenario.part import Flowing, Labelled, Part
 from sawtooth.scenario.units import Burst, Loss, Queue, Rate, Size, Span
 '''
 
-FORM_HEAD = '''"""The compiled form of a scenario: the core's JSON. crates/net/src/scenario describes its fields. ``from_``
-is ``from`` there; a value of one of several kinds has a field for each.
+FORM_HEAD = '''"""The compiled form of a scenario: the core's JSON. crates/net/src/scenario describes its fields.
+``from_`` is ``from`` there; a value of one of several kinds has a field for each.
 
 Written by tools/scenario_tables.py; a test compares. Do not edit.
 """

@@ -1,7 +1,8 @@
 //! Finds what limits each flow of a run, from the tables that every engine writes.
 
-use super::compiled::{Compiled, Flow};
+use super::compiled;
 use super::limit::{FlowLimit, Limit, Taker, shared_rate_text};
+use sawtooth_net::scenario::{Flow, Scenario};
 
 /// The tables to read and their columns, in the order in which to add them: `flows` first, since the ends of flows
 /// decide which rows of the other tables belong to them.
@@ -61,7 +62,7 @@ struct Traffic {
 
 /// What limits the flows of one run. Memory does not grow with the run's length.
 pub struct FlowLimits {
-    compiled: Compiled,
+    compiled: Scenario,
     counters: Vec<FlowCounters>,
     /// Flows that exist at the same times share one entry.
     traffic: Vec<Traffic>,
@@ -99,7 +100,7 @@ impl NetworkLimit {
 impl FlowLimits {
     /// For a compiled scenario, given as JSON.
     pub fn new(json: &str) -> Result<FlowLimits, String> {
-        let compiled = Compiled::parse(json)?;
+        let compiled = compiled::parse(json)?;
         let empty = Traffic {
             drops: vec![0.0; compiled.transmitters.len()],
             packets: vec![0.0; compiled.transmitters.len()],
@@ -111,7 +112,7 @@ impl FlowLimits {
         let (mut traffic, mut lifetimes, mut group, mut known) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for flow in &compiled.flows {
             // Flows that end after their bytes have individual ends.
-            let when = flow.bytes.is_none().then_some((flow.start_ns, flow.duration_ns));
+            let when = (flow.traffic.bytes() == u64::MAX).then_some((flow.start_ns, flow.duration_ns));
             let found = when.and_then(|when| known.iter().position(|&one| one == Some(when)));
             group.push(found.unwrap_or(traffic.len()));
             if found.is_none() {
@@ -167,8 +168,8 @@ impl FlowLimits {
             }
             ("intervals", &[t_s, flow, bps, segments, retransmits]) => {
                 let index = index(flow)?;
+                let bits = count(bps) * self.interval_s();
                 let one = self.counters.get_mut(index)?;
-                let bits = count(bps) * self.compiled.interval_s();
                 one.bits += bits;
                 one.segments += count(segments);
                 one.retransmits += count(retransmits);
@@ -211,7 +212,7 @@ impl FlowLimits {
 
     /// Calls `act` for each entry whose flows exist for at least half of the interval that ends at `t_s`.
     fn for_each_alive_at(&mut self, t_s: f64, mut act: impl FnMut(&mut Traffic) -> Option<()>) -> Option<()> {
-        let middle = t_s - self.compiled.interval_s() / 2.0;
+        let middle = t_s - self.interval_s() / 2.0;
         let lifetimes = self.lifetimes.iter().map(|lifetime| (lifetime.start_s..=lifetime.end_s).contains(&middle));
         self.traffic
             .iter_mut()
@@ -223,13 +224,21 @@ impl FlowLimits {
     /// Time from its start until all its connections had sent their bytes.
     fn completed_s(&self, flow: usize) -> Option<f64> {
         let (config, counters) = (&self.compiled.flows[flow], &self.counters[flow]);
-        (config.bytes.is_some() && counters.completed_s.len() == config.count)
+        (config.traffic.bytes() < u64::MAX && counters.completed_s.len() == config.count)
             .then(|| counters.completed_s.iter().copied().fold(0.0, f64::max))
     }
 
     fn lifetime(&self, flow: usize, now_s: f64) -> Lifetime {
         let lifetime = self.lifetimes[self.group[flow]];
         Lifetime { end_s: now_s.min(lifetime.end_s), ..lifetime }
+    }
+
+    fn interval_s(&self) -> f64 {
+        self.compiled.interval_ns as f64 / 1e9
+    }
+
+    fn bps(&self, transmitter: usize, lifetime: &Lifetime) -> f64 {
+        compiled::bps(&self.compiled.transmitters[transmitter], lifetime.start_s, lifetime.end_s)
     }
 
     /// What limits each flow of a run that has reached `now_s`.
@@ -243,14 +252,15 @@ impl FlowLimits {
         let lifetime = self.lifetime(flow, now_s);
         let seconds = lifetime.seconds();
         let goodput_bps = if seconds > 0.0 { counters.bits / seconds } else { 0.0 };
-        let allowed =
-            self.bottleneck(flow, &lifetime).map_or(f64::INFINITY, |(_, bps)| bps / self.compiled.headers(config));
+        let allowed = self
+            .bottleneck(flow, &lifetime)
+            .map_or(f64::INFINITY, |(_, bps)| bps / compiled::headers(&self.compiled, config));
         let share_of_rate = goodput_bps / allowed;
         let hosts = self.host_limits(config, counters, seconds, goodput_bps);
         let unheld_share = (1.0 - hosts.iter().map(|(_, share, _)| share).sum::<f64>()).max(0.0);
         let network = if seconds <= 0.0 {
             NetworkLimit::new(Limit::NotBegun, 0.0, "it has not begun")
-        } else if config.is_application_driven() {
+        } else if compiled::is_application_driven(config) {
             NetworkLimit::new(Limit::Unknown, 0.0, "not known: its application decides when there is something to send")
         } else {
             self.network_limit(flow, &lifetime, share_of_rate, unheld_share)
@@ -294,7 +304,7 @@ impl FlowLimits {
         let share = |sum: f64| if seconds > 0.0 { (sum / many / seconds).clamp(0.0, 1.0) } else { 0.0 };
         let receiver = share(senders().map(|one| one.receiver_s).sum());
         let buffer = share(senders().map(|one| one.buffer_s).sum());
-        let offered = flow.writes.as_ref().map_or(f64::INFINITY, |writes| writes.bps() * flow.count as f64);
+        let offered = compiled::offered_bps(flow);
         let application = if bps >= FULL_SHARE * offered { (1.0 - receiver - buffer).max(0.0) } else { 0.0 };
         [
             (Limit::Application, application, "its application, which has no more to send"),
@@ -308,8 +318,8 @@ impl FlowLimits {
         let traffic = &self.traffic[self.group[flow]];
         let seconds = lifetime.seconds();
         let used = |&(one, bps): &(usize, f64)| traffic.bytes[one] * 8.0 / seconds / bps;
-        let on_way = self.compiled.transmitters(&self.compiled.flows[flow].forward);
-        let rates = on_way.into_iter().map(|one| (one, self.compiled.bps(one, lifetime.start_s, lifetime.end_s)));
+        let on_way = compiled::transmitters(&self.compiled, &self.compiled.flows[flow].forward);
+        let rates = on_way.into_iter().map(|one| (one, self.bps(one, lifetime)));
         // The slowest, if nothing has passed.
         rates
             .filter(|(_, bps)| *bps > 0.0)
@@ -325,25 +335,23 @@ impl FlowLimits {
     ) -> NetworkLimit {
         let (flow, counters) = (&self.compiled.flows[flow_index], &self.counters[flow_index]);
         let traffic = &self.traffic[self.group[flow_index]];
-        let is_full = |one: usize| {
-            traffic.bytes[one] * 8.0 / lifetime.seconds()
-                > FULL_SHARE * self.compiled.bps(one, lifetime.start_s, lifetime.end_s)
-        };
+        let is_full = |one: usize| traffic.bytes[one] * 8.0 / lifetime.seconds() > FULL_SHARE * self.bps(one, lifetime);
         let [path, policer] = self.segments_lost(flow_index);
         let by_path = path > counters.retransmits - path;
         // A control that takes losses for congestion leaves room, so a full link does not limit it.
-        let is_misread = by_path && flow.treats_loss_as_congestion();
+        let is_misread = by_path && compiled::treats_loss_as_congestion(flow);
         let bottleneck = self.bottleneck(flow_index, lifetime);
         if let Some((transmitter, _)) = bottleneck
             && (share_of_rate > FULL_SHARE || (is_full(transmitter) && !is_misread))
         {
             return self.rate_limit(flow_index, lifetime, transmitter, unheld_share);
         }
-        if self.compiled.transmitters(&flow.backward).into_iter().any(is_full) {
+        if compiled::transmitters(&self.compiled, &flow.backward).into_iter().any(is_full) {
             return NetworkLimit::new(Limit::ReturnPath, unheld_share, "the return path, full of acknowledgements");
         }
         let marked: f64 = counters.senders.iter().flatten().map(|one| one.marked).sum();
-        let dropped: f64 = self.compiled.transmitters(&flow.forward).iter().map(|&one| traffic.drops[one]).sum();
+        let dropped: f64 =
+            compiled::transmitters(&self.compiled, &flow.forward).iter().map(|&one| traffic.drops[one]).sum();
         // Segments that timers repeated before an answer could arrive were not lost.
         let any_lost = path > 0.0 || policer > 0.0 || dropped > 0.0;
         if counters.segments == 0.0 && !any_lost {
@@ -363,8 +371,8 @@ impl FlowLimits {
         }
         let segments = counters.segments.max(1.0);
         // A control that does not slow down for a loss is held back by its retransmissions only.
-        let slows_down =
-            flow.treats_loss_as_congestion() || (flow.cc.starts_with("bbr3") && path > BBR3_LOSS * counters.segments);
+        let slows_down = compiled::treats_loss_as_congestion(flow)
+            || (flow.cc.starts_with("bbr3") && path > BBR3_LOSS * counters.segments);
         let share = |lost: f64| if slows_down { unheld_share } else { lost / segments };
         let queue = counters.retransmits - path - policer;
         if by_path {
@@ -386,14 +394,16 @@ impl FlowLimits {
         unheld_share: f64,
     ) -> NetworkLimit {
         let traffic = &self.traffic[self.group[flow_index]];
-        let rate_bps = self.compiled.bps(transmitter, lifetime.start_s, lifetime.end_s);
+        let rate_bps = self.bps(transmitter, lifetime);
         let mut takers: Vec<Taker> = (0..self.compiled.flows.len())
             .filter(|&other| other != flow_index && self.overlaps(flow_index, other, lifetime))
-            .filter(|&other| self.compiled.transmitters(&self.compiled.flows[other].forward).contains(&transmitter))
+            .filter(|&other| {
+                compiled::transmitters(&self.compiled, &self.compiled.flows[other].forward).contains(&transmitter)
+            })
             .map(|other| {
                 let goodput_bps = traffic.bits[other] / lifetime.seconds();
                 let one = &self.compiled.flows[other];
-                let share = goodput_bps * self.compiled.headers(one) / rate_bps;
+                let share = goodput_bps * compiled::headers(&self.compiled, one) / rate_bps;
                 Taker { flow: one.name.clone(), goodput_bps, share }
             })
             .collect();

@@ -4,16 +4,21 @@ use super::{FlowLimit, FlowLimits, Limit};
 use serde_json::{Value, json};
 
 fn flow(name: &str, cc: &str) -> Value {
-    json!({"name": name, "cc": cc, "count": 1, "start_ns": 0, "duration_ns": null, "bytes": null,
+    json!({"name": name, "cc": cc, "count": 1, "start_ns": 0, "duration_ns": null, "bytes": null, "lifetime_ns": null,
            "forward": [0, 1], "backward": [2]})
 }
 
 fn limits(flows: Vec<Value>) -> FlowLimits {
-    let link = |from: usize, transmitter: Value| json!({"from": from, "transmitter": transmitter, "loss_ppb": 0});
+    let host = json!({"name": "h", "hz": 250, "mss": 1448, "initial_window": 10, "receive_buffer": 1 << 26,
+                      "send_buffer": 1 << 26, "delayed_ack": true, "sack": true, "timestamps": true, "offload": false});
+    let link = |from: usize, transmitter: Value| {
+        json!({"name": "l", "from": from, "to": 1 - from, "transmitter": transmitter, "delay_ns": 0, "loss_ppb": 0,
+               "overhead_bytes": 0})
+    };
     let compiled = json!({
         "duration_ns": 10_000_000_000u64, "interval_ns": 1_000_000_000, "seed": 1,
-        "hosts": [{"mss": 1448, "timestamps": true}, {"mss": 1448, "timestamps": true}],
-        "transmitters": [{"name": "out", "rate_bps": 10_000_000, "discipline": {"fq_codel": {}}},
+        "hosts": [host, host],
+        "transmitters": [{"name": "out", "rate_bps": 10_000_000, "discipline": {"fifo": {}}},
                          {"name": "back", "rate_bps": 1_000_000}],
         "links": [link(0, json!(0)), link(0, Value::Null), link(1, json!(1))],
         "flows": flows,
@@ -103,7 +108,7 @@ fn application_that_sends_its_whole_offer_is_the_limit() {
 #[test]
 fn request_driven_application_gives_unknown() {
     let mut flow_config = flow("a", "cubic");
-    flow_config["reads"] = json!({"requests": {}});
+    flow_config["reads"] = json!({"bytes": 1000, "rate_bps": 1_000_000});
     assert_eq!(limits(vec![flow_config]).report(10.0)[0].limit, Limit::Unknown);
 }
 

@@ -14,7 +14,7 @@
 
 mod calendar;
 mod engine;
-mod frames;
+pub mod frames;
 mod hosts;
 mod network;
 mod observe;

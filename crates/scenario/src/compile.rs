@@ -22,12 +22,11 @@ use crate::topology::build;
 use crate::units::{PPB, Queue, Size, Unit};
 use crate::value::Value;
 use crate::varying::steps_of;
+use sawtooth_net::frames::{HEADERS, TIMESTAMP_OPTION};
 use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
-/// Header sizes in bytes: Ethernet, IPv4 and TCP; the timestamp option; the difference of an IPv6 header.
-const HEADERS: u64 = 14 + 20 + 20;
-const TIMESTAMPS: u64 = 12;
+/// Bytes by which an IPv6 header is longer.
 const IPV6_MORE: u64 = 20;
 const MOST_QUEUE_PACKETS: i128 = 1_000_000_000;
 /// Bytes of kernel memory that a received segment uses in addition to its payload.
@@ -272,7 +271,8 @@ impl Whole<'_> {
 
     /// Bytes of the largest frame that a host sends.
     fn frame(&self, host: &Host) -> u64 {
-        host.mss + HEADERS + if host.timestamps { TIMESTAMPS } else { 0 } + self.ipv6_more()
+        let headers = HEADERS + if host.timestamps { TIMESTAMP_OPTION } else { 0 };
+        host.mss + u64::from(headers) + self.ipv6_more()
     }
 
     fn link(&self, index: usize, wire: &Wire, steps: Steps, flows: &[Placed]) -> Result<net::Link, Problem> {

@@ -1,5 +1,5 @@
-"""The compiled form of a scenario: the core's JSON. crates/net/src/scenario describes its fields. ``from_``
-is ``from`` there; a value of one of several kinds has a field for each.
+"""The compiled form of a scenario: the core's JSON. crates/net/src/scenario describes its fields.
+``from_`` is ``from`` there; a value of one of several kinds has a field for each.
 
 Written by tools/scenario_tables.py; a test compares. Do not edit.
 """

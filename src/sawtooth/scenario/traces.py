@@ -18,6 +18,7 @@ from sawtooth.io.untrusted import decimal, read_bytes
 from sawtooth.sanitize import plain
 from sawtooth.scenario.compiled_form import Trace
 from sawtooth.scenario.header_sizes import ETHERNET
+from sawtooth.scenario.sizes import lines_of, version
 
 MOST_STEPS = 1_000_000
 """Most steps of one direction in one run."""
@@ -63,27 +64,20 @@ def read_trace(name: str) -> Trace | Steps:
         message = "there is no such file, and no trace of that name is shipped"
         fix = f"give a file, or one of those that are shipped: {', '.join(shipped())}"
         raise InputError("file-not-found", message, file=name, fix=fix)
-    try:
-        about = path.stat()
-    except (OSError, ValueError):
-        about = None
-    return _read(str(path), about and (about.st_mtime_ns, about.st_size))
+    return _read(str(path), version(str(path)))
 
 
 @lru_cache(maxsize=16)
 def _read(path: str, version: object) -> Trace | Steps:
     data = read_bytes(path, LARGEST)
     try:
-        if len(data) > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
-        lines = data.decode().splitlines()
+        lines = lines_of(data, LARGEST)
         if not lines:
             raise ValueError("it is empty")
         return _steps(lines) if "t_s" in lines[0].split(",") else _opportunities(lines)
-    except UnicodeDecodeError as error:
-        raise _bad(path, f"it is not UTF-8 text (byte {error.start})") from None
     except ValueError as error:
-        raise _bad(path, str(error)) from None
+        fix = "give times in ms, one a line, or CSV with t_s and rate_bps, delay_s or loss"
+        raise InputError("bad-trace", f"it is no trace: {error}", file=path, fix=fix) from None
 
 
 def trace_digest(name: str) -> str:
@@ -92,11 +86,6 @@ def trace_digest(name: str) -> str:
         return hashlib.sha256(found(name).read_bytes()).hexdigest()
     except (OSError, ValueError):
         return ""
-
-
-def _bad(path: str, why: str) -> InputError:
-    fix = "give times in ms, one a line, or CSV with t_s and rate_bps, delay_s or loss"
-    return InputError("bad-trace", f"it is no trace: {why}", file=path, fix=fix)
 
 
 def _opportunities(lines: list[str]) -> Trace:

@@ -86,7 +86,7 @@ impl Traffic {
 }
 
 /// A flow in JSON.
-#[derive(Deserialize, Serialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fields {
     name: String,
@@ -141,33 +141,22 @@ impl TryFrom<Fields> for Flow {
 impl From<Flow> for Fields {
     fn from(flow: Flow) -> Fields {
         let Flow { name, cc, count, start_ns, duration_ns, traffic, forward, backward, variant, module: _ } = flow;
-        let (bytes, lifetime_ns, writes, arrivals, datagrams, reads, asks) = match traffic {
-            Traffic::Written { writes, lifetime_ns } => match writes {
-                Writes::Endless => (None, lifetime_ns, None, None, None, None, None),
-                Writes::Bytes(bytes) => (Some(bytes), lifetime_ns, None, None, None, None, None),
-                Writes::Paced(writes) => (None, lifetime_ns, Some(writes), None, None, None, None),
-            },
-            Traffic::Read { writes, reads } => (None, None, writes, None, None, Some(reads), None),
-            Traffic::Arrivals(arrivals) => (None, None, None, Some(arrivals), None, None, None),
-            Traffic::Datagrams(datagrams) => (None, None, None, None, Some(datagrams), None, None),
-            Traffic::Requested(application) => (None, None, None, None, None, None, Some(application)),
-        };
-        Fields {
-            name,
-            cc,
-            count,
-            start_ns,
-            duration_ns,
-            bytes,
-            lifetime_ns,
-            forward,
-            backward,
-            variant,
-            writes,
-            arrivals,
-            datagrams,
-            reads,
-            asks,
+        let ways = Fields { forward, backward, ..Fields::default() };
+        let mut fields = Fields { name, cc, count, start_ns, duration_ns, variant, ..ways };
+        match traffic {
+            Traffic::Written { writes, lifetime_ns } => {
+                fields.lifetime_ns = lifetime_ns;
+                match writes {
+                    Writes::Endless => {}
+                    Writes::Bytes(bytes) => fields.bytes = Some(bytes),
+                    Writes::Paced(writes) => fields.writes = Some(writes),
+                }
+            }
+            Traffic::Read { writes, reads } => (fields.writes, fields.reads) = (writes, Some(reads)),
+            Traffic::Arrivals(arrivals) => fields.arrivals = Some(arrivals),
+            Traffic::Datagrams(datagrams) => fields.datagrams = Some(datagrams),
+            Traffic::Requested(application) => fields.asks = Some(application),
         }
+        fields
     }
 }
