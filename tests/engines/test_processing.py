@@ -22,7 +22,7 @@ def test_each_link_to_a_host_that_takes_time_is_later_by_half_of_it_and_varies_b
     entering = links[0]
     assert entering.jitter is not None
     assert (entering.delay_ns, entering.jitter.ns, entering.jitter.ordered) == (10_000, 10_000, True)
-    leaving = next(link for link in links if link.target == 2)
+    leaving = next(link for link in links if link.to == 2)
     assert (leaving.delay_ns, leaving.jitter) == (10_000_000, None)
 
 
