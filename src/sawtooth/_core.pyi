@@ -88,14 +88,14 @@ class Scenario:
     def field(self, name: str) -> Any:
         """A field, by its name in Python: tables as the classes of ``sawtooth.scenario.tables``, lists as tuples."""
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Every field that has a value, quantities as text."""
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, quantities as text."""
 
     def digest(self, files: object) -> str:
-        """SHA-256 of the canonical JSON of ``told``, with files replaced by digests of their contents."""
+        """SHA-256 of the canonical JSON of ``to_dict``, with files replaced by digests of their contents."""
 
     def flow_names(self) -> list[str]:
         """The name of each flow: the given one, or a generated one."""
@@ -318,7 +318,7 @@ class FlowLimits:
         that the scenario does not have.
         """
 
-    def told(self, now_s: float) -> str:
+    def report(self, now_s: float) -> str:
         """What limits each flow of the run at time ``now_s``, as JSON; see ``Run.limits``."""
 
 @final

@@ -44,7 +44,7 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
             unknown = np.full(len(part), np.nan)
             known = [part[column].astype(float) if column in part else unknown for column in columns]
             found.add(name, np.concatenate(known))
-    flow_limits: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
+    flow_limits: list[dict[str, Any]] = json.loads(found.report(compiled.duration_ns / 1e9))
     return flow_limits
 
 

@@ -155,7 +155,7 @@ class Scenario(views.Scenario):
     def to_dict(self) -> dict[str, Any]:
         """Every field that has a value, including defaults, with quantities as canonical text: suitable for JSON and
         TOML."""
-        return self._read.told()
+        return self._read.to_dict()
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, quantities as canonical text."""

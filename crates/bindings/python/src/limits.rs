@@ -28,7 +28,7 @@ impl FlowLimits {
     }
 
     /// What limits each flow of a run at time `now_s`, as JSON.
-    fn told(&self, now_s: f64) -> PyResult<String> {
+    fn report(&self, now_s: f64) -> PyResult<String> {
         serde_json::to_string(&self.0.report(now_s)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }

@@ -92,7 +92,7 @@ impl Scenario {
         }
     }
 
-    fn told(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         python(py, &Value::Table(self.inner.to_table()))
     }
 
