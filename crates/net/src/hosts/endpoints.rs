@@ -251,20 +251,6 @@ impl Hosts {
         } else if whole {
             self.send_whole(packet, burst, [mss, headers], outside);
         } else {
-            // In the host's queue until it begins to leave.
-            let wait = |queue: &mut VecDeque<Queued>, sent: Sent, begins: Time, bytes: u32| {
-                let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
-                let leaves = match sent {
-                    Sent::Leaves => begins,
-                    Sent::Held => Time::NEVER,
-                    Sent::Dropped => now,
-                };
-                if leaves <= now {
-                    return memory;
-                }
-                queue.push_back(Queued { leaves, memory: memory.fit_u32() });
-                0
-            };
             if queued
                 && !offload
                 && let Some(mut entrance) = network.entrance(first)
@@ -272,7 +258,8 @@ impl Hosts {
                 let queue = &mut self.connections[index as usize].host_queue;
                 each_segment(packet, burst, [mss, headers], |packet, bytes| {
                     let begins = entrance.begins(now);
-                    gone += wait(queue, entrance.send(packet, now, &mut outside.calendar), begins, bytes);
+                    let sent = entrance.send(packet, now, &mut outside.calendar);
+                    gone += wait(queue, sent, begins, bytes, now);
                 });
             } else {
                 each_segment(packet, burst, [mss, headers], |packet, bytes| {
@@ -290,7 +277,8 @@ impl Hosts {
                         Sent::Dropped
                     };
                     if queued {
-                        gone += wait(&mut self.connections[index as usize].host_queue, sent, begins, bytes);
+                        let queue = &mut self.connections[index as usize].host_queue;
+                        gone += wait(queue, sent, begins, bytes, now);
                     }
                 });
             }
@@ -333,6 +321,22 @@ impl Hosts {
             outside.calendar.timer(self.timer(packet.owner, SENDER), next);
         }
     }
+}
+
+/// A packet with this payload waits in the host's queue until it begins to leave; returns its memory if it does not.
+#[inline(always)]
+fn wait(queue: &mut VecDeque<Queued>, sent: Sent, begins: Time, bytes: u32, now: Time) -> u64 {
+    let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
+    let leaves = match sent {
+        Sent::Leaves => begins,
+        Sent::Held => Time::NEVER,
+        Sent::Dropped => now,
+    };
+    if leaves <= now {
+        return memory;
+    }
+    queue.push_back(Queued { leaves, memory: memory.fit_u32() });
+    0
 }
 
 /// Calls `send` with each packet of a burst, of which `packet` is the first one if that has full size.
