@@ -22,7 +22,7 @@ from sawtooth.scenario import Scenario
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 
 LATER = {
-    "tcp_info": ["delivered_ce_segments"],
+    "tcp_info": ["delivered_ce_segments", "delivery_bps"],
     "intervals": ["window_probes"],
     "queues": [
         *("early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"),

@@ -40,6 +40,7 @@ COLUMNS = {
         "rto_s",
         "in_flight_segments",
         "pacing_bps",
+        "delivery_bps",
         "delivered_segments",
         "delivered_ce_segments",
         "lost_segments",
@@ -204,11 +205,22 @@ def test_whatever_a_scenario_can_say_is_simulated(tables: dict[str, Any]) -> Non
     assert (delivered > 0).all()
 
 
+@pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("rate", ["1 Mbit/s", "5 Mbit/s"])
-def test_a_flow_goes_as_fast_as_its_receiver_reads(rate: str) -> None:
-    reader = {"rate": rate, "read": "16 kB"}
+def test_a_flow_goes_as_fast_as_its_receiver_reads(rate: str, whole: bool) -> None:
+    reader = {"rate": rate, "read": "16 kB", "whole": whole}
     intervals = SIM.run(Scenario(duration="20 s", flows=[{"reader": reader}])).tables["intervals"]
     assert intervals["goodput_bps"].mean() == pytest.approx(float(rate.split()[0]) * 1e6, rel=0.02)
+
+
+def test_a_reader_that_takes_what_has_arrived_sleeps_after_each_read() -> None:
+    # A segment arrives every 12 ms. A reader of whole reads is late from then on, and takes each at once.
+    asked = {"duration": "10 s", "path": {"rate": "1 Mbit/s"}}
+    for whole, least, most in ((True, 150, 300), (False, 45, 62)):
+        reader = {"rate": "8 Mbit/s", "read": "50 kB", "whole": whole}
+        intervals = SIM.run(Scenario(**asked, interval="10 ms", flows=[{"reader": reader}])).tables["intervals"]
+        reads = int((intervals["goodput_bps"] > 0)[-300:].sum())
+        assert least <= reads <= most, (whole, reads)
 
 
 def test_a_reader_that_pauses_closes_the_window_and_the_sender_probes_it() -> None:

@@ -127,7 +127,11 @@ def test_a_reader_is_bytes_of_a_read_their_rate_and_the_times_on_and_off() -> No
 
 
 @pytest.mark.parametrize(
-    "tables", [{}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}, {"flows": [ON_OFF | READER]}]
+    "tables",
+    [
+        *({}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}, {"flows": [ON_OFF | READER]}),
+        {"flows": [{"reader": {"rate": "5 Mbit/s", "whole": False}}]},
+    ],
 )
 def test_a_guest_reads_what_was_written(tables: dict[str, Any]) -> None:
     made = Scenario(**tables).compile()

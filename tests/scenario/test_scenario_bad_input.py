@@ -141,6 +141,7 @@ BAD = [
     ),
     ("[[flows]]\nreader = {read='1 kB'}", "missing-field", "flows.0.reader.rate", "rate"),
     ("[[flows]]\nreader = {rate='1mbit', on='1 s'}", "missing-field", "flows.0.reader.on", "off"),
+    ("[[flows]]\nreader = {rate='1mbit', on='1 s', off='1 s', whole=false}", "conflict", "flows.0.reader.whole", "on"),
     ("[[flows]]\nreader = {rate='1gbit', read='1 byte'}", "out-of-range", "flows.0.reader.read", "larger"),
     ("[[flows]]\nreader = {rate='1mbit', write='1 kB'}", "unknown-field", "flows.0.reader.write", "rate"),
     ("[[flows]]\nsource = '1 Mbit/s'", "wrong-type", "flows.0.source", 'kind = "rate"'),

@@ -53,7 +53,7 @@ fn writes(rate: Rate, write: Size) -> Result<(), Problem> {
 impl Steady {
     /// Converts to the core's form.
     pub fn compile(&self) -> net::Paced {
-        net::Paced { bytes: self.write.bytes, rate_bps: self.rate.bps, on_off_ns: None }
+        net::Paced::new(self.write.bytes, self.rate.bps, None)
     }
 }
 
@@ -61,7 +61,7 @@ impl OnOff {
     /// Converts to the core's form.
     pub fn compile(&self) -> net::Paced {
         let on_off_ns = Some([self.on.ns, self.off.ns]);
-        net::Paced { bytes: self.write.bytes, rate_bps: self.rate.bps, on_off_ns }
+        net::Paced::new(self.write.bytes, self.rate.bps, on_off_ns)
     }
 }
 
@@ -130,6 +130,7 @@ table! {
     Reader check reader_agrees {
         rate: Rate, Any, Needed, "mean payload rate; for a reader with pauses, the rate while it reads";
         read: Size, AMOUNT, Text("64000 bytes"), "size of one read; the reader sleeps until that much has arrived";
+        whole: bool, Any, Flag(true), "false: a read takes what has arrived, and the reader then sleeps for `read` / `rate`";
         on: Option<Span>, TIME, Nothing, "time that it reads; it starts with a read; absent: always";
         off: Option<Span>, TIME, Nothing, "time that it pauses; required with `on`";
     }
@@ -142,6 +143,10 @@ fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
         let fix = format!("add {lacking} = \"1 s\", or remove {given}");
         return Err(Problem::new("missing-field", message, fix).of(given));
     }
+    if !reader.whole && reader.on.is_some() {
+        let message = "a reader that takes what has arrived sleeps after each read, and has no other pauses";
+        return Err(Problem::new("conflict", message, "remove on and off, or whole").of("whole"));
+    }
     if is_too_often(reader.rate, reader.read) {
         let message = format!("\"{}\" by \"{}\" is more than one read per microsecond", reader.rate, reader.read);
         return Err(Problem::new("out-of-range", message, "choose a larger read").of("read"));
@@ -152,8 +157,8 @@ fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
 impl Reader {
     /// Converts to the core's form.
     pub fn compile(&self) -> net::Paced {
-        let on_off_ns = by_turns(self.on, self.off);
-        net::Paced { bytes: self.read.bytes, rate_bps: self.rate.bps, on_off_ns }
+        let paced = net::Paced::new(self.read.bytes, self.rate.bps, by_turns(self.on, self.off));
+        net::Paced { partial: !self.whole, ..paced }
     }
 }
 

@@ -46,20 +46,11 @@ def summary(run: Run) -> DataFrame:
             for column in ("retransmits", "timeouts"):
                 if column in own:
                     sums[name][column] = sums[name].get(column, 0.0) + float(own[column].sum())
-    rtts: dict[str, list[float]] = {name: [0.0, 0.0] for name in names}
-    if "tcp_info" in run.tables:
-        for part in groups(run.tables, "tcp_info", ("t_s", "flow", "srtt_s")):
-            kept = after_warmup(run, part)
-            kept = kept[kept["srtt_s"] > 0]
-            for index in np.unique(kept["flow"]):
-                own, found = kept["srtt_s"][kept["flow"] == index], rtts[names[index]]
-                found[0] += float(own.sum())
-                found[1] += len(own)
+    rtts = sampled_means(run, "srtt_s")
     done = transfers(run)
     rows = []
     for name in dict.fromkeys(names):
         flows = [flow for flow, known in zip(compiled.flows, names, strict=True) if known == name]
-        total, count = rtts[name]
         times = done["fct_s"][done["flow"] == name] * 1e3
         rows.append(
             {
@@ -67,7 +58,7 @@ def summary(run: Run) -> DataFrame:
                 "cc": flows[0].cc,
                 "connections": sum(flow.count for flow in flows),
                 "mean_mbps": bits[name] / (last - first) / 1e6 if last > first else math.nan,
-                "mean_srtt_ms": total / count * 1e3 if count else math.nan,
+                "mean_srtt_ms": rtts[name] * 1e3,
                 "retransmits": sums[name].get("retransmits", math.nan),
                 "timeouts": sums[name].get("timeouts", math.nan),
                 "transfers": len(times),
@@ -75,3 +66,22 @@ def summary(run: Run) -> DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=list(FLOW))
+
+
+def sampled_means(run: Run, column: str) -> dict[str, float]:
+    """For each flow the mean of a column of ``tcp_info`` after the warm-up, over samples above 0; NaN without any."""
+    import numpy as np
+
+    names = [flow.entry for flow in run.scenario.compile().flows]
+    sums = {name: [0.0, 0.0] for name in names}
+    if "tcp_info" in run.tables:
+        for part in groups(run.tables, "tcp_info", ("t_s", "flow", column)):
+            if column not in part:  # an earlier version's run
+                continue
+            kept = after_warmup(run, part)
+            kept = kept[kept[column] > 0]
+            for index in np.unique(kept["flow"]):
+                own, found = kept[column][kept["flow"] == index], sums[names[index]]
+                found[0] += float(own.sum())
+                found[1] += len(own)
+    return {name: total / count if count else math.nan for name, (total, count) in sums.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
 from sawtooth.stats import describe, harm, independent, jain, throughput_by_flow
-from sawtooth.stats.summary import summary
+from sawtooth.stats.summary import sampled_means, summary
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -31,6 +31,7 @@ SHARE_COLUMNS = (
     "mean_srtt_ms",
     "retransmits",
     "timeouts",
+    "delivery_mbps",
 )
 """Columns besides the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
 _COUNTERS = ("mean_srtt_ms", "retransmits", "timeouts")
@@ -49,6 +50,8 @@ class Shares:
     fairness_of_all: float
     counters: tuple[tuple[float, float, float], ...]
     """For each flow: the mean smoothed RTT in ms, retransmissions, timeouts (``stats.summary``)."""
+    delivery_mbps: tuple[float, ...]
+    """For each flow: the mean of the delivery rates that ``ss`` shows."""
 
     @classmethod
     def of(cls, run: Run) -> Shares:
@@ -70,6 +73,7 @@ class Shares:
             tuple(math.nan if one is None else jain(one) for one in rates),
             math.nan if None in rates else jain([rate for one in rates if one is not None for rate in one]),
             tuple(summary(run)[list(_COUNTERS)].itertuples(index=False, name=None)),
+            tuple(rate / 1e6 for rate in sampled_means(run, "delivery_bps").values()),
         )
 
     @property
@@ -114,6 +118,7 @@ def rows(
                 "mean_srtt_ms": _mean([one.counters[at][0] for one in seen]),
                 "retransmits": math.fsum(one.counters[at][1] for one in seen),
                 "timeouts": math.fsum(one.counters[at][2] for one in seen),
+                "delivery_mbps": _mean([one.delivery_mbps[at] for one in seen]),
             }
         )
     return found

@@ -135,11 +135,15 @@ def _tcp_info(raw: DataFrame) -> DataFrame:
         table[f"{name}_s"] = values.where(values != _NO_MIN_RTT) / 1e6
     pacing = table.pop("pacing_bytes").astype(float)
     table["pacing_bps"] = pacing.where(pacing < _UNPACED_BYTES) * 8
+    delivery = table.pop("delivery_bytes").astype(float)
+    table["delivery_bps"] = delivery.where(delivery > 0) * 8
     table["ssthresh_segments"] = table["ssthresh_segments"].where(table["ssthresh_segments"] < _NO_SSTHRESH, -1)
     columns = (
         "t_s flow connection cwnd_segments ssthresh_segments srtt_s min_rtt_s rto_s in_flight_segments pacing_bps "
     )
-    columns += "delivered_segments delivered_ce_segments lost_segments state rwnd_limited_s sndbuf_limited_s"
+    columns += (
+        "delivery_bps delivered_segments delivered_ce_segments lost_segments state rwnd_limited_s sndbuf_limited_s"
+    )
     return table[columns.split()]
 
 

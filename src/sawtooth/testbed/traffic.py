@@ -232,9 +232,10 @@ def captures(
 
 def _paced(application: Paced | Datagrams | None) -> str:
     if application is None:
-        return "0 0 0 0"
+        return "0 0 0 0 0"
     on, off = application.on_off_ns or (0, 0)
-    return f"{application.bytes} {application.rate_bps} {on} {off}"
+    partial = int(isinstance(application, Paced) and application.partial)
+    return f"{application.bytes} {application.rate_bps} {on} {off} {partial}"
 
 
 def _or_endless(value: int | None) -> int:

@@ -15,8 +15,12 @@ impl Hosts {
         let connection = &mut self.connections[index as usize];
         let Some(reads) = self.scenario.flows[connection.flow as usize].traffic.reads() else { return };
         connection.accepted = outside.now;
-        let clock = connection.receiver_clock(outside.now);
-        receiver.read(reads.bytes, reads.next(outside.now, outside.now), clock, &mut |_| {});
+        let (clock, next) = (connection.receiver_clock(outside.now), reads.next(outside.now, outside.now));
+        if reads.partial {
+            receiver.read_some(reads.bytes, next.since(outside.now), clock, &mut |_| {});
+        } else {
+            receiver.read(reads.bytes, next, clock, &mut |_| {});
+        }
     }
 
     /// Everything of one instant has arrived: the application reads.
@@ -36,8 +40,13 @@ impl Hosts {
         let (flow, accepted, clock) = (connection.flow, connection.accepted, connection.receiver_clock(outside.now));
         let Some(reads) = self.scenario.flows[flow as usize].traffic.reads() else { return };
         let before = receiver.delivered();
-        let next = reads.next(accepted, outside.now);
-        receiver.read(reads.bytes, next, clock, &mut |ack| self.send_ack(index, ack, outside));
+        if reads.partial {
+            let pause = reads.next(outside.now, outside.now).since(outside.now);
+            receiver.read_some(reads.bytes, pause, clock, &mut |ack| self.send_ack(index, ack, outside));
+        } else {
+            let next = reads.next(accepted, outside.now);
+            receiver.read(reads.bytes, next, clock, &mut |ack| self.send_ack(index, ack, outside));
+        }
         self.delivered[flow as usize].bytes += receiver.delivered() - before;
     }
 

@@ -137,6 +137,7 @@ fn sample_senders(t_s: f64, now: Time, hosts: &Hosts, tables: &mut Tables) {
             rto_s: sender.rto_us(clock).approx() / 1e6,
             in_flight_segments: i64::from(flight.in_flight()),
             pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate.approx() * 8.0 },
+            delivery_bps: sender.delivery_rate().map_or(f64::NAN, |bytes| bytes * 8.0),
             delivered_segments: flight.delivered.cast_signed(),
             delivered_ce_segments: flight.delivered_ce.cast_signed(),
             lost_segments: i64::from(flight.lost_out),

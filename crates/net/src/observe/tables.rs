@@ -67,6 +67,8 @@ table! {
         srtt_s: f64, min_rtt_s: f64, rto_s: f64, in_flight_segments: i64,
         /// NaN: not limited.
         pacing_bps: f64,
+        /// NaN: no sample yet.
+        delivery_bps: f64,
         delivered_segments: i64, delivered_ce_segments: i64, lost_segments: i64, state: i64, rwnd_limited_s: f64, sndbuf_limited_s: f64,
     }
 }

@@ -24,7 +24,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// An application that writes on the same schedule.
     pub fn writes(&self) -> Paced {
-        Paced { bytes: self.bytes, rate_bps: self.rate_bps, on_off_ns: self.on_off_ns }
+        Paced::new(self.bytes, self.rate_bps, self.on_off_ns)
     }
 
     /// Arrivals with this mean interval and size.

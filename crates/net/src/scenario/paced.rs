@@ -17,9 +17,16 @@ pub struct Paced {
     pub rate_bps: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off_ns: Option<[u64; 2]>,
+    /// A read takes what has arrived, and the reader sleeps after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl Paced {
+    pub fn new(bytes: u64, rate_bps: u64, on_off_ns: Option<[u64; 2]>) -> Self {
+        Paced { bytes, rate_bps, on_off_ns, partial: false }
+    }
+
     pub(super) fn check(&self, at: &str) -> Result<(), String> {
         within(self.bytes, 1, BYTES_MAX, &format!("{at}.bytes"))?;
         // At most one write or read per microsecond.
@@ -33,7 +40,7 @@ impl Paced {
     /// The time of the next write or read after `now`, for an application that started at `began`. Times are computed
     /// from the rate, so that rounding errors do not add up.
     pub fn next(&self, began: Time, now: Time) -> Time {
-        let Paced { bytes, rate_bps, on_off_ns } = *self;
+        let Paced { bytes, rate_bps, on_off_ns, .. } = *self;
         let since = now.since(began).nanos();
         let (cycle, within) =
             on_off_ns.map_or((0, since), |[on, off]| (since - since % (on + off), since % (on + off)));

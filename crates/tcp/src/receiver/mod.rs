@@ -22,7 +22,7 @@ pub use echo::Echo;
 use echo::Marks;
 use queue::ReceiveQueue;
 use reassembly::{BUFFER_FRAGMENTS, Kept, Reassembly};
-use sawtooth_units::Time;
+use sawtooth_units::{Span, Time};
 
 /// `TCP_RTO_MIN` in microseconds.
 const RTO_MIN_US: u64 = 200_000;
@@ -107,6 +107,8 @@ pub struct Receiver {
     timer: Time,
     compress_until: Time,
     reads_at: Time,
+    /// How long the application sleeps after a read that takes what there is.
+    rests: Option<Span>,
     wakes_at: Time,
     /// When the FIN is repeated, and how often it was sent.
     closes_at: Time,
@@ -157,6 +159,7 @@ impl Receiver {
             answered: None,
             is_closed: false,
             reads_at: Time::NEVER,
+            rests: None,
             wakes_at: Time::NEVER,
             closes_at: Time::NEVER,
             closings: 0,

@@ -4,7 +4,7 @@
 use super::{ALL, Data, Read, Receiver, Unread};
 use crate::clock::Clock;
 use crate::packet::{Ack, PUSH};
-use sawtooth_units::Time;
+use sawtooth_units::{Span, Time};
 
 /// Ticks in half a second, during which packets without data outside the window are answered once
 /// (`sysctl_tcp_invalid_ratelimit`).
@@ -58,6 +58,13 @@ impl Receiver {
         let from = self.delivered();
         self.asked = self.asked.saturating_add(bytes).min(ALL - 1);
         self.read_on(from, clock, emit);
+    }
+
+    /// The application reads up to `bytes` of what has arrived, or waits for the first to arrive (`recv`), and then
+    /// sleeps for `pause`, after which it reads again.
+    pub fn read_some(&mut self, bytes: u64, pause: Span, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        self.rests = Some(pause);
+        self.read(bytes, Time::NEVER, clock, emit);
     }
 
     /// The sender reset the connection: the receiver in that state, if the application has something left to read.
@@ -116,6 +123,9 @@ impl Receiver {
     /// or pushed data with nothing left to read, are acknowledged; so is a window that reading has doubled or opened.
     fn read_on(&mut self, from: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Some(first) = self.queue.read(from, self.delivered()) else { return };
+        if let Some(pause) = self.rests {
+            (self.asked, self.reads_at) = (self.delivered(), clock.now + pause);
+        }
         if self.is_closed {
             self.reads_at = if self.has_unread() { self.reads_at } else { Time::NEVER };
             return;

@@ -259,6 +259,7 @@ impl Sender {
     #[inline(always)]
     fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) -> bool {
         self.rate_note(delivered, clock);
+        self.rate_keep(&acking.sampling, clock);
         if self.has_cong_control {
             let sample = self.rate_generate(&acking.sampling, delivered, losses, acking.ece, clock);
             return self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);

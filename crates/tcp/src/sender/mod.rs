@@ -143,6 +143,8 @@ pub struct Sender {
     total: u64,
     limited_since: Option<(Limit, Time)>,
     first_tx_us: u64,
+    /// The newest delivery rate: segments, and the microseconds that they took (`rate_delivered`, `rate_interval_us`).
+    rate: [u64; 2],
     last_send_jiffies: u32,
     /// The last timestamp value received, echoed in data.
     ts_recent: u32,
@@ -268,6 +270,7 @@ impl Sender {
             prr_out: 0,
             retransmit_hint: None,
             first_tx_us: now_us,
+            rate: [0; 2],
             last_send_jiffies: clock.jiffies(),
             host_queued: start.host_queued,
             host_queue: 0,

@@ -7,7 +7,7 @@ use super::Sender;
 use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, Run};
 use crate::cc::RateSample;
 use crate::clock::Clock;
-use sawtooth_units::width::{Fit, Low};
+use sawtooth_units::width::{Approx, Fit, Low};
 
 /// The sample while an ACK is being processed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,6 +115,26 @@ impl Sender {
         if self.flight.delivered > self.window.app_limited {
             self.window.app_limited = 0;
         }
+    }
+
+    /// Keeps an ACK's delivery rate as `ss` shows it (the end of `tcp_rate_gen`): the last one, unless the application
+    /// limited it and it is lower.
+    #[inline]
+    pub(super) fn rate_keep(&mut self, sampling: &Sampling, clock: Clock) {
+        let Some(last) = sampling.last else { return };
+        let (delivered, interval_us) = self.delivered_since(&last, clock);
+        let [Ok(delivered), Ok(interval_us)] = [delivered, interval_us].map(u64::try_from) else { return };
+        let [kept, kept_us] = self.rate;
+        if !last.is_app_limited || delivered * kept_us >= kept * interval_us {
+            self.rate = [delivered, interval_us];
+        }
+    }
+
+    /// `tcpi_delivery_rate` in bytes per second; `None` before the first sample.
+    pub fn delivery_rate(&self) -> Option<f64> {
+        let [delivered, interval_us] = self.rate;
+        let bytes = delivered * u64::from(self.flight.mss);
+        (bytes > 0 && interval_us > 0).then(|| bytes.approx() * 1e6 / interval_us.approx())
     }
 
     /// The sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.

@@ -88,6 +88,21 @@ int64_t due(const struct paced *paced, int64_t number) {
     return number / each * (paced->on + paced->off) + (number % each * bits + paced->rate - 1) / paced->rate;
 }
 
+/* Reads what has come, up to this many bytes, and sleeps after each read. Returns at the end. */
+static void read_some(struct session *s, int fd) {
+    const struct paced *reads = &s->flow->paced[READS];
+    for (ssize_t come = 0;;) {
+        pthread_mutex_lock(&lock);
+        s->asked += reads->bytes;
+        pthread_mutex_unlock(&lock);
+        if ((come = recv(fd, zeros, reads->bytes, MSG_TRUNC)) <= 0) return;
+        pthread_mutex_lock(&lock);
+        s->asked -= reads->bytes - come;
+        pthread_mutex_unlock(&lock);
+        sleep_until(now() + due(reads, 1));
+    }
+}
+
 /* Reads this many bytes at their times, and sleeps until they have arrived. Returns at the end. */
 static void read_paced(struct session *s, int fd) {
     const struct paced *reads = &s->flow->paced[READS];
@@ -134,7 +149,8 @@ struct arrival { struct session *session; int fd; };
 static void *receive(void *argument) {
     struct arrival arrived = *(struct arrival *)argument;
     free(argument);
-    if (arrived.session && arrived.session->flow->paced[READS].bytes) read_paced(arrived.session, arrived.fd);
+    const struct paced *reads = arrived.session ? &arrived.session->flow->paced[READS] : NULL;
+    if (reads && reads->bytes) reads->partial ? read_some(arrived.session, arrived.fd) : read_paced(arrived.session, arrived.fd);
     else
         while (recv(arrived.fd, zeros, AT_ONCE, MSG_WAITALL | MSG_TRUNC) > 0)
             ;

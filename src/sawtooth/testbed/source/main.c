@@ -158,6 +158,7 @@ static void add_flow(char **rest) {
         paced->rate = number(rest);
         paced->on = number(rest);
         paced->off = number(rest);
+        paced->partial = number(rest);
     }
     if (!flow->native && !(flow->seen = calloc(flow->count, sizeof *flow->seen))) fail("memory");
 }

@@ -266,9 +266,9 @@ static void sample_hosts(int64_t at) {
 
 static void sample_sender(int64_t at, int flow, int number, const struct sample *s) {
     if (!s->established) return;
-    fprintf(senders, "%lld,%d,%d,%u,%u,%u,%u,%u,%d,%llu,%u,%u,%lld,%u,%llu,%llu\n", (long long)at, flow, number, s->cwnd, s->ssthresh, s->srtt_us,
-            s->min_rtt_us, s->rto_us, (int)s->in_flight, (unsigned long long)s->pacing_bytes, s->delivered, s->delivered_ce, (long long)s->lost, s->state,
-            (unsigned long long)s->rwnd_limited_us, (unsigned long long)s->sndbuf_limited_us);
+    fprintf(senders, "%lld,%d,%d,%u,%u,%u,%u,%u,%d,%llu,%llu,%u,%u,%lld,%u,%llu,%llu\n", (long long)at, flow, number, s->cwnd, s->ssthresh, s->srtt_us,
+            s->min_rtt_us, s->rto_us, (int)s->in_flight, (unsigned long long)s->pacing_bytes, (unsigned long long)s->delivery_bytes, s->delivered,
+            s->delivered_ce, (long long)s->lost, s->state, (unsigned long long)s->rwnd_limited_us, (unsigned long long)s->sndbuf_limited_us);
 }
 
 static void sample_flows(int64_t at) {
@@ -330,7 +330,7 @@ void sample_all(void) {
     open_all();
     intervals = table("intervals", "t_ns,flow,bytes,segments_out,retransmits,timeouts");
     senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
-                    "pacing_bytes,delivered_segments,delivered_ce_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
+                    "pacing_bytes,delivery_bytes,delivered_segments,delivered_ce_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
     waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks,"
                     "overlimits,new_flow_count,new_flows,old_flows");
     losses = table("links", "t_ns,link,lost,policed");

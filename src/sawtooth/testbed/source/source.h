@@ -49,7 +49,7 @@ struct arrivals { /* transfers that come by themselves; under the lock */
     int open, workers, idle, come; /* at most so many workers; come: transfers so far */
     int waiting;                   /* one of them waits for the next transfer */
 };
-struct paced { int64_t bytes, rate, on, off; }; /* so many bytes at a time, at a rate, on and off by turns */
+struct paced { int64_t bytes, rate, on, off, partial; }; /* so many bytes at a time, at a rate, on and off by turns; or what there is */
 enum { WRITES, READS };
 
 struct random { uint64_t state[4]; };
