@@ -711,6 +711,8 @@ class Reader(Part):
     """mean payload rate; for a reader with pauses, the rate while it reads"""
     read: Size
     """size of one read; the reader sleeps until that much has arrived"""
+    whole: bool
+    """false: a read takes what has arrived, and the reader then sleeps for `read` / `rate`"""
     on: Span | None
     """time that it reads; it starts with a read; absent: always"""
     off: Span | None
