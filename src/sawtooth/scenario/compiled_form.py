@@ -177,7 +177,6 @@ class Paced(Record):
     rate_bps: int
     on_off_ns: tuple[int, int] | None = None
     partial: bool = False
-    """A read takes what has arrived, and the reader sleeps after it."""
 
 
 class Arrivals(Record):
