@@ -8,7 +8,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(what: Callable[[], Found], limit_s: float = 60) -> Found:
+def until(what: Callable[[], Found], limit_s: float = 120) -> Found:
     """What ``what`` returns as soon as that is true."""
     end = time.monotonic() + limit_s
     while not (found := what()):

@@ -148,12 +148,12 @@ def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -
 
 
 def test_where_no_process_can_be_begun_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: _Process, cookie: str, seen: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(_Process, "start", refuse)
+    monkeypatch.setattr(sys.modules[Expectations.__module__], "ProcessPoolExecutor", refuse)
     with Expectations() as expectations:
-        expectations.ask([seen()])
+        expectations.ask([seen()], chosen=seen(cookie="2", window_s=1.0))
         assert "/dev/shm" in (expectations.of(seen()).reason or "")
         assert not expectations.busy
 

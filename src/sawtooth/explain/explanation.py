@@ -9,6 +9,8 @@ from sawtooth.whatif import Answer, Choice, Estimated, Observed, SelfTest
 
 QUANTITIES = ("rate", "rtt", "queue", "loss", "burst", "ack_loss", "window")
 """Parts of a path with a number, named as in ``whatif``."""
+BY_PATH = ("random", "bursts")
+"""Causes of losses for which no queue is needed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Lost:
     @property
     def by_path(self) -> bool:
         """Whether the path itself may lose data, at random or in bursts."""
-        return self.kind.answer is None or any(one in self.kind.answer for one in ("random", "bursts"))
+        return self.kind.answer is None or any(one in self.kind.answer for one in BY_PATH)
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""

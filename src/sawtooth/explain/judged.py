@@ -7,7 +7,7 @@ import numpy as np
 
 from sawtooth.capture.marks import LIMITS
 from sawtooth.capture.summary import Judgement
-from sawtooth.explain.explanation import Limit, Lost, Probed
+from sawtooth.explain.explanation import BY_PATH, Limit, Lost, Probed
 from sawtooth.explain.inputs import Transfer
 from sawtooth.watch.connection import Connection
 from sawtooth.whatif import Choice, Estimate, Observed
@@ -23,7 +23,7 @@ BURSTY = 1.05
 EMPTY = "the bottleneck's queue was empty"
 """What a capture's verdict says where packets waited no longer than in the shortest round trip."""
 NONE_LOST = "nothing was lost"
-BY_PATH, CONGESTION, TAIL_DROP = ("random", "bursts"), "congestion", "tail drop"
+CONGESTION, TAIL_DROP = "congestion", "tail drop"
 """Loss processes in which the path itself loses, and the one in which it does not; the queue that drops only when
 full."""
 ONLY_CAPTURE = "only a capture shows it"
@@ -141,11 +141,12 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Los
 
 
 def one_answer(rule: Choice, kinds: dict[str, Choice]) -> tuple[Choice, Choice]:
-    """What data was lost by, and the loss process, which never contradict each other.
+    """What data was lost by, and the loss process, which do not contradict each other.
 
     ``rule`` sees how long packets waited around each loss. It takes drops of a policer, and of a queue that is not
     full, for the path's. The classifier of the process sees more, but not how much each cause lost. So the process is
-    the classifier's; where it is not sure, it must find likeliest what the rule says.
+    the classifier's; where it is not sure, its likeliest process must be what the rule says. Where the rule sees no
+    loss, or reordering only, both stay as they are.
     """
     process, queue = kinds["loss_process"], kinds["queue_kind"].answer
     if rule.answer in ("none", "reordering"):

@@ -31,13 +31,13 @@ def _capital(line: str) -> str:
 
 def _tables(found: Comparison) -> list[dict[str, Any]]:
     """One for each subject that is compared, and one of what differs between the scenarios."""
-    page_dataes: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
         (f"{plain(label)} against {plain(found.labels[0])}", HEADER, rows(found, label)) for label in found.labels[1:]
     ]
     if found.differing:
         differing = [(plain(name), *map(plain, values)) for name, values in found.differing.items()]
-        page_dataes.append(("The scenarios differ in", ("field", *map(plain, found.labels)), differing))
+        tables.append(("The scenarios differ in", ("field", *map(plain, found.labels)), differing))
     return [
         {"title": title, "columns": list(columns), "rows": [list(row) for row in cells[:MOST_ROWS]], "all": len(cells)}
-        for title, columns, cells in page_dataes
+        for title, columns, cells in tables
     ]

@@ -58,11 +58,9 @@ def heading_and_lines(run: Run) -> tuple[str, list[str]]:
     queue = bottleneck(run)
     if queue is not None:
         delay, drops, marks = mean_delay_s([queue]), total([queue], "drops"), total([queue], "marks")
-        heading_and_linese_words = [f"{delay * 1e3:.3g} ms on average"] * (not math.isnan(delay))
-        heading_and_linese_words += [f"{drops:.0f} drops"] * (not math.isnan(drops)) + [f"{marks:.0f} marks"] * (
-            marks > 0
-        )
-        lines += [f"queue {queue.name}: {', '.join(heading_and_linese_words)}"] * bool(heading_and_linese_words)
+        parts = [f"{delay * 1e3:.3g} ms on average"] * (not math.isnan(delay))
+        parts += [f"{drops:.0f} drops"] * (not math.isnan(drops)) + [f"{marks:.0f} marks"] * (marks > 0)
+        lines += [f"queue {queue.name}: {', '.join(parts)}"] * bool(parts)
     for one in latencies(run):
         answered = one.rtt_s[one.rtt_s == one.rtt_s]
         median = f"median {sorted(answered)[len(answered) // 2] * 1e3:.4g} ms, " if len(answered) else ""
@@ -75,14 +73,14 @@ def heading_and_lines(run: Run) -> tuple[str, list[str]]:
 
 def _flow(row: dict[Any, Any]) -> str:
     control = "" if row["cc"] == row["flow"] else f" ({row['cc']})"
-    heading_and_liness = [f"{row['mean_mbps']:.4g} Mbit/s"]
-    heading_and_liness += [f"RTT {row['mean_srtt_ms']:.4g} ms"] * (not math.isnan(row["mean_srtt_ms"]))
-    heading_and_liness += [f"{row['retransmits']:.0f} retransmits"] * (not math.isnan(row["retransmits"]))
-    heading_and_liness += [f"{row['timeouts']:.0f} timeouts"] * (row["timeouts"] > 0)
+    parts = [f"{row['mean_mbps']:.4g} Mbit/s"]
+    parts += [f"RTT {row['mean_srtt_ms']:.4g} ms"] * (not math.isnan(row["mean_srtt_ms"]))
+    parts += [f"{row['retransmits']:.0f} retransmits"] * (not math.isnan(row["retransmits"]))
+    parts += [f"{row['timeouts']:.0f} timeouts"] * (row["timeouts"] > 0)
     if row["transfers"]:
-        heading_and_liness.append(f"{row['transfers']} transfers, median {row['fct_ms_p50']:.4g} ms")
+        parts.append(f"{row['transfers']} transfers, median {row['fct_ms_p50']:.4g} ms")
     count = f" × {row['connections']}" if row["connections"] > 1 else ""
-    return f"{row['flow']}{control}{count}: {', '.join(heading_and_liness)}"
+    return f"{row['flow']}{control}{count}: {', '.join(parts)}"
 
 
 def figure(run: Run) -> TableFigure | None:

@@ -70,8 +70,8 @@ class Row:
     @property
     def attainable(self) -> float:
         """The probability that a perfect simulator is inside: if all runs, the authors' and ours, are draws from one
-        normal distribution. Its spread is the authors', or ours where they published none; 1 where nothing is
-        random."""
+        normal distribution. Its spread is the authors', or ours where they published none; 1 where neither is known,
+        so that a sum is the most that is possible."""
         spread = self.ours_sd if math.isnan(self.spread) else self.spread
         error = spread * math.sqrt(1 / self.runs + 1 / max(1, len(self.each)))
         return math.erf(self.allowed / error / math.sqrt(2)) if error > 0 else 1.0

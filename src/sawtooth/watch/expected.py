@@ -29,7 +29,7 @@ from sawtooth.whatif.observation import CONTROLS
 from sawtooth.whatif.replay import FEWEST_RANKED
 
 SHARE = 0.5
-"""Largest part of one core that simulations use."""
+"""Largest part of one core that simulations in the background use."""
 DRAWS = FEWEST_RANKED
 """Number of paths to draw: the fewest that give a 90% interval from order statistics."""
 SHORTEST_S = 5.0
@@ -194,7 +194,12 @@ class _Process:
         """Begin with a connection. Raises OSError as ``prepare`` does."""
         self.prepare()
         assert self._pool is not None
-        self._future = self._pool.submit(expect, seen, self._share)
+        try:
+            self._future = self._pool.submit(expect, seen, self._share)
+        except BrokenExecutor:
+            # The process was killed while it waited.
+            self._pool = None
+            self.start(cookie, seen)
         self.cookie = cookie
 
     def finished(self) -> tuple[str, Expected] | None:
@@ -221,7 +226,8 @@ class _Process:
 class Expectations(Closing):
     """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept.
 
-    The connection that the user chose does not wait for others: it has a separate process, which may use all cores.
+    The connection that the user chose has a separate process, which may use all cores. It waits at most for the one
+    that was chosen before.
     """
 
     def __init__(self) -> None:
@@ -252,17 +258,18 @@ class Expectations(Closing):
     def ask(self, shown: Collection[Connection], chosen: Connection | None = None) -> bool:
         """Collect finished estimates. Start the simulation of the first of ``shown`` that has none or an old one, and
         at once that of ``chosen``. Returns whether an estimate came."""
-        for one in shown:
+        for one in (*shown, *([] if chosen is None else [chosen])):
             rate = max(one.delivery_bps or 0.0, one.mean_bps or 0.0, self._fastest.get(one.cookie, 0.0))
             _keep(self._fastest, one.cookie, rate)
         came = [done for process in (self._background, self._at_once) if (done := process.finished()) is not None]
         for cookie, expected in came:
             _keep(self._known, cookie, expected)
         if chosen is not None:
-            # A connection has no estimate in its first seconds: time to start the process.
-            with contextlib.suppress(OSError):
-                self._at_once.prepare()
             self._start(self._at_once, [chosen])
+            if (reason := why_not(chosen)) is not None and reason.pending:
+                # A connection's first seconds are enough to start the process.
+                with contextlib.suppress(OSError):
+                    self._at_once.prepare()
         self._start(self._background, shown)
         return bool(came)
 

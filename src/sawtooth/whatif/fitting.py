@@ -16,7 +16,7 @@ from sawtooth.stats.interval import beyond
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import NONE_COUNTED, Estimated
-from sawtooth.whatif.runs import Drawn, Replayed, Runs, draw
+from sawtooth.whatif.runs import Drawn, Replayed, Runs, draw, loss_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
         if number == ROUNDS:
             break
         paths, weight = _about(kept, weight, box, count, _seed(seed, number * (count + AGAIN)), rng)
-        weight *= [_prior(estimate.loss, one.loss) for one in paths]
+        weight *= [_prior(loss_of(estimate, one.queue_kind), one.loss) for one in paths]
         tried = _features(observed, runs.of(paths, observed.cc))
     # Equal steps through the weights: each path is chosen about as often as its weight says.
     chosen = np.searchsorted(np.cumsum(weight), (np.arange(draws) + 0.5) / draws)
@@ -90,7 +90,7 @@ def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
 
 
 def _prior(loss: Estimated, value: float) -> float:
-    """The density of the losses that ``draw`` gives, up to a factor."""
+    """The density of the losses that ``draw`` gives to one kind of queue, up to a factor."""
     if not loss.rare:
         return 1.0
     least = loss.high * NONE_COUNTED

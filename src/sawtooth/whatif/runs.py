@@ -13,7 +13,7 @@ from sawtooth.io.table_store import whole
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import TAIL_DROP, Estimate
 from sawtooth.whatif.observation import Observed
-from sawtooth.whatif.quantity import NONE_COUNTED
+from sawtooth.whatif.quantity import NONE_COUNTED, Estimated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,10 +80,16 @@ def middle(estimate: Estimate, seed: int = 1) -> Drawn:
     return Drawn(seed=seed, rate_bps=rate, rtt_s=rtt, window=window, queue_kind=kind, **chosen)
 
 
+def loss_of(estimate: Estimate, queue_kind: str) -> Estimated:
+    """The random loss of paths with this kind of queue."""
+    managed = estimate.managed_loss
+    return estimate.loss if queue_kind == TAIL_DROP or managed is None else managed
+
+
 def _one(estimate: Estimate, rng: np.random.Generator, seed: int, *, rarer: bool) -> Drawn:
     kinds = [kind for kind, _ in estimate.queue_kinds]
     kind = kinds[0] if len(kinds) == 1 else str(rng.choice(kinds, p=[share for _, share in estimate.queue_kinds]))
-    loss = estimate.loss if kind == TAIL_DROP or estimate.managed_loss is None else estimate.managed_loss
+    loss = loss_of(estimate, kind)
     drawn = Drawn(
         seed=seed,
         rate_bps=estimate.rate.draw(rng),
