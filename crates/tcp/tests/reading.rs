@@ -1,4 +1,5 @@
-//! A receiver whose application reads late: what is delivered, when the window closes and opens, what probes of it receive.
+//! A receiver whose application reads late: what is delivered, when the window closes and opens, what probes of it
+//! receive.
 
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
@@ -15,7 +16,8 @@ struct Driver {
     now: Time,
 }
 
-/// An application that asks for nothing by itself, past the quick acknowledgements of the start, with all read so far: 40 segments.
+/// An application that asks for nothing by itself, past the quick acknowledgements of the start, with all read so far:
+/// 40 segments.
 fn waiting(options: HostOptions) -> Driver {
     let now = Time::from_nanos(1_000_000_000);
     let clock = Clock::new(now, 250);
@@ -53,6 +55,10 @@ impl Driver {
     /// The application asks for more bytes.
     fn read(&mut self, bytes: u64) -> Vec<Ack> {
         self.acks(|receiver, clock, mut emit| receiver.read(bytes, Time::NEVER, clock, &mut emit))
+    }
+    /// The application reads what has arrived, up to `bytes`, and sleeps for `pause` after it.
+    fn read_some(&mut self, bytes: u64, pause: Span) -> Vec<Ack> {
+        self.acks(|receiver, clock, mut emit| receiver.read_some(bytes, pause, clock, &mut emit))
     }
     fn window_probe(&mut self) -> Vec<Ack> {
         self.acks(|receiver, clock, mut emit| receiver.on_window_probe(clock, &mut emit))
@@ -99,6 +105,25 @@ fn what_is_not_read_is_not_delivered_and_what_was_asked_for_is_when_it_comes() {
 }
 
 #[test]
+fn read_some_takes_what_arrived_and_sleeps() {
+    let pause = Span::from_millis(10);
+    let mut driver = waiting(HostOptions::default());
+    // It waits for the first byte and takes it with what came along.
+    driver.read_some(3 * MSS, pause);
+    assert_eq!(driver.receiver.reads_at(), Time::NEVER);
+    driver.later(Span::from_millis(50)).data(40);
+    assert_eq!((driver.receiver.delivered(), driver.receiver.reads_at()), (41 * MSS, driver.now + pause));
+    // What comes while it sleeps waits, also if it is less than was asked for.
+    (41..46).for_each(|seq| drop(driver.later(Span::from_millis(1)).data(seq)));
+    assert_eq!(driver.receiver.delivered(), 41 * MSS);
+    for delivered in [44, 46] {
+        driver.now = driver.receiver.reads_at();
+        driver.read_some(3 * MSS, pause);
+        assert_eq!((driver.receiver.delivered(), driver.receiver.reads_at()), (delivered * MSS, driver.now + pause));
+    }
+}
+
+#[test]
 fn an_application_that_does_not_read_closes_the_window_before_its_memory_is_full() {
     let options = HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() };
     let mut driver = waiting(options);
@@ -121,7 +146,8 @@ fn a_window_is_announced_again_when_a_sixteenth_is_free_and_not_before() {
         }
     };
     assert_eq!(ack.next, come * MSS);
-    // A buffer of 17 segments is free only when all of it is read, and the window was not zero before but less than a segment.
+    // A buffer of 17 segments is free only when all of it is read, and the window was not zero before but less than a
+    // segment.
     assert_eq!(read, 17 * MSS);
     assert!((131_072 / 16 * 162 / 256..17 * MSS).contains(&ack.window), "{} bytes", ack.window);
 }

@@ -116,7 +116,8 @@ fn dctcp_sends_ect_on_all_and_reduces_by_half_alpha() {
     let sent: Vec<_> = (2..=10).flat_map(|end| driver.soon().sack(0, &[(1, end)])).collect();
     assert!(sent.iter().any(|burst| burst.start == 0) && sent.iter().all(|burst| burst.ecn == Ecn::Ect0));
     let mut driver = twenty(Setup::default().algorithm(Algorithm::Dctcp));
-    // Two windows of data ended without a mark, with the first acknowledgement and the tenth: 15/16 of 15/16 are left of the share.
+    // Two windows of data ended without a mark, with the first acknowledgement and the tenth: 15/16 of 15/16 are left
+    // of the share.
     driver.at_ms(200).ece(11);
     assert_eq!(driver.sender.window.ssthresh, 20 - 20 * 900 / 2048);
 }

@@ -14,7 +14,8 @@ fn write(driver: &mut Driver, segments: u64) -> u32 {
     sent.iter().map(|burst| burst.count).sum()
 }
 
-/// Has sent 40 segments when the window was 40, at 200 ms, which are acknowledged; the window is 80 and the threshold 50.
+/// Has sent 40 segments when the window was 40, at 200 ms, which are acknowledged; the window is 80 and the threshold
+/// 50.
 fn grown(algorithm: Algorithm) -> Driver {
     let mut driver = silent(algorithm);
     assert_eq!(write(&mut driver, 10), 10);

@@ -4,6 +4,7 @@
 mod common;
 mod ecn;
 mod idle;
+mod rate;
 mod recovery;
 mod sending;
 mod timers;

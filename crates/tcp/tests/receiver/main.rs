@@ -1,5 +1,7 @@
 //! The receiver by its clauses: when it acknowledges, what its acknowledgements say, which window it offers.
 
+mod sack;
+
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
 use sawtooth_tcp::packet::{Ack, Block, CWR, Ecn, PUSH};
@@ -89,7 +91,7 @@ impl Driver {
         panic!("the timer came up ten times and nothing was acknowledged");
     }
     /// Takes a segment and returns the acknowledgement that covers it, at once or later.
-    fn told(&mut self, seq: u64) -> Ack {
+    fn ack_of(&mut self, seq: u64) -> Ack {
         let acks = self.data(seq);
         if acks.is_empty() { self.fire()[0] } else { acks[0] }
     }
@@ -195,15 +197,6 @@ fn a_filled_gap_is_acknowledged_at_once() {
 }
 
 #[test]
-fn sack_blocks_begin_with_the_newest_and_keep_three_beside_timestamps() {
-    let mut driver = Driver::warm(options());
-    let told: Vec<Ack> = [42, 44, 46, 48].into_iter().map(|seq| driver.told(seq)).collect();
-    assert_eq!(blocks(&told[3]), [(48, 49), (46, 47), (44, 45)]);
-    // A segment that joins two blocks makes them the newest (RFC 2018 section 4).
-    assert_eq!(blocks(&driver.told(45)), [(44, 47), (48, 49), (42, 43)]);
-}
-
-#[test]
 fn an_original_that_arrives_after_a_later_retransmission_is_discarded_and_answered() {
     for (age_ms, is_taken) in [(1, true), (2, false)] {
         let mut driver = Driver::warm(options());
@@ -217,35 +210,6 @@ fn an_original_that_arrives_after_a_later_retransmission_is_discarded_and_answer
     }
 }
 
-#[test]
-fn without_timestamps_four_sack_blocks_fit() {
-    let mut driver = Driver::warm(HostOptions { timestamps: false, ..options() });
-    let told: Vec<Ack> = [42, 44, 46, 48, 50].into_iter().map(|seq| driver.told(seq)).collect();
-    assert_eq!(blocks(&told[4]), [(50, 51), (48, 49), (46, 47), (44, 45)]);
-    assert!(told.iter().all(|ack| (ack.tsval, ack.tsecr) == (0, 0)));
-}
-
-#[test]
-fn without_sack_no_blocks_are_sent_and_no_duplicate_is_held_back() {
-    let mut driver = Driver::warm(HostOptions { sack: false, ..options() });
-    for seq in 41..60 {
-        let acks = driver.data(seq);
-        assert_eq!(acks.iter().map(|ack| (ack.next, ack.sack.count)).collect::<Vec<_>>(), [(40, 0)]);
-    }
-    assert_eq!(driver.data(40)[0].next, 60);
-}
-
-#[test]
-fn data_below_the_edge_is_reported_by_dsack_at_once() {
-    let mut driver = Driver::warm(options());
-    let acks = driver.data(7);
-    assert_eq!(acks.len(), 1);
-    assert!(acks[0].sack.duplicate);
-    assert_eq!((acks[0].next, blocks(&acks[0])), (40, vec![(7, 8)]));
-    // Once only.
-    assert!(driver.data(41).iter().all(|ack| !ack.sack.duplicate));
-}
-
 /// Such data is not taken at all (`tcp_sequence`): what was sent before it is not older than what was taken (PAWS).
 #[test]
 fn the_timestamp_of_data_below_the_edge_is_not_taken() {
@@ -253,18 +217,8 @@ fn the_timestamp_of_data_below_the_edge_is_not_taken() {
     let late = driver.later(Span::from_millis(10)).segment(40, false);
     let echo = driver.later(Span::from_millis(20)).data(7)[0].tsecr;
     assert!(echo < late.tsval);
-    let told = driver.take(late);
-    assert_eq!((told[0].next, told[0].tsecr), (41, late.tsval));
-}
-
-#[test]
-fn held_data_that_comes_again_is_reported_by_dsack_before_its_block() {
-    let mut driver = Driver::warm(options());
-    driver.data(41);
-    driver.data(42);
-    let acks = driver.data(41);
-    assert!(acks[0].sack.duplicate);
-    assert_eq!(blocks(&acks[0]), [(41, 42), (41, 43)]);
+    let acks = driver.take(late);
+    assert_eq!((acks[0].next, acks[0].tsecr), (41, late.tsval));
 }
 
 #[test]
@@ -273,41 +227,6 @@ fn duplicate_data_brings_quick_acknowledgements_back() {
     driver.data(7);
     let acks: Vec<u64> = (40..50).flat_map(|seq| driver.data(seq)).map(|ack| ack.next).collect();
     assert_eq!(acks, (41..=50).collect::<Vec<_>>());
-}
-
-#[test]
-fn after_three_duplicates_sacks_are_compressed_until_their_latest_time() {
-    let mut driver = Driver::warm(options());
-    // With nothing unread the window grows by the first, which asks for an acknowledgement by itself.
-    for seq in 41..45 {
-        assert_eq!(driver.data(seq).len(), 1, "duplicate of {seq}");
-    }
-    let first = driver.now;
-    for seq in 45..50 {
-        assert!(driver.data(seq).is_empty(), "{seq} is held back");
-    }
-    let acks = driver.fire();
-    assert_eq!(blocks(&acks[0]), [(41, 50)]);
-    // 5% of the 20 ms round trip are 1 ms, and the timer's slack of 0.1 ms.
-    assert_eq!(driver.now.since(first).micros(), 1_100);
-    assert_eq!(driver.receiver.timer(), Time::NEVER);
-}
-
-#[test]
-fn no_more_than_44_sacks_are_compressed() {
-    let mut driver = Driver::warm(options());
-    (41..45).for_each(|seq| drop(driver.data(seq)));
-    let told: Vec<u64> = (45..200).filter(|&seq| !driver.data(seq).is_empty()).collect();
-    assert_eq!(told, [45 + 44, 45 + 2 * 44 + 1, 45 + 3 * 44 + 2]);
-}
-
-#[test]
-fn a_filled_gap_ends_compression() {
-    let mut driver = Driver::warm(options());
-    (41..46).for_each(|seq| drop(driver.data(seq)));
-    let acks = driver.data(40);
-    assert_eq!((acks.len(), acks[0].next, acks[0].sack.count), (1, 46, 0));
-    assert_eq!(driver.receiver.timer(), Time::NEVER);
 }
 
 #[test]
@@ -415,13 +334,14 @@ fn the_right_edge_never_moves_back() {
 #[test]
 fn held_data_takes_room_from_the_window() {
     let mut driver = Driver::warm(HostOptions { receive_buffer: 131_072, ..options() });
-    let windows: Vec<u64> = (41..70).map(|seq| driver.told(seq)).map(|ack| ack.next * MSS + ack.window).collect();
+    let windows: Vec<u64> = (41..70).map(|seq| driver.ack_of(seq)).map(|ack| ack.next * MSS + ack.window).collect();
     assert!(windows.windows(2).all(|pair| pair[1] == pair[0]), "no more is offered while it is held: {windows:?}");
     let ack = driver.data(40)[0];
     assert!(ack.next * MSS + ack.window > windows[0]);
 }
 
-/// The widest window offered within the round trip in which a gap before `held` segments is filled, and in the next one.
+/// The widest window offered within the round trip in which a gap before `held` segments is filled, and in the next
+/// one.
 fn windows_after_a_filled_gap(held: u64) -> (u64, u64) {
     let mut driver = Driver::new(HostOptions { receive_buffer: 64 << 20, ..options() });
     let widest = |driver: &mut Driver, from: u64| {
@@ -527,7 +447,7 @@ fn the_receiving_end_of_dctcp_reports_each_change_at_once() {
     assert_eq!(driver.marked(42, Ecn::Ce, false), []);
     assert_eq!(driver.marked(43, Ecn::Ce, false), [(44, true)]);
     assert_eq!(driver.marked(44, Ecn::Ect0, false), [(45, false)]);
-    let ack = driver.told(45);
+    let ack = driver.ack_of(45);
     assert_eq!((ack.ece, ack.ecn), (false, Ecn::Ect0), "its own packets may be marked as well");
 }
 
