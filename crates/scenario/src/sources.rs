@@ -128,7 +128,7 @@ table! {
     ///
     /// What it has not read fills the receive buffer, and closes the window.
     Reader check reader_agrees {
-        rate: Rate, Any, Needed, "mean payload rate; for a reader with pauses, the rate while it reads";
+        rate: Rate, Any, Needed, "mean payload rate; with pauses, the rate while it reads; with `whole = false`, the highest";
         read: Size, AMOUNT, Text("64000 bytes"), "size of one read; the reader sleeps until that much has arrived";
         whole: bool, Any, Flag(true), "false: a read takes what has arrived, and the reader then sleeps for `read` / `rate`";
         on: Option<Span>, TIME, Nothing, "time that it reads; it starts with a read; absent: always";
@@ -145,7 +145,7 @@ fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
     }
     if !reader.whole && reader.on.is_some() {
         let message = "a reader that takes what has arrived sleeps after each read, and has no other pauses";
-        return Err(Problem::new("conflict", message, "remove on and off, or whole").of("whole"));
+        return Err(Problem::new("conflict", message, "remove `on` and `off`, or write whole = true").of("whole"));
     }
     if is_too_often(reader.rate, reader.read) {
         let message = format!("\"{}\" by \"{}\" is more than one read per microsecond", reader.rate, reader.read);

@@ -708,7 +708,7 @@ class Reader(Part):
     """
 
     rate: Rate
-    """mean payload rate; for a reader with pauses, the rate while it reads"""
+    """mean payload rate; with pauses, the rate while it reads; with `whole = false`, the highest"""
     read: Size
     """size of one read; the reader sleeps until that much has arrived"""
     whole: bool
