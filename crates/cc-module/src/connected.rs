@@ -331,10 +331,10 @@ impl Connected for Connection {
         self.ece = ack.ece;
     }
 
-    fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
+    fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, is_window_update: bool, clock: Clock) {
         let Some(function) = self.operations().in_ack_event else { return };
         let slow = if self.slow_path { CA_ACK_SLOWPATH } else { 0 } | if self.ece { CA_ACK_ECE } else { 0 };
-        let flags = slow | if told_window { CA_ACK_WIN_UPDATE } else { 0 };
+        let flags = slow | if is_window_update { CA_ACK_WIN_UPDATE } else { 0 };
         self.call(hook::IN_ACK_EVENT, flight, window, clock, |sock| unsafe { function(sock, flags) });
     }
 

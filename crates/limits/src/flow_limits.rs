@@ -135,8 +135,10 @@ impl FlowLimits {
     /// Adds rows of a table of [`TABLES`]: its columns, one after the other. A wrong number of columns is an error, and
     /// so is a row of a flow, transmitter or link that the scenario does not have.
     pub fn add(&mut self, table: &str, columns: &[f64]) -> Result<(), String> {
-        let (_, names) =
-            TABLES.iter().find(|(name, _)| *name == table).ok_or_else(|| format!("no limit is told by {table}"))?;
+        let (_, names) = TABLES
+            .iter()
+            .find(|(name, _)| *name == table)
+            .ok_or_else(|| format!("the table {table} says nothing about limits"))?;
         if !columns.len().is_multiple_of(names.len()) {
             return Err(format!("{table} has {} columns of one length", names.len()));
         }
@@ -146,8 +148,7 @@ impl FlowLimits {
             for (column, value) in row.iter_mut().enumerate() {
                 *value = columns[column * rows + at];
             }
-            self.add_row(table, &row)
-                .ok_or_else(|| format!("{table} has a row of what the scenario has not: {row:?}"))?;
+            self.add_row(table, &row).ok_or_else(|| format!("{table} has a row that the scenario lacks: {row:?}"))?;
         }
         Ok(())
     }
@@ -213,12 +214,8 @@ impl FlowLimits {
     /// Calls `act` for each entry whose flows exist for at least half of the interval that ends at `t_s`.
     fn for_each_alive_at(&mut self, t_s: f64, mut act: impl FnMut(&mut Traffic) -> Option<()>) -> Option<()> {
         let middle = t_s - self.interval_s() / 2.0;
-        let lifetimes = self.lifetimes.iter().map(|lifetime| (lifetime.start_s..=lifetime.end_s).contains(&middle));
-        self.traffic
-            .iter_mut()
-            .zip(lifetimes)
-            .filter(|&(_, lifetimes)| lifetimes)
-            .try_for_each(|(traffic, _)| act(traffic))
+        let alive = self.lifetimes.iter().map(|lifetime| (lifetime.start_s..=lifetime.end_s).contains(&middle));
+        self.traffic.iter_mut().zip(alive).filter(|&(_, alive)| alive).try_for_each(|(traffic, _)| act(traffic))
     }
 
     /// Time from its start until all its connections had sent their bytes.

@@ -1,5 +1,5 @@
-//! Which folder of `src` knows which: the engine drives the hosts and the network, the hosts hand packets to the network, and
-//! what observes is known to whom it serves. Nothing knows what is above it.
+//! Which folder of `src` knows which: the engine drives the hosts and the network, the hosts hand packets to the
+//! network, and what observes is known to whom it serves. Nothing knows what is above it.
 
 use std::collections::BTreeSet;
 use std::fs;

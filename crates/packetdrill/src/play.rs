@@ -3,8 +3,8 @@
 //! As in packetdrill (gtests/net/packetdrill/run.c and run_packet.c):
 //!
 //! - A relative time counts from the actual time of the previous event.
-//! - An outbound packet may differ from its expected time by the tolerance: 4 ms, or the value of `--tolerance_usecs`, or
-//!   an eighth of the time since the last event.
+//! - An outbound packet may differ from its expected time by the tolerance: 4 ms, or the value of `--tolerance_usecs`,
+//!   or an eighth of the time since the last event.
 //! - Several consecutive packets count as one expected packet, if all but the last have the same size.
 //! - Packets that the script does not mention are ignored only at its end.
 

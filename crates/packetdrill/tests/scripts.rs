@@ -245,8 +245,8 @@ fn old_ack_is_challenged_and_ack_of_unsent_data_ignored() {
     assert_eq!(run(script, HZ, None), Outcome { packets: 3, ..Outcome::default() });
 }
 
-/// A packet of a tun device takes whole pages: 9,000 bytes take 12,544 bytes of 40,000, so 183/256 of memory is payload,
-/// and the window is what that leaves, in whole segments.
+/// A packet of a tun device takes whole pages: 9,000 bytes take 12,544 bytes of 40,000, so 183/256 of memory is
+/// payload, and the window is what that leaves, in whole segments.
 #[test]
 fn window_follows_packet_memory_and_full_queue_drops_data() {
     let open = "\

@@ -44,8 +44,8 @@ impl Scenario {
         fields.map(|(name, value)| (name.to_string(), value.clone())).collect()
     }
 
-    /// SHA-256 of the canonical JSON of `to_table`, as 64 hexadecimal digits. Equal scenarios have equal digests. Files are
-    /// included by their present content, not by their paths.
+    /// SHA-256 of the canonical JSON of `to_table`, as 64 hexadecimal digits. Equal scenarios have equal digests. Files
+    /// are included by their present content, not by their paths.
     pub fn digest(&self, files: &dyn Files) -> String {
         let mut tables = self.to_table();
         if let Some(Value::List(flows)) = inner(&mut tables, "flows") {

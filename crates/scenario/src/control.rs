@@ -14,8 +14,8 @@ const CONTROL: Rule = Rule::Letters("_-", 15);
 
 table! {
     /// A congestion control from a file: the C source of one for Linux, which engine `sim` compiles and runs; a policy
-    /// of `sawtooth.gym` (`.npz`), or a Python file that decides (`.py`), which only `sim` runs. The scenario file's own
-    /// directory is where it is looked for.
+    /// of `sawtooth.gym` (`.npz`), or a Python file that decides (`.py`), which only `sim` runs. The scenario file's
+    /// own directory is where it is looked for.
     Module {
         source: Sources, Count(1, 20), Needed, "the C file, or several that belong together; a policy, or a Python file";
         name: Option<String>, CONTROL, Nothing, "which one, where it registers several";

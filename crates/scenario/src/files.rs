@@ -1,4 +1,5 @@
-//! Values that a scenario takes from files. This crate opens no file: the caller reads them and passes on their contents.
+//! Values that a scenario takes from files. This crate opens no file: the caller reads them and passes on their
+//! contents.
 
 use crate::problem::Problem;
 use sawtooth_net::scenario::Trace;

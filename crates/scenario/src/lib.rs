@@ -6,9 +6,9 @@
 //!                           custom.rs, routing.rs, placement.rs
 //! ```
 //!
-//! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. This
-//! crate opens no file: it gets the contents of files that a scenario names from [`Files`]. An error is a [`Problem`] with
-//! the field and a fix.
+//! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions.
+//! This crate opens no file: it gets the contents of files that a scenario names from [`Files`]. An error is a
+//! [`Problem`] with the field and a fix.
 
 #![allow(clippy::cast_precision_loss)]
 

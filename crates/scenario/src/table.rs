@@ -137,8 +137,8 @@ impl PartialEq for Given {
     }
 }
 
-/// Declares a table: `name: Type, Rule, AbsentValue, "description";` for each field, `"from" from_: …` where the file has another name for
-/// it. `check`: what only the whole table can tell.
+/// Declares a table: `name: Type, Rule, AbsentValue, "description";` for each field, `"from" from_: …` where the file
+/// has another name for it. `check`: what only the whole table can tell.
 macro_rules! table {
     (
         $(#[doc = $about:literal])+

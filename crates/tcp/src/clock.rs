@@ -7,8 +7,8 @@ use sawtooth_units::width::{Fit, Low};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     pub now: Time,
-    /// Whole ticks since the start, which are needed several times per packet; below them, in [`HZ_BITS`] bits, how many
-    /// there are in a second.
+    /// Whole ticks since the start, which are needed several times per packet; below them, in [`HZ_BITS`] bits, how
+    /// many there are in a second.
     ticks: u64,
 }
 

@@ -26,7 +26,8 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// `start_ns` is the time of the capture's first packet; all segments of the connections that `policy` selects are kept.
+    /// `start_ns` is the time of the capture's first packet; all segments of the connections that `policy` selects are
+    /// kept.
     pub fn new(start_ns: u64, policy: RetentionPolicy) -> Self {
         Connections {
             all: Vec::new(),

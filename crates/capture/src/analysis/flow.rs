@@ -124,8 +124,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `start` is the number of the data in `first`, `window` the receiver's last offer or [`UNKNOWN_WINDOW`], `trips` the
-    /// handshake's round trips.
+    /// `start` is the number of the data in `first`, `window` the receiver's last offer or [`UNKNOWN_WINDOW`], `trips`
+    /// the handshake's round trips.
     pub fn new(
         start: i64,
         before: EndState,

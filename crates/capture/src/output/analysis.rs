@@ -11,7 +11,8 @@ use crate::output::retention::{Retention, RetentionPolicy};
 use crate::output::tables::{self, Table};
 use sawtooth_units::width::Approx;
 
-/// A capture being read. Memory grows with its connections, and with the segments of the connections that `policy` selects.
+/// A capture being read. Memory grows with its connections, and with the segments of the connections that `policy`
+/// selects.
 pub struct Analysis {
     file: String,
     reader: Reader,

@@ -38,7 +38,8 @@ fn gamma_interval(count: f64) -> (f64, f64) {
     (low, inverse(count + 0.5, 0.95))
 }
 
-/// P(a, x): a series below the middle, Legendre's continued fraction above it (Abramowitz and Stegun, 6.5.29 and 6.5.31).
+/// P(a, x): a series below the middle, Legendre's continued fraction above it (Abramowitz and Stegun, 6.5.29 and
+/// 6.5.31).
 fn lower(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -21,11 +21,14 @@ const MIN_SHORT_SHARE: f64 = 0.05;
 const MIN_PROMINENCE: f64 = 2.5;
 /// The share of long trains at one rate above which the bottleneck was busy most of the time.
 const MIN_LONG_SHARE: f64 = 0.5;
+/// A link that gathers packets and was busy for less than this share of the time may be faster than its groups show.
+const MIN_BUSY_SHARE: f64 = 0.5;
 pub const MIN_TRAINS: usize = 12;
-const MIN_DIFFERENCE: f64 = 0.1;
+/// Short trains faster than the long ones by more than this share passed the bottleneck as bursts.
+const MIN_RATE_DIFFERENCE: f64 = 0.1;
 const MIN_BUSY_SAMPLES: usize = 20;
 /// Trains faster than the busy bottleneck by more than this factor were compressed after it.
-const MAX_RATIO: f64 = 1.4;
+const COMPRESSED_RATIO: f64 = 1.4;
 const JITTER: f64 = 0.005;
 /// A sender limited by the receive window for this share of its time that also paces (BBR: 1.25 times its delivery
 /// rate) spaces packets as evenly as a bottleneck does.
@@ -112,7 +115,7 @@ pub fn bottleneck(trace: &Trace, transfer: &Transfer, base_s: f64, gathers: bool
     let chosen = match (short, long) {
         // Evenly spaced by a window or a pacer, not by a bottleneck: bursts passed faster.
         (Some(one), Some(other))
-            if found[&one].bps > found[&other].bps * (1.0 + MIN_DIFFERENCE)
+            if found[&one].bps > found[&other].bps * (1.0 + MIN_RATE_DIFFERENCE)
                 && !has_standing_queue(trace, found[&other].bps) =>
         {
             short
@@ -122,7 +125,7 @@ pub fn bottleneck(trace: &Trace, transfer: &Transfer, base_s: f64, gathers: bool
     let busy = sorted(busy_rates(trace, base_s, chosen.map_or(0.0, |length| found[&length].bps)));
     if busy.len() >= MIN_BUSY_SAMPLES {
         let [low, middle, high] = [0.1, 0.5, 0.9].map(|part| quantile(&busy, part));
-        let apart = |bps: f64| middle > bps * MAX_RATIO || bps > middle * MAX_RATIO;
+        let apart = |bps: f64| middle > bps * COMPRESSED_RATIO || bps > middle * COMPRESSED_RATIO;
         if chosen.is_none_or(|length| apart(found[&length].bps)) {
             let how = format!("deliveries while packets were queued, {} samples; the rate is not steady", busy.len());
             return Estimated::new(middle * wire, low * wire, high * wire, how);
@@ -258,7 +261,7 @@ fn grouped_rate(trace: &Trace, transfer: &Transfer) -> Estimated {
     let value = if held.is_empty() { 0.0 } else { rate(&held) };
     let busy = held.iter().map(|one| one.1).sum::<f64>() / transfer.duration_s;
     // A link that carried nearly its rate was busy nearly always.
-    if held.len() < MIN_TRAINS || (value < NEAR_GOODPUT * transfer.frame_goodput_bps() && busy < MIN_LONG_SHARE) {
+    if held.len() < MIN_TRAINS || (value < NEAR_GOODPUT * transfer.frame_goodput_bps() && busy < MIN_BUSY_SHARE) {
         let how = "packets arrive in groups that waited for no other, so the bottleneck may be faster".to_owned();
         return lower_bound(transfer, std::iter::empty(), how);
     }

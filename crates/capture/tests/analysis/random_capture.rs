@@ -1,5 +1,6 @@
-//! Captures made out of any bytes: whatever they are, the packets are ones that TCP may send. Two connections of two ends
-//! each send data, send it again, overtake, lose, acknowledge with SACK and DSACK, close their windows, begin and end.
+//! Captures made out of any bytes: whatever they are, the packets are ones that TCP may send. Two connections of two
+//! ends each send data, send it again, overtake, lose, acknowledge with SACK and DSACK, close their windows, begin and
+//! end.
 
 use std::io::Cursor;
 

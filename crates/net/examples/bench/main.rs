@@ -1,7 +1,9 @@
-//! Delivered data packets for each CPU second, or instructions for each of them, over the topologies and loads that users run.
+//! Delivered data packets for each CPU second, or instructions for each of them, over the topologies and loads that
+//! users run.
 //!
 //! `cargo run --release -p sawtooth-net --example bench [FILTER]`
-//! `cargo run --release -p sawtooth-net --example bench -- --instructions [FILTER]` (`--record`: writes them to the file)
+//! `cargo run --release -p sawtooth-net --example bench -- --instructions [FILTER]` (`--record`: writes them to the
+//! file)
 
 mod cases;
 mod instructions;

@@ -201,9 +201,10 @@ impl Scenario {
         self.flows.iter().map(frame).max().unwrap_or(0)
     }
 
-    /// The links of a flow that its super-packets cross whole, up to the one whose transmitter queues them as one packet
-    /// and cuts them: all hosts up to there have offload, none of the links separates segments, and the sending host has
-    /// no transmitter. Empty if they are cut earlier: CAKE, DualPI2 and TBF cut them before they queue them, as Linux does.
+    /// The links of a flow that its super-packets cross whole, up to the one whose transmitter queues them as one
+    /// packet and cuts them: all hosts up to there have offload, none of the links separates segments, and the sending
+    /// host has no transmitter. Empty if they are cut earlier: CAKE, DualPI2 and TBF cut them before they queue them,
+    /// as Linux does.
     pub fn whole<'a>(&self, flow: &'a Flow) -> &'a [usize] {
         let transmitter = |&link: &usize| self.links[link].transmitter.map(|index| &self.transmitters[index]);
         let Some(at) = flow.forward.iter().position(|link| transmitter(link).is_some()) else { return &[] };

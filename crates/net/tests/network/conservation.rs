@@ -80,8 +80,8 @@ fn sent_equals_arrived_plus_lost_plus_dropped() {
             let arrived = through(&run, 1);
             assert_eq!(sent + HANDSHAKE, through(&run, 0) + dropped, "{cc}, {loss_ppb} ppb");
             assert_eq!(sent + HANDSHAKE, arrived + lost + dropped, "{cc}, {loss_ppb} ppb");
-            // Each segment once, and again for each loss; what is more arrived twice. A receiver's window that ends inside one of the
-            // first made two of it.
+            // Each segment once, and again for each loss; what is more arrived twice. A receiver's window that ends
+            // inside one of the first made two of it.
             let segments = sent - retransmits;
             assert!((2_000..2_010).contains(&segments), "{cc}, {loss_ppb} ppb: {segments}");
             let twice = (arrived - HANDSHAKE).checked_sub(segments).expect("everything arrived at least once");

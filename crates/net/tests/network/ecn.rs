@@ -75,7 +75,8 @@ fn bbr3_low_latency_ecn_counts_each_mark() {
         let run = Run::of(&scenario);
         let marks = run.sum("queues", "marks");
         assert_eq!(marks > 0, agreed);
-        // Beside those of the last round trip, and the acknowledgement that reported a change of marks: all of it counts.
+        // Beside those of the last round trip, and the acknowledgement that reported a change of marks: all of it
+        // counts.
         let ce_segments: i64 = run.integers("tcp_info", "delivered_ce_segments").iter().rev().take(2).sum();
         assert!((ce_segments as u64).abs_diff(marks) * 10 <= marks, "{ce_segments} {marks}");
     }

@@ -85,7 +85,8 @@ fn timestamp_echo_of_repeated_syn_gives_first_rtt() {
 
 #[test]
 fn receiver_fin_is_retransmitted_until_acked() {
-    // No acknowledgement of ten segments gets through, nor that of their probe; the receiver's FIN comes again before the sender's timeout.
+    // No acknowledgement of ten segments gets through, nor that of their probe; the receiver's FIN comes again before
+    // the sender's timeout.
     let mut scenario = Path::default().json();
     scenario["links"][2]["losses"] = json!([[0, 0], [25 * MS, 1_000_000_000], [200 * MS, 0]]);
     scenario["flows"][0]["bytes"] = json!(10 * MSS);
@@ -97,8 +98,8 @@ fn receiver_fin_is_retransmitted_until_acked() {
 
 #[test]
 fn slow_card_limits_host_queue_and_splits_buffers() {
-    // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each segment that is 21 and 16;
-    // Linux has at most 37 of this flow.
+    // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each
+    // segment that is 21 and 16; Linux has at most 37 of this flow.
     let run = Run::of(&chain("reno", 51_900_000, 110 * MS, 0, 2_200 * MS));
     let rows = run.integers("queues", "transmitter").into_iter().zip(run.integers("queues", "packets"));
     let most = rows.filter(|&(transmitter, _)| transmitter == 0).map(|(_, packets)| packets).max();

@@ -31,8 +31,8 @@ fn drops(tables: &[Table]) -> i64 {
     }
 }
 
-/// Bottlenecks at the sending host itself, whose small queues hold senders back, and behind it; cards that both ways share; flows
-/// that come and go; hosts that leave segmentation to the device.
+/// Bottlenecks at the sending host itself, whose small queues hold senders back, and behind it; cards that both ways
+/// share; flows that come and go; hosts that leave segmentation to the device.
 fn scenarios() -> Vec<Value> {
     let mut all = Vec::new();
     for cc in ["reno", "cubic", "bbr"] {

@@ -349,7 +349,8 @@ fn token_bucket_overlimits_count_packets_without_tokens() {
     let run = Run::of(&scenario);
     let overlimits: f64 = run.floats("queues", "overlimits").iter().sum();
     let [sent, drops] = ["sent_packets", "drops"].map(|name| run.sum("queues", name) as f64);
-    // The queue is never empty once it has filled: each packet asks when it comes, also in vain, and again when it is the first.
+    // The queue is never empty once it has filled: each packet asks when it comes, also in vain, and again when it is
+    // the first.
     let waiting = run.integers("queues", "packets").last().copied().unwrap_or(0) as f64;
     let dequeues = 2.0 * sent + waiting + drops;
     assert!((0.9 * dequeues..=dequeues).contains(&overlimits), "{overlimits} {sent} {drops}");

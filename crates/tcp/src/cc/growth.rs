@@ -20,8 +20,8 @@ pub(super) fn beyond_slow_start(flight: &Flight, window: &mut Window, acked: u32
     }
 }
 
-/// Slow start (RFC 5681 section 3.1): one segment for each segment acknowledged, up to `ssthresh`. Returns the acknowledged
-/// segments that are left.
+/// Slow start (RFC 5681 section 3.1): one segment for each segment acknowledged, up to `ssthresh`. Returns the
+/// acknowledged segments that are left.
 pub(super) fn slow_start(window: &mut Window, acked: u32) -> u32 {
     let used = window.ssthresh.wrapping_sub(window.cwnd).min(acked);
     window.cwnd = window.cwnd.wrapping_add(used).min(window.clamp);

@@ -160,10 +160,10 @@ macro_rules! controls {
                 }
             }
 
-            pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
+            pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, is_window_update: bool, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.in_ack_event(flight),)+
-                    Congestion::Module(module) => module.in_ack_event(flight, window, told_window, clock),
+                    Congestion::Module(module) => module.in_ack_event(flight, window, is_window_update, clock),
                 }
             }
 

@@ -163,8 +163,8 @@ pub trait Control: Sized {
     /// `undo_cwnd`: the window to return to after a spurious recovery, in segments.
     fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32;
 
-    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`Window::min_tso_segs`] where Linux's hook is
-    /// not set.
+    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`Window::min_tso_segs`] where Linux's hook
+    /// is not set.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
 
     /// `tso_segs`, which replaces `min_tso_segs` in BBR v3: the segments of a super-packet. `None`: the sender's own

@@ -46,9 +46,9 @@ pub trait Connected: Debug + Send + Sync {
     /// An acknowledgement arrives that will be processed. `repeats_window`: it offers the same window as the last one.
     fn ack_arrives(&mut self, ack: &Ack, repeats_window: bool);
 
-    /// `in_ack_event`: acknowledged segments are removed, losses not yet detected. `told_window`: it is not a
+    /// `in_ack_event`: acknowledged segments are removed, losses not yet detected. `is_window_update`: it is not a
     /// duplicate.
-    fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock);
+    fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, is_window_update: bool, clock: Clock);
 
     /// These two use the time of the previous call.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;

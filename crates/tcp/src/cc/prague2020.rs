@@ -65,8 +65,8 @@ impl Prague2020 {
         self.begin_round(flight);
     }
 
-    /// As `prague_update_cwnd`. Data that waits for the pace counts as limited by the window: TCP itself paces, since the
-    /// device has no queue `fq`.
+    /// As `prague_update_cwnd`. Data that waits for the pace counts as limited by the window: TCP itself paces, since
+    /// the device has no queue `fq`.
     fn update_window(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample) {
         let marked = flight.delivered_ce - self.seen_ce;
         self.seen_ce = flight.delivered_ce;

@@ -10,14 +10,14 @@ use sawtooth_units::width::Fit;
 /// head. It follows from the share of a full buffer that Linux 6.12 offers behind a veth pair: 162/256 at 1448 bytes,
 /// 234/256 at 8948.
 const BUFFER_OVERHEAD: u64 = 832;
-/// Kernel memory of a packet of a tun device, beyond its pages: `sk_buff`. And what its first page holds beside payload:
-/// room before the headers, the headers, `skb_shared_info`. Measured on Linux 6.18 (`skmem` of `ss -m`): packets of 1,000,
-/// 2,000, 4,000, 9,000, 20,000 and 60,000 bytes take 2,304, 4,352, 8,448, 12,544, 20,736 and 61,696.
+/// Kernel memory of a packet of a tun device, beyond its pages: `sk_buff`. And what its first page holds beside
+/// payload: room before the headers, the headers, `skb_shared_info`. Measured on Linux 6.18 (`skmem` of `ss -m`):
+/// packets of 1,000, 2,000, 4,000, 9,000, 20,000 and 60,000 bytes take 2,304, 4,352, 8,448, 12,544, 20,736 and 61,696.
 const TUN_OVERHEAD: u64 = 256;
 const TUN_ROOM: u64 = 426;
 const PAGE: u64 = 4_096;
-/// What Linux before 6.6 counts for a segment beyond its payload when it sizes the buffer: `MAX_TCP_HEADER`, `sk_buff` and
-/// `skb_shared_info`. It adds steps of this many bytes until the segment's window is at least its payload.
+/// What Linux before 6.6 counts for a segment beyond its payload when it sizes the buffer: `MAX_TCP_HEADER`, `sk_buff`
+/// and `skb_shared_info`. It adds steps of this many bytes until the segment's window is at least its payload.
 const OLD_OVERHEAD: u64 = 320 + 256 + 320;
 const OLD_STEP: u64 = 128;
 /// Segments with fewer bytes do not let the window grow (`tcp_event_data_recv`).
@@ -165,7 +165,8 @@ impl Buffer {
     /// Short segments take more memory than the window counts for them, and so do single ones where the first were
     /// merged. The larger that excess, the sooner they no longer let the window grow (`tcp_grow_window`).
     fn earns(&self, length: u64) -> bool {
-        // Pages that segments share count without their heads (`truesize_adjust`). No share of those exceeds the payload.
+        // Pages that segments share count without their heads (`truesize_adjust`). No share of those exceeds the
+        // payload.
         if self.is_set && self.device == Device::Card {
             return length >= SHORTEST_TO_GROW;
         }

@@ -28,7 +28,8 @@ use sawtooth_units::{Span, Time};
 const RTO_MIN_US: u64 = 200_000;
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK_ACKS: u64 = 16;
-/// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+/// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`,
+/// `TCP_DELACK_MAX`).
 fn shortest_delay(clock: Clock) -> u64 {
     u64::from(clock.hz() / 25)
 }
@@ -108,7 +109,7 @@ pub struct Receiver {
     compress_until: Time,
     reads_at: Time,
     /// How long the application sleeps after a read that takes what there is.
-    rests: Option<Span>,
+    pause_after_read: Option<Span>,
     wakes_at: Time,
     /// When the FIN is repeated, and how often it was sent.
     closes_at: Time,
@@ -159,7 +160,7 @@ impl Receiver {
             answered: None,
             is_closed: false,
             reads_at: Time::NEVER,
-            rests: None,
+            pause_after_read: None,
             wakes_at: Time::NEVER,
             closes_at: Time::NEVER,
             closings: 0,
@@ -188,7 +189,8 @@ impl Receiver {
         }
     }
 
-    /// The first packet after the SYN-ACK came `rtt_us` microseconds after it; later calls change nothing. True: it is the first.
+    /// The first packet after the SYN-ACK came `rtt_us` microseconds after it; later calls change nothing. True: it is
+    /// the first.
     pub fn note_handshake(&mut self, rtt_us: u64, clock: Clock) -> bool {
         let is_first = self.handshake_us == 0;
         if is_first {

@@ -63,7 +63,7 @@ impl Receiver {
     /// The application reads up to `bytes` of what has arrived, or waits for the first to arrive (`recv`), and then
     /// sleeps for `pause`, after which it reads again.
     pub fn read_some(&mut self, bytes: u64, pause: Span, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        self.rests = Some(pause);
+        self.pause_after_read = Some(pause);
         self.read(bytes, Time::NEVER, clock, emit);
     }
 
@@ -123,7 +123,7 @@ impl Receiver {
     /// or pushed data with nothing left to read, are acknowledged; so is a window that reading has doubled or opened.
     fn read_on(&mut self, from: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Some(first) = self.queue.read(from, self.delivered()) else { return };
-        if let Some(pause) = self.rests {
+        if let Some(pause) = self.pause_after_read {
             (self.asked, self.reads_at) = (self.delivered(), clock.now + pause);
         }
         if self.is_closed {

@@ -40,7 +40,7 @@ pub struct Acking {
     /// It moved the unacknowledged edge.
     pub advanced: bool,
     /// It advanced that edge or changed the window, so it is not a duplicate.
-    told_window: bool,
+    is_window_update: bool,
     /// It newly SACKed something.
     pub sacked: bool,
     /// It reported something as received twice; specifically, the tail loss probe.
@@ -202,7 +202,7 @@ impl Sender {
                 self.alert(prior_una, 0, &mut acking, clock);
             }
             self.take_tlp_ack(ack.next, &mut acking, clock);
-            self.take_window(acking.told_window, clock);
+            self.take_window(acking.is_window_update, clock);
             return Recover::Nothing;
         }
         self.clean_queue::<PLAIN>(highest_sack, &mut acking, clock);
@@ -218,11 +218,11 @@ impl Sender {
             self.take_tlp_ack(ack.next, &mut acking, clock);
         }
         let is_quiet = !acking.sacked && !acking.dsacked && !acking.ece;
-        let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && is_quiet;
+        let is_usual = self.flight.ca_state == CaState::Open && acking.is_window_update && is_quiet;
         let recover = if PLAIN || is_usual {
             Recover::Nothing
         } else {
-            let duplicates = u32::from(!acking.told_window && !acking.dsacked);
+            let duplicates = u32::from(!acking.is_window_update && !acking.dsacked);
             let recover = self.alert(prior_una, duplicates, &mut acking, clock);
             self.count_marked(&acking, [delivered, delivered_ce]);
             recover
@@ -241,7 +241,7 @@ impl Sender {
     #[inline]
     fn tell_of_ack(&mut self, acking: &Acking, clock: Clock) {
         if self.hears_of_acks {
-            self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
+            self.congestion.in_ack_event(&self.flight, &mut self.window, acking.is_window_update, clock);
         }
     }
 
@@ -279,8 +279,8 @@ impl Sender {
 
     /// The window is updated if the ACK advances, or if the window grows or closes.
     fn update_window(&mut self, ack: &Ack, acking: &mut Acking) {
-        acking.told_window = acking.advanced || ack.window > self.send_window || ack.window == 0;
-        if acking.told_window {
+        acking.is_window_update = acking.advanced || ack.window > self.send_window || ack.window == 0;
+        if acking.is_window_update {
             self.send_window = ack.window;
             self.note_window(ack.window);
             self.window_end = ack.next + ack.window;
@@ -485,7 +485,7 @@ impl Sender {
     /// The probe sent at `high` is answered.
     #[cold]
     fn end_probe(&mut self, high: u64, ack: u64, acking: &mut Acking, clock: Clock) {
-        let both_arrived = acking.dsacked_probe || ack == high && !acking.told_window && !acking.sacked;
+        let both_arrived = acking.dsacked_probe || ack == high && !acking.is_window_update && !acking.sacked;
         if !self.tlp_retrans || both_arrived {
             self.tlp_high_seq = None;
         } else if ack > high {

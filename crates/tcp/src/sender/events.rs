@@ -199,9 +199,9 @@ mod tests {
     };
 
     fn events_between(before: Snapshot, after: Snapshot) -> Vec<(SenderEvent, u64)> {
-        let mut events_between = Vec::new();
-        after.events_since(&before, &mut |event, segments| events_between.push((event, segments)));
-        events_between
+        let mut events = Vec::new();
+        after.events_since(&before, &mut |event, segments| events.push((event, segments)));
+        events
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The sending half of a Linux TCP connection: flight, loss detection, recovery, pacing, timers.
 //!
-//! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c) for a
-//! sender. What is simpler than Linux:
+//! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c)
+//! for a sender. What is simpler than Linux:
 //!
 //! - SACK reneging, urgent data, path-MTU probing and the metrics cache do not exist.
 
@@ -192,8 +192,8 @@ enum Limit {
 }
 
 impl Sender {
-    /// A sender whose handshake took `handshake_us` microseconds (0: unknown) and whose peer offers `send_window` bytes.
-    /// `total` is how many bytes it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
+    /// A sender whose handshake took `handshake_us` microseconds (0: unknown) and whose peer offers `send_window`
+    /// bytes. `total` is how many bytes it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
     pub fn new(
         chosen: impl Into<Chosen>,
         options: HostOptions,

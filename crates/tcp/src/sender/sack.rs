@@ -63,8 +63,8 @@ impl Sender {
         }
     }
 
-    /// Whether what a DSACK reports is still on the scoreboard: it is above the acknowledgement, or this ACK acknowledges
-    /// it (`tcp_is_sackblock_valid`).
+    /// Whether what a DSACK reports is still on the scoreboard: it is above the acknowledgement, or this ACK
+    /// acknowledges it (`tcp_is_sackblock_valid`).
     fn is_on_board(&self, block: Block, prior_una: u64) -> bool {
         let is_just_acked = prior_una <= block.start && block.end <= self.flight.snd_una;
         self.is_above(block) || is_just_acked && self.undo.is_some_and(|undo| undo.from < block.end)
@@ -75,8 +75,8 @@ impl Sender {
         self.flight.snd_una < block.start && block.start < block.end && block.end <= self.flight.snd_nxt
     }
 
-    /// Marks what `block` covers; everything before `start` was already processed. `twice`: what the same ACK reports as
-    /// received twice.
+    /// Marks what `block` covers; everything before `start` was already processed. `twice`: what the same ACK reports
+    /// as received twice.
     fn tag_range(
         &mut self,
         start: u64,

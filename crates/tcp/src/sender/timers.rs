@@ -66,7 +66,7 @@ impl Sender {
         due_us.cast_signed() - clock.micros().cast_signed()
     }
 
-    /// The same in ticks; without an end if it is over.
+    /// In ticks; `u64::MAX` if that time is over.
     fn ticks_until_timeout(&self, clock: Clock) -> u64 {
         let us = self.until_timeout_us(clock);
         if us > 0 { clock.jiffies_from_micros(us.cast_unsigned()) } else { u64::MAX }

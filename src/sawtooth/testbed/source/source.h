@@ -49,7 +49,7 @@ struct arrivals { /* transfers that come by themselves; under the lock */
     int open, workers, idle, come; /* at most so many workers; come: transfers so far */
     int waiting;                   /* one of them waits for the next transfer */
 };
-struct paced { int64_t bytes, rate, on, off, partial; }; /* so many bytes at a time, at a rate, on and off by turns; or what there is */
+struct paced { int64_t bytes, rate, on, off, partial; }; /* so many bytes at a time, at a rate, on and off by turns; partial: a read takes what has arrived */
 enum { WRITES, READS };
 
 struct random { uint64_t state[4]; };

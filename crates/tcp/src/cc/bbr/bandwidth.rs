@@ -1,4 +1,5 @@
-//! BBR's bandwidth estimate in packet-timed rounds (the draft's BtlBw, section 4.1.1), as in Linux 6.12 (`bbr_update_bw`).
+//! BBR's bandwidth estimate in packet-timed rounds (the draft's BtlBw, section 4.1.1), as in Linux 6.12
+//! (`bbr_update_bw`).
 
 use super::Bbr;
 use super::mode::{CYCLE_LENGTH, UNIT, UNIT_SHIFT};

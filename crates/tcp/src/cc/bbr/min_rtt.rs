@@ -1,4 +1,5 @@
-//! BBR's smallest round-trip time (the draft's RTprop, section 4.1.2) and PROBE_RTT (4.3.5), as in Linux 6.12 (`bbr_update_min_rtt`).
+//! BBR's smallest round-trip time (the draft's RTprop, section 4.1.2) and PROBE_RTT (4.3.5), as in Linux 6.12
+//! (`bbr_update_min_rtt`).
 
 use super::Bbr;
 use super::mode::Mode;

@@ -105,7 +105,8 @@ impl Control for Bbr {
         }
     }
 
-    /// On each ACK (the draft's section 3.5.2, whose order this is): update the model of the path, then rate and window.
+    /// On each ACK (the draft's section 3.5.2, whose order this is): update the model of the path, then rate and
+    /// window.
     fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
         self.update_bandwidth(flight, sample);
         self.update_aggregation(flight, window, sample);

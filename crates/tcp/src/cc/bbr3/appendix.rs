@@ -1,5 +1,5 @@
-//! The test cases in the appendix of draft-ietf-ccwg-bbr (August 2026), on one bottleneck, for version 1, version 3 as Linux has
-//! it, and version 3 as the draft has it. The table that comes out is the one in docs/explanation/bbr3.md.
+//! The test cases in the appendix of draft-ietf-ccwg-bbr (August 2026), on one bottleneck, for version 1, version 3 as
+//! Linux has it, and version 3 as the draft has it. The table that comes out is the one in docs/explanation/bbr3.md.
 
 use super::path::{Path, Shape};
 use super::probing::Phase;

@@ -1,5 +1,5 @@
-//! BBR v3's bandwidth: rounds, samples, the maximum over two cycles, and whether it still grows (the draft's "BBR.round_count",
-//! "BBR.max_bw", "Exiting Acceleration Based on Bandwidth Plateau").
+//! BBR v3's bandwidth: rounds, samples, the maximum over two cycles, and whether it still grows (the draft's
+//! "BBR.round_count", "BBR.max_bw", "Exiting Acceleration Based on Bandwidth Plateau").
 
 use super::{Bbr3, Edition};
 use crate::cc::RateSample;

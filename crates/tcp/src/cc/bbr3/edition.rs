@@ -1,5 +1,5 @@
-//! Where Linux's BBR v3 and draft-ietf-ccwg-bbr (the text of August 2026) differ: each constant and each rule once, with the
-//! draft's section in words. The same is a table in docs/explanation/bbr3.md.
+//! Where Linux's BBR v3 and draft-ietf-ccwg-bbr (the text of August 2026) differ: each constant and each rule once,
+//! with the draft's section in words. The same is a table in docs/explanation/bbr3.md.
 
 use crate::cc::bbr::mode::UNIT;
 use std::fmt::Debug;
@@ -33,7 +33,8 @@ pub trait Edition: Clone + Debug {
     const QUANTUM_BY_RTT: bool;
     /// Flight: data scheduled by the pacer counts as delivered by its departure.
     const LOOKS_TO_DEPARTURE: bool;
-    /// cwnd adjustment mechanism: at first the window grows to two initial windows; else until one of them was delivered.
+    /// cwnd adjustment mechanism: at first the window grows to two initial windows; else until one of them was
+    /// delivered.
     const GROWS_TO_TWO_WINDOWS: bool;
     /// Modulating cwnd in loss recovery: the window is restored after every recovery; otherwise only after a timeout.
     const RECOVERY_RESTORES_CWND: bool;

@@ -16,7 +16,8 @@ use sawtooth_units::width::Fit;
 
 /// Longer paths than this, in microseconds, have queues that mark late (`bbr_ecn_max_rtt_us`).
 const LONGEST_RTT_US: u32 = 5_000;
-/// Weight of a round's share in the average, in 256ths (`bbr_ecn_alpha_gain`); the average begins at 1 (`bbr_ecn_alpha_init`).
+/// Weight of a round's share in the average, in 256ths (`bbr_ecn_alpha_gain`); the average begins at 1
+/// (`bbr_ecn_alpha_init`).
 const GAIN: u32 = UNIT / 16;
 /// The bound falls by this part of the average (`bbr_ecn_factor`).
 const FACTOR: u32 = UNIT / 3;

@@ -8,7 +8,8 @@ use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
 
-/// 4 ln 2: the smallest gain that doubles the rate in a round without a queue of its own making (`bbr_startup_pacing_gain`).
+/// 4 ln 2: the smallest gain that doubles the rate in a round without a queue of its own making
+/// (`bbr_startup_pacing_gain`).
 pub(super) const STARTUP_GAIN: u32 = UNIT * 277 / 100 + 1;
 /// The window in bandwidth-delay products (`bbr_cwnd_gain`, `bbr_startup_cwnd_gain`), and the addition while probing
 /// (`bbr_bw_probe_cwnd_gain`).
@@ -76,7 +77,8 @@ impl<E: Edition> Bbr3<E> {
         self.long_term = self.full(flight, window).max(self.latest.segments);
     }
 
-    /// CheckStartupDone and CheckDrainDone: a full pipe ends startup; an empty queue ends draining, which may be at once.
+    /// CheckStartupDone and CheckDrainDone: a full pipe ends startup; an empty queue ends draining, which may be at
+    /// once.
     pub(super) fn check_drain(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
         if self.mode == Mode::Startup && self.full_pipe.reached {
             self.mode = Mode::Drain;

@@ -59,8 +59,8 @@ impl Epoch {
         Epoch { start: now, plateau, k, w_est: cwnd, acked: 0 }
     }
 
-    /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1), `t` in 1/1024 s. 64 bits wrap, as in the kernel, when `t` and K are more
-    /// than 347 s apart.
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1), `t` in 1/1024 s. 64 bits wrap, as in the kernel, when `t` and K
+    /// are more than 347 s apart.
     fn w_cubic(&self, t: u64) -> u32 {
         let k = u64::from(self.k);
         let distance = t.abs_diff(k);

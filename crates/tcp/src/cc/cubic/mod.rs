@@ -9,8 +9,8 @@
 //! - Time is counted in ticks (`CONFIG_HZ`), scaled to 1/1024 s. The rate of growth is recomputed at most once a tick,
 //!   and while the window has not changed only once more than `HZ/32` ticks have passed (40 ms at 100 Hz, 32 ms at 250
 //!   Hz). On short paths this is slower than the round trip, so results depend on HZ.
-//! - C is 410/1024 (section 5: 0.4), beta 717/1024 (section 4.6: 0.7). Linux's K comes from an approximate cube root; this is the
-//!   one place where this folder does not follow it ([`root`]).
+//! - C is 410/1024 (section 5: 0.4), beta 717/1024 (section 4.6: 0.7). Linux's K comes from an approximate cube root;
+//!   this is the one place where this folder does not follow it ([`root`]).
 //! - `W_cubic` is taken one smallest delay ahead, not one smoothed round-trip time (section 4.2).
 //! - The Reno-friendly window (section 4.3) grows by 8/15 segment per window forever; the RFC goes to a whole segment
 //!   once it passes the window of the last loss.
@@ -158,9 +158,9 @@ mod tests {
         );
     }
 
-    /// The cube is rounded down, and taken a tick ahead at least, so the curve begins one segment above the window. Until
-    /// the tick ends that means a segment more for each window acknowledged, counted in the window at the loss; the next
-    /// tick finds that the window has overtaken the curve. So the longer the tick, the larger the window.
+    /// The cube is rounded down, and taken a tick ahead at least, so the curve begins one segment above the window.
+    /// Until the tick ends that means a segment more for each window acknowledged, counted in the window at the loss;
+    /// the next tick finds that the window has overtaken the curve. So the longer the tick, the larger the window.
     #[test]
     fn on_a_short_path_the_window_grows_in_the_first_tick_of_an_epoch_and_then_hardly() {
         assert_eq!(after_loss(30, 600, 100, 2_000, 10), [24, 28, 33, 39, 45, 45, 45, 45, 45, 45]);

@@ -2,8 +2,8 @@
 //!
 //! # Where Linux differs
 //!
-//! The kernel's root (`cubic_root` in `tcp_cubic.c`) is an approximation, up to 0.4% off; so its plateau is as much of K earlier or
-//! later.
+//! The kernel's root (`cubic_root` in `tcp_cubic.c`) is an approximation, up to 0.4% off; so its plateau is as much of
+//! K earlier or later.
 
 /// Bits of the largest root: the cube of 2^22 is above every argument.
 const ROOT_BITS: u32 = 22;
@@ -20,7 +20,8 @@ pub(super) fn cube_root(a: u64) -> u32 {
     root
 }
 
-/// Whether `n` - 1/2 is below the cube root of `a`. Doubled, to be whole: they are never equal, since an odd number's cube is odd.
+/// Whether `n` - 1/2 is below the cube root of `a`. Doubled, to be whole: they are never equal, since an odd number's
+/// cube is odd.
 fn less_half_is_below_the_root(n: u32, a: u64) -> bool {
     let doubled = u128::from(2 * n - 1);
     doubled * doubled * doubled < 8 * u128::from(a)
