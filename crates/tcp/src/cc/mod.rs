@@ -1,8 +1,8 @@
 //! Congestion control: the interface between the sender and its algorithm.
 //!
 //! The sender owns the flight, loss detection, recovery and the pacer. An algorithm reads its [`Flight`] and returns a
-//! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder here and one
-//! line in [`list`], and a record in [`records`], which Python, pages and the documentation read.
+//! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder here, named
+//! in this file and in [`list`], and a record in [`records`], which Python, pages and the documentation read.
 
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
