@@ -224,6 +224,8 @@ def test_a_socket_that_vanishes_and_one_that_comes_are_no_change_of_the_others()
 
 SENT = {"data_segs_out": 1000, "bytes_acked": 10**6, "busy_time": 1_000_000, "notsent_bytes": 50_000, "unacked": 10}
 BBR = (1_250_000, 0, 20_000, 256, 512)
+BEFORE_CLOCKS = layout.offset(layout.TCP_INFO, "busy_time")
+"""Bytes of ``tcp_info`` in Linux 4.9."""
 
 
 @pytest.mark.parametrize(
@@ -235,6 +237,7 @@ BBR = (1_250_000, 0, 20_000, 256, 512)
         ("receive window", SENT | {"rwnd_limited": 700_000, "notsent_bytes": 0, "unacked": 2}, {}),
         ("send buffer", SENT | {"sndbuf_limited": 600_000, "notsent_bytes": 0, "unacked": 2}, {}),
         ("send buffer", SENT | {"notsent_bytes": 0, "unacked": 4}, {"queued": 30_000}),
+        ("send buffer", SENT | {"notsent_bytes": 0, "unacked": 4}, {"queued": 30_000, "size": BEFORE_CLOCKS}),
         ("application", SENT | {"notsent_bytes": 1000, "unacked": 4}, {"queued": 12_000}),
         ("congestion window", SENT | {"total_retrans": 20}, {}),
         ("path", SENT | {"rtt": 45_000}, {}),
@@ -251,6 +254,7 @@ def test_what_limits_a_connection(expected: str, now: Fields, about: dict[str, A
     assert LIMITS[limits(changes)[0]] == expected
     (one,) = connections(changes, limits(changes), {})
     assert one.why
+    assert "nan%" not in one.why
 
 
 @pytest.mark.parametrize(

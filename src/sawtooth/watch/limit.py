@@ -33,8 +33,8 @@ def limits(changes: Changes) -> NDArray[np.int64]:
     network, certain before likely.
 
     busy_time, rwnd_limited and sndbuf_limited are clocks of the kernel (``tcp_chrono_start``), so limits by windows and
-    buffers are certain. A queue and a small congestion window are distinguished by comparing the RTT with the minimum
-    RTT.
+    buffers are certain. Before Linux 4.10 they are NaN, and only a full send buffer shows. A queue and a small
+    congestion window are distinguished by comparing the RTT with the minimum RTT.
     """
     sample = changes.sample
     bbr = sample.bbr_known
@@ -52,7 +52,7 @@ def limits(changes: Changes) -> NDArray[np.int64]:
             ~known,
             silent,
             changes.receive_window >= MOSTLY,
-            np.maximum(changes.send_buffer, changes.filled) >= MOSTLY,
+            np.fmax(changes.send_buffer, changes.filled) >= MOSTLY,
             waits & (changes.receive_window >= PART),
             waits & (changes.send_buffer >= PART),
             waits,
@@ -93,7 +93,7 @@ def why(changes: Changes, at: int, limit: int) -> str:
         return f"the peer's window was closed {float(changes.receive_window[at]):.0%} of the time"
     if limit == SEND_BUFFER:
         clock, samples = float(changes.send_buffer[at]), float(changes.filled[at])
-        if samples > clock:
+        if np.isnan(clock) or samples > clock:
             return f"the send buffer was full and all of it in flight in {samples:.0%} of the samples"
         return f"the send buffer was too small {clock:.0%} of the time"
     if limit == PACING:
