@@ -58,7 +58,7 @@ def replicate(
     \b
       sawtooth replicate
       sawtooth replicate imc23-when-to-use-bbr
-      sawtooth replicate imc23-when-to-use-bbr --engine kernel --only cc=cubic --only rtt_ms=50
+      sawtooth replicate jittertrap-loss-tolerance --engine kernel --only cc=cubic --only loss_percent=1
       sawtooth replicate --all
     """
     from sawtooth.replication import Replication, found, shipped, words
