@@ -199,6 +199,11 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def install_extra(name: str) -> str:
+    """The fix for an absent extra. No index publishes Sawtooth, so pip needs the wheel's file."""
+    return f'run make wheel in a checkout, then pip install "$(ls dist/sawtooth-*.whl)[{name}]"'
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """A fix for an unknown name: the most similar one, or the list of all if there are few."""
     names = list(known)

@@ -330,7 +330,9 @@ def test_the_core_refuses_nonsense_in_a_compiled_scenario(table: str, field: str
 
 
 def test_a_refusal_of_the_core_is_a_defect_with_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scenario, "compile", lambda self: Compiled(1, 1, 1, (), (), (), (), ()))
+    empty: dict[str, object] = {name: [] for name in ("hosts", "transmitters", "links", "flows", "probes")}
+    empty |= {"duration_ns": 1, "interval_ns": 1, "seed": 1}
+    monkeypatch.setattr(Scenario, "compile", lambda self: Compiled.from_dict(empty))
     with expected_error(code="core-failed"):
         SIM.run(LOSSY)
 

@@ -21,7 +21,7 @@ from expected_error import expected_error
 from sawtooth import Scenario
 from sawtooth.engines import get
 from sawtooth.engines.sim import Sim
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import SawtoothError, install_extra
 from sawtooth.gym import OBSERVED, Observations, Policy, SawtoothEnv, SawtoothVectorEnv, play
 from sawtooth.scoreboard import Networks
 
@@ -465,5 +465,5 @@ def test_without_gymnasium_the_rest_works_and_the_error_says_what_to_install(mon
     monkeypatch.delitem(sys.modules, "sawtooth.gym.environment")
     monkeypatch.delattr(sawtooth.gym, "environment", raising=False)
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with expected_error(code="tool-missing", fix="pip install 'sawtooth[gym]'"):
+    with expected_error(code="tool-missing", fix=install_extra("gym")):
         sawtooth.gym.SawtoothEnv  # noqa: B018

@@ -15,7 +15,7 @@ import click
 
 from sawtooth.cli.common_options import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, say_on_stderr, width
-from sawtooth.errors import INTERRUPTED, InputError, SawtoothError
+from sawtooth.errors import INTERRUPTED, InputError, SawtoothError, install_extra
 from sawtooth.sanitize import plain, where
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _metrics(port: str) -> Metrics:
 
 def _extra(what: str, error: ImportError) -> SawtoothError:
     message = f"{what} needs {plain((error.name or 'a package').partition('.')[0], 40)}"
-    fix = "pip install 'sawtooth[watch]'; --lines, --once and --json work without it"
+    fix = f"{install_extra('watch')}; --lines, --once and --json work without it"
     return SawtoothError("tool-missing", message, fix=fix)
 
 

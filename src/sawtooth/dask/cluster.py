@@ -18,7 +18,7 @@ from sawtooth.dask.local import LocalCluster
 from sawtooth.dask.scheduler import Flight
 from sawtooth.dask.secure import Files
 from sawtooth.dask.workers import Crew
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import InputError, SawtoothError, install_extra
 from sawtooth.io.closing import Closing
 from sawtooth.io.parallel import cores
 from sawtooth.sanitize import plain
@@ -153,7 +153,7 @@ def needed(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         message = f"{module} is not installed, and --cluster needs it"
-        fix = "install it: pip install 'sawtooth[cluster]'"
+        fix = install_extra("cluster")
         raise SawtoothError("tool-missing", message, fix=fix) from error
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import InputError, SawtoothError, install_extra
 
 
 class Files(NamedTuple):
@@ -69,7 +69,7 @@ class Pair(NamedTuple):
             new = make()
         except ImportError as error:
             message = "cryptography is not installed, which --cluster local needs for TLS"
-            fix = "install it: pip install 'sawtooth[cluster]'"
+            fix = install_extra("cluster")
             raise SawtoothError("tool-missing", message, fix=fix) from error
         return cls(new.tls_ca_file, new.tls_worker_key)
 

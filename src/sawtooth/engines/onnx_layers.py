@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import InputError, SawtoothError, install_extra
 from sawtooth.sanitize import plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def read(given: bytes) -> tuple[Layers, str]:
         import onnx
         from google.protobuf.message import DecodeError
     except ModuleNotFoundError:
-        fix = "pip install 'sawtooth[gym]'"
+        fix = install_extra("gym")
         raise SawtoothError("tool-missing", "reading ONNX files needs onnx", fix=fix) from None
     try:
         graph = onnx.load_model_from_string(given).graph

@@ -9,7 +9,7 @@ from typing import Any
 
 from sawtooth.engines.agents import Observations
 from sawtooth.engines.policy import ACTIONS, OBSERVED, Policy
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import SawtoothError, install_extra
 from sawtooth.gym.episodes import delivered
 from sawtooth.gym.play import play
 
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "gymnasium":
             raise
-        fix = "pip install 'sawtooth[gym]'"
+        fix = install_extra("gym")
         raise SawtoothError("tool-missing", "the environments need gymnasium", fix=fix) from None
     return getattr(environment, name)
 

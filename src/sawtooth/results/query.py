@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import InputError, SawtoothError, install_extra
 from sawtooth.results.listing import listing
 from sawtooth.results.lookup import HOME
 from sawtooth.results.parquet_scan import scanned
@@ -119,7 +119,7 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ImportError as error:
-        fix = "install it: pip install 'sawtooth[query]'"
+        fix = install_extra("query")
         raise SawtoothError("tool-missing", "queries need DuckDB, which is not installed", fix=fix) from error
     return duckdb
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine, get
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import InputError, SawtoothError, install_extra
 from sawtooth.io.parallel import stop_requested
 from sawtooth.io.table_store import opened
 from sawtooth.io.untrusted import json_value
@@ -79,7 +79,7 @@ class Dataset:
         try:
             core = importlib.import_module("fsspec.core")
         except ImportError as error:
-            fix = "install it: pip install 'sawtooth[cluster]'"
+            fix = install_extra("cluster")
             raise SawtoothError(
                 "tool-missing", "fsspec is not installed, which writes there", file=url, fix=fix
             ) from error
