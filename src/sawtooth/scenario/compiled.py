@@ -56,8 +56,8 @@ class Compiled(compiled_form.Scenario):
     def to_dict(self) -> dict[str, Any]:
         """The form that the core reads, in lists and dictionaries. Without modules: engines prepare those
         themselves."""
-        told: dict[str, Any] = json.loads(self._text)
-        return told
+        form: dict[str, Any] = json.loads(self._text)
+        return form
 
     def to_json(self) -> str:
         """The argument of ``sawtooth._core.Simulation``."""
@@ -72,30 +72,30 @@ class Compiled(compiled_form.Scenario):
         programs: tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]] = ((), (), ()),
     ) -> Self:
         """What the core made of a scenario: its JSON, the kernel, of each flow the module, and where programs run."""
-        told: dict[str, Any] = json.loads(text)
-        for flow, module in zip(told["flows"], modules, strict=bool(modules)):
+        form: dict[str, Any] = json.loads(text)
+        for flow, module in zip(form["flows"], modules, strict=bool(modules)):
             if module is not None:
                 sources, parameters, name = module
                 flow["module"] = Module(sources=tuple(sources), parameters=tuple(parameters), name=name)
         called, names, hosts = programs
         if names:
             # A path between programs is a probe that sends nothing: the testbed routes it, and nobody measures it.
-            told["probes"] = [one for one in told["probes"] if one["count"]]
+            form["probes"] = [one for one in form["probes"] if one["count"]]
         about = {"kernel": kernel, "programs": tuple(names), "program_hosts": tuple(hosts), "called": dict(called)}
-        return cls(**_read(told), **about, _text=text)
+        return cls(**_read(form), **about, _text=text)
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
         """Inverse of ``to_dict``. Only for data from another Sawtooth process: nothing is checked."""
-        return cls.of(json.dumps(told))
+        return cls.of(json.dumps(form))
 
 
-def _read(told: Mapping[str, Any]) -> dict[str, Any]:
+def _read(form: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a JSON object. ``from`` is a keyword of Python."""
-    return {"from_" if name == "from" else name: _seen(name, value) for name, value in told.items()}
+    return {"from_" if name == "from" else name: _value(name, value) for name, value in form.items()}
 
 
-def _seen(name: str, value: Any) -> Any:
+def _value(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         return compiled_form.KINDS.get(name, Record)(**_read(value))
-    return tuple(_seen(name, one) for one in value) if isinstance(value, list) else value
+    return tuple(_value(name, one) for one in value) if isinstance(value, list) else value
