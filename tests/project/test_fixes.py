@@ -327,7 +327,7 @@ def _words(expression: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> st
         if isinstance(one, ast.Constant) and isinstance(one.value, str):
             said.append(one.value)
         elif isinstance(one, ast.Name):
-            said.append("did you mean" if one.id == "suggestion" else "")
+            said.append({"suggestion": "did you mean", "install_extra": "pip install"}.get(one.id, ""))
             said += [_words(value, {}) for value in values.get(one.id, ())]
     return "".join(said)
 

@@ -80,7 +80,8 @@ class Stalls(Brittle):
     """Gets a tenth of the rate if all of four certain packets are lost, less for each of them."""
 
     def run(self, scenario, *, progress=None, stop=None):
-        lost = set(scenario.compile().links[2].loss_pattern.packets)
+        pattern = scenario.compile().links[2].loss_pattern
+        lost = set(pattern.packets if pattern else ())
         part = 0.1 if lost >= {700, 701, 702, 703} else 0.9 - 0.01 * len(lost & {700, 701, 702, 703})
         bps = scenario.path.rate.bps
         for change in scenario.path.changes or ():
