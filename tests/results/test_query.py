@@ -17,7 +17,7 @@ from expected_error import expected_error
 from fake_engine import Fake, quick, study
 from sawtooth import Scenario
 from sawtooth.cli.program import status_of
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import SawtoothError, install_extra
 from sawtooth.results.query import query, views
 
 
@@ -233,7 +233,7 @@ def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.Monke
         return known(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(SawtoothError, match=r"pip install 'sawtooth\[query\]'"):
+    with expected_error(code="tool-missing", fix=install_extra("query")):
         query("SELECT 1", home)
 
 
