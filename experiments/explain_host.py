@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from explain_corpus import drawn, each
-from explain_trial import CONTROLS, FINISHING_S, IPERF3, LONGEST_S, OTHER_SEED, PORT
+from explain_trial import CONTROLS, FINISHING_S, IPERF3, OTHER_SEED, PORT, short_case
 
 from sawtooth.scenario import Rate, Size, Span
 
@@ -346,12 +346,8 @@ def measure(task: tuple[int, str]) -> str:
     target = Path(directory) / f"{number:06}"
     if target.exists():
         return ""
-    case = drawn(number)
+    case, seconds = short_case(number)
     fields, truth = case["scenario"], case["truth"]
-    if truth["cc"] not in CONTROLS:
-        truth["cc"] = fields["flows"][0]["cc"] = CONTROLS[number % len(CONTROLS)]
-    seconds = round(min(Span.parse(fields["duration"]).seconds, LONGEST_S))
-    fields["duration"] = f"{seconds} s"
     part, aside = target.with_suffix(".part"), target.with_suffix(".aside")
     for one in (part, aside):
         shutil.rmtree(one, ignore_errors=True)

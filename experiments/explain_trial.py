@@ -69,17 +69,25 @@ LONGEST_S = 12.0
 Row = dict[str, Any]
 
 
-def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:
-    number, engine, directory, host = task
-    target = Path(directory) / f"{number:06}"
-    if target.exists():
-        return ""
+def short_case(number: int) -> tuple[dict[str, Any], int]:
+    """A drawn path with one of ``CONTROLS``, and its duration in s, at most ``LONGEST_S``."""
     case = drawn(number)
     fields, truth = case["scenario"], case["truth"]
     if truth["cc"] not in CONTROLS:
         truth["cc"] = fields["flows"][0]["cc"] = CONTROLS[number % len(CONTROLS)]
     seconds = round(min(Span.parse(fields["duration"]).seconds, LONGEST_S))
-    fields |= {"duration": f"{seconds} s", "host": host}
+    fields["duration"] = f"{seconds} s"
+    return case, seconds
+
+
+def measure(task: tuple[int, str, str, dict[str, Any]]) -> str:
+    number, engine, directory, host = task
+    target = Path(directory) / f"{number:06}"
+    if target.exists():
+        return ""
+    case, seconds = short_case(number)
+    fields, truth = case["scenario"], case["truth"]
+    fields["host"] = host
     part = target.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
