@@ -479,6 +479,15 @@ def test_opportunities_are_a_rates_and_need_netem() -> None:
     assert refused(Place(netem=False), rate="1 Mbit/s") == ("unsupported", "links.opportunity")
 
 
+def test_red_must_fit_into_linuxs_average() -> None:
+    """``red_check_params``: 22 bits of ``max`` and a weight of 1/1024 are one bit too many; 1/512 fits."""
+    queue = {"kind": "red", "limit": "9447360 bytes", "min": "787280 bytes", "max": "2361840 bytes"}
+    error = refusal(path={"queue": queue})
+    assert error.field == "queue.burst"
+    assert "1/1024" in error.message
+    check(Scenario(path={"queue": {**queue, "burst": 1200}}).compile(), "native", Place(), where="here")
+
+
 def test_aggregation_needs_netem_and_a_link_of_its_own() -> None:
     links: list[dict[str, Any]] = [{"from": "a", "to": "b", "aggregation": "20 ms"}, {"from": "a", "to": "c"}]
     ends = {"topology": "custom", "hosts": {"a": {}, "b": {}, "c": {}}, "links": links}

@@ -22,6 +22,8 @@ MAX_CONNECTIONS = 10_000
 MAX_IPERF3_STREAMS = 128
 _MEASURES_WINDOW = (6, 6)
 """From this version on Linux ignores tcp_adv_win_scale, and measures the window's share of a receive buffer."""
+RED_BITS = 32
+"""``max`` times the inverse of the average's weight must be below 2^31 (``red_check_params`` in Linux)."""
 
 
 def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None:
@@ -113,6 +115,12 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
         if queue is not None and queue.kind == "dualpi2" and not place.dualpi2:
             message = f'the queue of the link "{name}" is a dualpi2, and {where} has none'
             raise _no("queue", message, "modprobe sch_dualpi2 (Linux 6.17 or later), or use --engine sim")
+        if queue is not None and queue.kind == "red":
+            law = queue.value
+            if law.max_bytes.bit_length() + law.weight_log >= RED_BITS:
+                message = f'RED on the link "{name}" has a max of {law.max_bytes} bytes and a weight of '
+                message += f"1/{2**law.weight_log}, and Linux cannot compute such an average"
+                raise _no("queue.burst", message, "use --engine sim, or write a smaller burst in the queue")
         if place.netem and not place.vlan:
             lossy, rated = loses_by_netem(link, place), link.transmitter is not None
             if lossy or (rated and (link.delay_ns or index in sending)):
