@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sawtooth.errors import InputError
+from sawtooth.whatif.arrivals import Arrival
 from sawtooth.whatif.estimate import (
     FASTER,
     UNKNOWN_QUEUE_BDP,
@@ -26,8 +29,8 @@ STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 VARIED = STANDS + SLACK
 """If the largest smoothed round trip is this multiple of the smallest, a queue came and went, and may never have been
 empty."""
-MOST_OFF = 0.5
-"""Largest share by which a plateau is off because intervals count whole blocks."""
+WELL = 0.05
+"""Widest interval of a rate from what a sending socket took, to either side, as a logarithm."""
 
 
 def from_sums(observed: Observed) -> Estimate:
@@ -56,12 +59,17 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
     wire = observed.frame_bytes / observed.mss
     candidates = [value for value in (observed.goodput_bps, observed.delivery_bps) if value]
     rates = observed.rates_bps
-    if rates is not None and rates.size >= 5:
+    if rates is not None and rates.size >= 5 and "receive window" not in observed.limited:
         middle, half, share = _plateau(rates)
-        if share >= COMMON and middle > FAST * np.quantile(rates, 0.9) and "receive window" not in observed.limited:
-            half = max(0.01, half, min(MOST_OFF, observed.rates_step_bps / middle))
-            how = f"{share:.0%} of the intervals have this rate within {STEADY:.0%}"
+        steady = share >= COMMON and middle > FAST * np.quantile(rates, 0.9)
+        how = f"{share:.0%} of the intervals have this rate within {STEADY:.0%}"
+        if observed.arrival is None and steady:
+            half = max(0.01, half)
             return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), 1.0
+        if observed.arrival is not None and (
+            arrived := _arrived(observed, observed.arrival, middle if steady else None)
+        ):
+            return arrived, 1.0
     if not candidates and not observed.bottleneck_bps:
         message = "it shows neither how long the transfer took nor how fast it was"
         raise InputError(
@@ -85,6 +93,18 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         full = max(full, found)
     # The bottleneck is at least as fast as what got through.
     return rate.above((observed.goodput_bps or 0.0) * wire), full
+
+
+def _arrived(observed: Observed, arrival: Arrival, plateau: float | None) -> Estimated | None:
+    """The rate of a path that was full, if it is known well enough; ``plateau``: that of most intervals."""
+    same = plateau is not None and abs(math.log(plateau / arrival.value)) <= STEADY
+    known = math.log(arrival.high / arrival.low) / 2 <= WELL if arrival.low > 0 else False
+    if not (arrival.consistent and known and (same or observed.queued)):
+        return None
+    sign = "the intervals' rate is steady" if same else "the round trip follows the window"
+    how = f"what arrived over a long stretch, within what the send buffer may have held; {sign}"
+    wire = observed.frame_bytes / observed.mss
+    return Estimated(arrival.value * wire, arrival.low * wire, arrival.high * wire, how)
 
 
 def _plateau(rates: NDArray[np.float64]) -> tuple[float, float, float]:

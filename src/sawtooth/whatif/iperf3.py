@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError
 from sawtooth.io import untrusted
 from sawtooth.scenario.header_sizes import MSS
+from sawtooth.whatif.arrivals import Arrival, arrival, queued
 from sawtooth.whatif.observation import Observed
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ WINDOW_FILLED = 0.9
 """If this share of the offered window was in flight at the median round trip, the transfer waited for the window."""
 _LONGER_S = 0.5
 """Shortest interval that counts, in seconds: the last one may be very short."""
-_MOST_INTERVALS = 4000
-"""Most intervals among which the fastest sequence is searched, since the work grows with the square; more are merged.
-"""
 
 
 class _Report(untrusted.Record):
@@ -89,7 +87,9 @@ def _read(report: _Report) -> Observed:
     waited = {"receive window": 1.0} if filled else {}
     cc = end.text("sender_tcp_congestion")
     steady = rates[took > _LONGER_S]
-    step = test.count("blksize", 0) * count * 8 / float(np.median(took[took > _LONGER_S])) if steady.size else 0.0
+    # A sender writes whole blocks, and more than arrives while its buffer fills.
+    arrived = _arrival(test, streams, took, rates, sent, received) if streams else None
+    fastest = float(steady.max(initial=0.0)) if not streams else 0.0 if arrived is None else arrived.low
     return Observed(
         source="iperf3",
         what=f"iperf3, {'sender' if streams else 'receiver'}'s report, {count} stream{'s' if count > 1 else ''}",
@@ -109,9 +109,9 @@ def _read(report: _Report) -> Observed:
         window_bytes=window or None,
         limited=_limited(test, goodput, count) | waited,
         rates_bps=steady,
-        # A sender writes whole blocks: the first and the last of an interval belong to its neighbors in part.
-        rates_step_bps=step if streams else 0.0,
-        delivery_bps=_fastest(took, rates, total, sent) if streams else float(steady.max()) if steady.size else None,
+        arrival=arrived,
+        queued=_queued(streams, len(intervals)),
+        delivery_bps=fastest or None,
         connections=count,
     )
 
@@ -121,28 +121,47 @@ def _seconds(records: list[_Report], name: str) -> list[float]:
     return [value / 1e6 for one in records if (value := one.number(name, 0, least=0))]
 
 
-def _fastest(took: NDArray[np.float64], rates: NDArray[np.float64], arrived: _Report, sent: _Report) -> float | None:
-    """A lower bound of the rate that got through, in payload bit/s: the best over consecutive intervals. The socket
-    accepted it all, but the final content of the send buffer may not have been sent."""
+def _arrival(
+    test: _Report,
+    streams: list[_Report],
+    took: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    sent: _Report,
+    received: _Report,
+) -> Arrival | None:
+    """What arrived, by a sender's report. With ``--omit``, the totals leave out what the buffer held before."""
     import numpy as np
 
-    kept = max(0.0, sent.number("bytes", 0, least=0) - arrived.number("bytes", 0, least=0))
-    joined = -(-len(took) // _MOST_INTERVALS)
-    taken = rates * took / 8
-    if joined > 1:
-        firsts = np.arange(0, len(took), joined)
-        took, taken = np.add.reduceat(took, firsts), np.add.reduceat(taken, firsts)
-    took, taken = _spans(took), _spans(taken)
-    long = took > _LONGER_S
-    return float(((taken - kept)[long] * 8 / took[long]).max()) if long.any() else None
+    count = len(streams) // max(1, len(took))
+    per = _of_intervals(streams, len(took), "snd_cwnd")
+    arrived = received.number("bytes", 0, least=0)
+    whole = bool(arrived) and not test.values.get("omit") and sent.number("bytes", 0, least=0) >= arrived
+    return arrival(
+        took,
+        rates * took / 8,
+        None if per is None else per.sum(axis=1),
+        kept=sent.number("bytes", 0, least=0) - arrived if whole else None,
+        after_s=max(0.0, received.number("seconds", 0, least=0) - float(np.sum(took))),
+        goodput=received.number("bits_per_second", 0, least=0),
+        block=test.count("blksize", 0) * max(1, count),
+    )
 
 
-def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of consecutive parts: from each row's index to each column's."""
+def _of_intervals(streams: list[_Report], intervals: int, name: str) -> NDArray[np.float64] | None:
+    """A number of each stream (columns) at the end of each interval (rows); None if one is missing."""
     import numpy as np
 
-    total = np.concatenate([[0.0], np.cumsum(parts)])
-    return np.asarray(total[None, :] - total[:, None])
+    if not intervals or not streams or len(streams) % intervals or not all(name in one.values for one in streams):
+        return None
+    return np.array([one.number(name, least=0) for one in streams]).reshape(intervals, -1)
+
+
+def _queued(streams: list[_Report], intervals: int) -> bool:
+    """Whether the window and the round trip of the only stream show a queue, after the first interval."""
+    windows, rtts = (_of_intervals(streams, intervals, name) for name in ("snd_cwnd", "rtt"))
+    if windows is None or rtts is None or windows.shape[1] != 1:
+        return False
+    return queued(windows[1:, 0], rtts[1:, 0])
 
 
 def _limited(test: _Report, goodput: float, streams: int) -> dict[str, float]:

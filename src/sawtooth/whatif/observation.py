@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sawtooth.whatif.arrivals import Arrival
     from sawtooth.whatif.estimate import Estimate
     from sawtooth.whatif.quantity import Choice, Estimated
 
@@ -44,7 +45,8 @@ class Observed:
     - ``rtt_mean_s`` and ``rtt_max_s`` are of packets in a capture, and otherwise of ``rtt_samples`` smoothed values.
       ``rtt_smoothed``: ``rtt_min_s`` is one of those, too.
     - ``limited``: shares of the time by cause: "application", "receive window", "send buffer".
-    - ``rates_bps``: payload rates of equal intervals, each up to ``rates_step_bps`` off. ``delivery_bps``: the fastest
+    - ``rates_bps``: payload rates of equal intervals, of what arrived, or of what a sending socket took; then
+      ``arrival`` has the rate of arrival. ``queued``: the round trip followed the window. ``delivery_bps``: the fastest
       certain rate of arrival. ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to
       1). ``bottleneck_bps``: the bottleneck's rate as a BBR sender estimates it.
     - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
@@ -74,7 +76,8 @@ class Observed:
     window_bytes: int | None = None
     limited: dict[str, float] = field(default_factory=dict)
     rates_bps: NDArray[np.float64] | None = None
-    rates_step_bps: float = 0.0
+    arrival: Arrival | None = None
+    queued: bool = False
     delivery_bps: float | None = None
     standing_bps: float | None = None
     standing: float = 1.0
