@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.io.atomic_io import ASIDE, is_sealed, not_a_result, read_description, read_json
 from sawtooth.run import FORMAT as RUN_FORMAT
-from sawtooth.run import Run, is_saved
+from sawtooth.run import Run, described, is_saved, pack
 from sawtooth.study import store
 
 State = Literal["whole", "running", "interrupted", "damaged", "newer"]
@@ -181,6 +181,8 @@ def _study(name: str, where: Path, verify: bool) -> Entry:
     older = not is_sealed(where / store.DESCRIPTION)
     try:
         older = older or any(_format(store.point_directory(where, one)) < RUN_FORMAT for one in done[:1])
+        if verify:
+            pack.forget()
         for one in done if verify else []:
             _read_all(store.point_directory(where, one))
     except SawtoothError as error:
@@ -235,7 +237,7 @@ def _read_all(where: Path) -> None:
 
 
 def _format(where: Path) -> int:
-    return int(read_description(where / _RUN, RUN_FORMAT)["format"])
+    return int(described(where)["format"])
 
 
 def _is_newer(where: Path, kind: Literal["study", "run"]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sawtooth.errors import InputError
+from sawtooth.run import is_saved
 from sawtooth.study import store
 
 HOME = Path("results")
@@ -18,7 +19,7 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
     or ``not-a-result``.
     """
     given = Path(name)
-    found = next((one for one in (given, Path(home) / given) if one.exists()), None)
+    found = next((one for one in (given, Path(home) / given) if one.exists() or is_saved(one)), None)
     if found is None:
         fix = "check the name; list results: sawtooth results"
         raise InputError("file-not-found", "there is no such directory", file=given, fix=fix)
@@ -36,7 +37,7 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
 
 def is_result(directory: Path) -> bool:
     """Whether it contains the description of a run, or of a study's results."""
-    return any((directory / name).is_file() for name in (store.DESCRIPTION, "run.json"))
+    return (directory / store.DESCRIPTION).is_file() or is_saved(directory)
 
 
 def _newest(directory: Path) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from pyarrow.dataset import FileSystemDataset
 
 
-def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
-    """All columns of any file, and ``number``: the index of a row's file in ``files``.
+def scanned(
+    files: Sequence[Path], number: str, place: str | None = None, packs: Collection[Path] = ()
+) -> FileSystemDataset:
+    """All columns of any file, ``number``: the index of a row's file in ``files``, and ``place``: the column of the
+    run in files that are in ``packs``; in others it is 0.
 
     Raises SawtoothError ``bad-query`` for a file that is not Parquet.
     """
@@ -25,6 +28,8 @@ def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
     fragments, schemas = [], []
     for at, path in enumerate(files):
         partition = dataset.field(number) == pa.scalar(at, pa.int32())
+        if place is not None and path not in packs:
+            partition &= dataset.field(place) == pa.scalar(0, pa.int32())
         fragment = form.make_fragment(str(path), filesystem=disk, partition_expression=partition)
         try:
             schemas.append(_plain(fragment.physical_schema))
@@ -32,7 +37,10 @@ def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
             fix = "find the damaged result: sawtooth results --verify"
             raise InputError("bad-query", f"cannot be read: {error}", file=path, field="SQL", fix=fix) from None
         fragments.append(fragment)
-    schema = _together(schemas).append(pa.field(number, pa.int32()))
+    schema = _together(schemas)
+    for name in (number, place):
+        if name is not None and name not in schema.names:
+            schema = schema.append(pa.field(name, pa.int32()))
     return dataset.FileSystemDataset(fragments, schema, form, disk)
 
 

@@ -19,6 +19,7 @@ from sawtooth.results.listing import listing
 from sawtooth.results.lookup import HOME
 from sawtooth.results.parquet_scan import scanned
 from sawtooth.results.views import ABOUT, NAMES, Place, Views, tables, uniform
+from sawtooth.run.pack import PLACE
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -185,25 +186,28 @@ def _lay_frame(connection: Any, name: str, frame: DataFrame) -> None:
     connection.execute(f"CREATE VIEW {_name(name)} AS SELECT {chosen}, {', '.join(packed)} FROM data_{name}")
 
 
-def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:
+def _lay_files(connection: Any, name: str, files: Sequence[tuple[Path, int | None, Place]]) -> None:
     """A view of Parquet files, joined with facts about each run."""
     import pandas as pd
 
-    data = scanned(list(files), _FILE)
+    numbers = {path: number for number, path in enumerate(dict.fromkeys(path for path, _, _ in files))}
+    data = scanned(list(numbers), _FILE, PLACE, {path for path, at, _ in files if at is not None})
     own = {column.lower() for column in data.schema.names}
     rows = []
-    for number, place in enumerate(files.values()):
+    for path, at, place in files:
         # A table's own column keeps its name.
         key = {f"{column}_varied" if column in own else column: value for column, value in place.key.items()}
-        rows.append({_FILE: number, **place.about, **key})
+        rows.append({_FILE: numbers[path], PLACE: at or 0, **place.about, **key})
     about = uniform(pd.DataFrame(rows))
     connection.register(f"about_{name}", about)
     connection.register(f"data_{name}", data)
-    first = [column for column in about.columns if column != _FILE and (column in ABOUT or column not in own)]
+    first = [
+        column for column in about.columns if column not in (_FILE, PLACE) and (column in ABOUT or column not in own)
+    ]
     chosen = ", ".join(f"about.{_name(column)}" for column in first)
     connection.execute(
-        f"CREATE VIEW {_name(name)} AS SELECT {chosen}, data.* EXCLUDE ({_name(_FILE)}) "
-        f"FROM data_{name} AS data JOIN about_{name} AS about USING ({_name(_FILE)})"
+        f"CREATE VIEW {_name(name)} AS SELECT {chosen}, data.* EXCLUDE ({_name(_FILE)}, {_name(PLACE)}) "
+        f"FROM data_{name} AS data JOIN about_{name} AS about USING ({_name(_FILE)}, {_name(PLACE)})"
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import read_json
 from sawtooth.results.listing import Entry
-from sawtooth.run import TABLES
+from sawtooth.run import TABLES, pack
 from sawtooth.study import store
 from sawtooth.study.dataset import flat
 
@@ -62,8 +62,8 @@ class Views:
 
     def there(self) -> list[str]:
         """Views that have rows in some result."""
-        first = [place.directory for place in _first_of_each(self.places)]
-        found = [name for name in TABLES if any((one / f"{name}.parquet").is_file() for one in first)]
+        first = _first_of_each(self.places)
+        found = [name for name in TABLES if any(_file(one, name)[0].is_file() for one in first)]
         of_results = [
             name for name, file in OF_RESULTS.items() if any((one.directory / file).is_file() for one in self.entries)
         ]
@@ -75,10 +75,14 @@ class Views:
             return self._csv(OF_RESULTS[name])
         return self._of[name]() if name in self._of else None
 
-    def files(self, name: str) -> dict[Path, Place]:
-        """A table's file in each run that has it."""
-        paths = ((place.directory / f"{name}.parquet", place) for place in self.places)
-        return {path: place for path, place in paths if _is_there(path, place.root)}
+    def files(self, name: str) -> list[tuple[Path, int | None, Place]]:
+        """A table's file of each run that has it, and the run's place in a file of several runs."""
+        found = []
+        for place in self.places:
+            path, at = _file(place, name)
+            if _is_there(path, place.root):
+                found.append((path, at, place))
+        return found
 
     @cached_property
     def places(self) -> list[Place]:
@@ -117,7 +121,9 @@ class Views:
 
         rows = []
         for place in self.places:
-            found = read_json(place.directory / "run.json")
+            packed = pack.find(place.directory)
+            path = place.directory / "run.json"
+            found = read_json(path) if packed is None else packed.lines[place.directory.name]
             scenario = found.get("scenario") if isinstance(found, dict) else None
             rows.append({**place.about, **place.key, **flat(scenario if isinstance(scenario, dict) else {})})
         return uniform(pd.DataFrame(rows, columns=None if rows else list(ABOUT)))
@@ -180,6 +186,13 @@ def _numbers(values: list[Any]) -> list[Any]:
 def _is_there(path: Path, root: Path) -> bool:
     """Not through a link that leads out of the result: sawtooth makes none."""
     return path.is_file() and path.resolve().is_relative_to(root.resolve())
+
+
+def _file(place: Place, table: str) -> tuple[Path, int | None]:
+    packed = pack.find(place.directory)
+    if packed is None:
+        return place.directory / f"{table}.parquet", None
+    return packed.directory / f"{table}.parquet", list(packed.lines).index(place.directory.name)
 
 
 def _text(value: Any) -> str:

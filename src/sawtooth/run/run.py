@@ -6,7 +6,7 @@ import functools
 import hashlib
 import math
 import platform
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
@@ -24,7 +24,8 @@ from sawtooth.io.atomic_io import (
     writing,
 )
 from sawtooth.io.displayable import Drawn
-from sawtooth.io.untrusted import regular
+from sawtooth.run import pack
+from sawtooth.run.saved_table import saved_table
 from sawtooth.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -39,15 +40,6 @@ TABLES = (
 )
 """Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
 are there where a source is of their kind, the last four where programs run."""
-
-_READ = {
-    "intervals": ("t_s", "flow", "goodput_bps"),
-    "tcp_info": ("t_s", "flow", "connection", "srtt_s"),
-    "flows": ("flow", "connection", "generation", "start_s", "end_s", "delivered_bytes"),
-    "probes": ("t_s", "probe", "rtt_s"),
-    "queues": ("t_s", "transmitter"),
-}
-"""Columns that each table must have; without them it is not that table."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,8 +116,9 @@ class Run(Drawn):
         names the file if a table is damaged or belongs to another run.
         """
         source = Path(directory)
-        path = source / "run.json"
-        described = read_description(path, FORMAT)
+        packed = _packed(source)
+        path = source / "run.json" if packed is None else packed.directory
+        described = _described(source, packed)
         try:
             known = described["tables"]
             # Format 1 has a list of names.
@@ -138,7 +131,11 @@ class Run(Drawn):
         if "intervals" not in checksums:
             raise not_a_result("has no table of intervals", path)
         wanted = {name: digest for name, digest in checksums.items() if tables is None or name in tables}
-        found = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
+        found: Mapping[str, table_store.Rows | table_store.StoredTable]
+        if packed is None:
+            found = {name: saved_table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
+        else:
+            found = packed.tables(source.name, list(wanted))
         return cls(scenario, engine, table_store.Tables(found), meta)
 
 
@@ -155,36 +152,65 @@ def _meta(found: Any) -> dict[str, Any]:
     return meta
 
 
-def _table(path: Path, digest: str | None) -> table_store.Rows | table_store.StoredTable:
-    """Reads a table and checks that its bytes are the saved ones. ``digest`` is None (unknown) for a run of format
-    1."""
-    import pyarrow
+def save_together(runs: Mapping[Path, Run]) -> None:
+    """Saves short runs, given by their directories, in one pack (``sawtooth.run.pack``), and each run that does not fit
+    in its own directory.
 
-    try:
-        regular(path)
-        if digest is not None and checksum(path) != digest:
-            raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
-        table = table_store.load(path)
-        names = list(table.columns)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
-        # With damaged metadata pyarrow raises any of these.
-        raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
-    missing = [column for column in _READ.get(path.stem, ()) if column not in names]
-    if missing:
-        raise not_a_result(f"is another table: it has no column {missing[0]}", path)
-    return table
+    They are of one engine and of points whose numbers belong to that pack. Raises SawtoothError as ``Run.save`` does.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    packed = {}
+    for directory, run in runs.items():
+        rows = pack.tables_that_fit(run.tables, known)
+        if rows is None:
+            run.save(directory)
+        else:
+            packed[directory] = run, rows
+    for directory, (run, _) in list(packed.items())[:1]:
+        target = pack.place(directory)
+        if target is None:
+            raise ValueError(f"{directory} is not a point's directory")
+        content = [
+            ({"seed": one.scenario.seed, "scenario": one.scenario.to_dict(), "meta": one.meta}, rows)
+            for one, rows in packed.values()
+        ]
+        pack.save(target, [one.name for one in packed], content, {"engine": run.engine, "versions": versions()})
 
 
 def is_saved(directory: Path) -> bool:
-    """True if ``directory`` contains a complete run. ``save`` renames last, so the description's presence is enough."""
-    return (directory / "run.json").is_file()
+    """True if ``directory`` contains a complete run, or a pack does. ``save`` renames last, so a description's presence
+    is enough. Raises SawtoothError ``not-a-result`` for a damaged pack."""
+    return (directory / "run.json").is_file() or pack.find(directory) is not None
 
 
-def saved_checksum(directory: Path, table: str) -> str | None:
-    """The SHA-256 of a saved run's table; None if it has no such table or is of format 1. Raises SawtoothError as
-    ``load`` does."""
-    known = read_description(directory / "run.json", FORMAT).get("tables")
-    return known.get(table) if isinstance(known, dict) else None
+def described(directory: Path) -> dict[str, Any]:
+    """The description of a saved run, as in ``run.json``, without its tables. Raises SawtoothError as ``load`` does."""
+    return _described(directory, _packed(directory))
+
+
+def table_digests(directories: Iterable[Path], table: str) -> list[str | None]:
+    """For each saved run a digest of a table: equal if the tables are. None if it has no such table or is of format 1.
+    Raises SawtoothError as ``load`` does."""
+    every = list(directories)
+    packs = [_packed(one) for one in every]
+    if any(packs):
+        # Some may be in packs and others not.
+        runs = [Run.load(one, tables=["intervals", table]) for one in every]
+        return [pack.digest(table_store.whole(run.tables, table)) if table in run.tables else None for run in runs]
+    tables = [_described(one, None).get("tables") for one in every]
+    return [known.get(table) if isinstance(known, dict) else None for known in tables]
+
+
+def _packed(directory: Path) -> pack.Pack | None:
+    """The pack that has the run; None if it is in a directory, or nowhere."""
+    return None if (directory / "run.json").is_file() else pack.find(directory)
+
+
+def _described(directory: Path, packed: pack.Pack | None) -> dict[str, Any]:
+    if packed is None:
+        return read_description(directory / "run.json", FORMAT)
+    line = packed.lines[directory.name]
+    return {"format": FORMAT, "engine": packed.engine, **line, "tables": dict.fromkeys(line["rows"])}
 
 
 @functools.cache

@@ -92,10 +92,17 @@ class Compiled(compiled_form.Scenario):
 
 def _read(form: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a JSON object. ``from`` is a keyword of Python."""
-    return {"from_" if name == "from" else name: _value(name, value) for name, value in form.items()}
+    return {
+        "from_" if name == "from" else name: _value(name, value) if isinstance(value, (dict, list)) else value
+        for name, value in form.items()
+    }
 
 
 def _value(name: str, value: Any) -> Any:
     if isinstance(value, dict):
         return compiled_form.KINDS.get(name, Record)(**_read(value))
-    return tuple(_value(name, one) for one in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    # Most lists are numbers only.
+    inner = value and isinstance(value[0], (dict, list))
+    return tuple(_value(name, one) for one in value) if inner else tuple(value)

@@ -110,6 +110,8 @@ def describe(samples: ArrayLike) -> dict[str, float]:
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
         return {"count": 0} | dict.fromkeys(STATISTICS[1:], math.nan)
+    if values.size == 1:
+        return {"count": 1} | dict.fromkeys(STATISTICS[1:], float(values[0])) | {"std_mbps": math.nan}
     low, q25, q50, q75, high = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
     deviation = float(values.std(ddof=1)) if values.size > 1 else math.nan
     found = (values.size, float(values.mean()), deviation, low, q25, q50, q75, high)

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,36 +17,29 @@ from sawtooth.io.atomic_io import checksum, not_a_result, reason, write_bytes
 from sawtooth.io.csv import csv_text
 from sawtooth.io.displayable import Drawn
 from sawtooth.run import Run
-from sawtooth.scenario import Span
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
     change_percent,
-    counters,
     describe,
-    observed,
     of_runs,
-    span,
-    throughput,
 )
-from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.stats.interval import SAME
 from sawtooth.study import directions, measures, shares, start_times, store
 from sawtooth.study import published as published_figures
 from sawtooth.study.axis import text
-from sawtooth.study.goodput_ceiling import most_mbps
 from sawtooth.study.interval_text import Course, MovedStarts, beginnings, outlying, unchanging
 from sawtooth.study.mean_counts import per_run
 from sawtooth.study.measures import Measured
+from sawtooth.study.point_summary import TABLES, PointSummary
 from sawtooth.study.published import Published
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
 from sawtooth.study.terminal import table
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
-_TABLES = ("intervals", "tcp_info", "flows", "probes", "queues", *APPLICATIONS.values())
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -57,6 +50,10 @@ class Place:
     id: str
     key: dict[str, Any]
     seed: int
+
+
+_Group = list[tuple[Place, PointSummary]]
+"""The runs of one point: the same key, different seeds."""
 
 
 def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
@@ -113,31 +110,39 @@ class StudyResult(Drawn):
 
     @classmethod
     def build(
-        cls, study: Study, engine: str, directory: Path, places: Iterable[Place], published: Published | None
+        cls,
+        study: Study,
+        engine: str,
+        directory: Path,
+        places: Iterable[Place],
+        published: Published | None,
+        summaries: Mapping[str, PointSummary] | None = None,
     ) -> StudyResult:
-        """Summarizes the saved runs under ``directory``. Raises SawtoothError ``not-a-result`` if one is missing."""
+        """Summarizes the saved runs under ``directory``, except those whose ``summaries`` are there by the point's id.
+        Raises SawtoothError ``not-a-result`` if one is missing."""
         import numpy as np
         import pandas as pd
 
         kept = tuple(places)
-        groups: dict[tuple[Any, ...], list[_RunMeasures]] = {}
+        groups: dict[tuple[Any, ...], _Group] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
-        series: list[Series[float]] = []
+        series: list[PointSummary] = []
         limits: list[dict[str, Any]] = []
         single: dict[tuple[Any, ...], str] = {}
         mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
         for place in kept:
-            where = store.point_directory(directory, place.id)
-            run = Run.load(where, tables=_TABLES)
-            if len(run.scenario.flows) > 1:
-                mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
-            elif run.scenario.flows:
-                single[tuple(place.key.values())] = run.scenario.flow_names[0]
-            series.append(throughput(run))
-            seen = _RunMeasures.of(place, run, series[-1].to_numpy())
-            groups.setdefault(tuple(place.key.values()), []).append(seen)
-            limits += [{**place.key, "seed": place.seed, **one} for one in run.limits]
-            for warning in run.warnings:
+            key = tuple(place.key.values())
+            seen = (summaries or {}).get(place.id)
+            if seen is None:
+                seen = PointSummary.of(Run.load(store.point_directory(directory, place.id), tables=TABLES))
+            if seen.shares is not None:
+                mixed[key].append((place, seen.shares))
+            elif seen.flows:
+                single[key] = seen.flows[0]
+            series.append(seen)
+            groups.setdefault(key, []).append((place, seen))
+            limits += [{**place.key, "seed": place.seed, **one} for one in seen.limits]
+            for warning in seen.warnings:
                 # Sentences that differ only in their figures become one warning.
                 warnings.setdefault(_FIGURE.sub("#", warning), (warning, []))[1].append(place.id)
         rows = [row for group in groups.values() for row in _rows(engine, group)]
@@ -146,16 +151,16 @@ class StudyResult(Drawn):
         details = details[measures.ordered(list(details.columns))]
         tried = start_times.read(directory)
         moved = tuple(
-            start_times.moved(tried, group[0].place.id, _name(group[0].place), mixed[key][0][1])
-            if key in mixed
-            else None
+            start_times.moved(tried, group[0][0].id, _name(group[0][0]), mixed[key][0][1]) if key in mixed else None
             for key, group in groups.items()
         )
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.DataFrame([{**place.key, "seed": place.seed} for place in kept])
-        samples = samples.loc[np.repeat(np.arange(len(kept)), [len(one) for one in series])].reset_index(drop=True)
-        samples["t_s"] = np.concatenate([one.index for one in series])
-        samples["mbps"] = np.concatenate(series)
+        samples = samples.loc[np.repeat(np.arange(len(kept)), [len(one.samples) for one in series])].reset_index(
+            drop=True
+        )
+        samples["t_s"] = np.concatenate([one.ends_s for one in series])
+        samples["mbps"] = np.concatenate([one.samples for one in series])
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
         if not study.is_of_probes:
             courses = [_course(group) for group in groups.values()]
@@ -297,34 +302,14 @@ def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
     return Published(about["name"], table, about["source"], about["setting"], tuple(about["caveats"]))
 
 
-@dataclass(frozen=True)
-class _RunMeasures:
-    place: Place
-    samples: Any
-    span_s: tuple[float, float]
-    interval: Span
-    counted: dict[str, float]
-    measured: Measured
-    most_mbps: float
-    """The highest possible mean: what the line carries."""
-    observed: int | None
-
-    @classmethod
-    def of(cls, place: Place, run: Run, samples: Any) -> _RunMeasures:
-        most = most_mbps(run.scenario)
-        return cls(
-            place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run), most, observed(run)
-        )
-
-
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
     """Rows of ``StudyResult.details`` for one scenario's runs: one per seed, and one for all seeds."""
-    return _rows(engine, [_RunMeasures.of(Place("", {}, seed), run, throughput(run).to_numpy()) for seed, run in runs])
+    return _rows(engine, [(Place("", {}, seed), PointSummary.of(run)) for seed, run in runs])
 
 
 def row_of(engine: str, place: Place, run: Run) -> dict[str, Any]:
     """One run's row of ``StudyResult.details``, without comparisons."""
-    return _row(engine, place.seed, [_RunMeasures.of(place, run, throughput(run).to_numpy())])
+    return _row(engine, place.seed, [(place, PointSummary.of(run))])
 
 
 def _sentence(text: str, ids: list[str], points: int) -> str:
@@ -338,18 +323,16 @@ def _name(place: Place) -> str:
     return ", ".join(f"{name} {text(value)}" for name, value in place.key.items() if name != ALONE)
 
 
-def _course(group: list[_RunMeasures]) -> Course:
-    first, name = group[0], _name(group[0].place)
-    seeds = [seen.place.seed for seen in group]
-    return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval, seeds)
+def _course(group: _Group) -> Course:
+    place, first = group[0]
+    seeds = [place.seed for place, _ in group]
+    return Course(_name(place), [seen.samples for _, seen in group], first.span_s[0], first.interval, seeds)
 
 
-def _rows(engine: str, group: list[_RunMeasures]) -> list[dict[str, Any]]:
+def _rows(engine: str, group: _Group) -> list[dict[str, Any]]:
     """The rows of one point: one per seed and one for all."""
-    return [
-        *(_row(engine, seen.place.seed, [seen]) for seen in group),
-        _row(engine, ALL, group),
-    ]
+    rows = [_row(engine, one[0].seed, [one]) for one in group]
+    return [*rows, rows[0] | {"seed": ALL} if len(rows) == 1 else _row(engine, ALL, group)]
 
 
 @dataclass(frozen=True)
@@ -394,24 +377,24 @@ def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]], alone: _A
 
 def _measured_rows(
     engine: str,
-    group: list[_RunMeasures],
+    group: _Group,
     rows_of: Callable[[dict[str, Any], int | str, list[Measured]], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
     """Rows for each seed of a point, and for all seeds."""
-    key = group[0].place.key
-    found = [row for seen in group for row in rows_of(key, seen.place.seed, [seen.measured])]
-    together = rows_of(key, ALL, [seen.measured for seen in group])
+    key = group[0][0].key
+    found = [row for place, seen in group for row in rows_of(key, place.seed, [seen.measured])]
+    together = rows_of(key, ALL, [seen.measured for _, seen in group])
     return [{"engine": engine, **row} for row in [*found, *(per_run(row, len(group)) for row in together)]]
 
 
-def _row(engine: str, seed: int | str, group: list[_RunMeasures]) -> dict[str, Any]:
+def _row(engine: str, seed: int | str, group: _Group) -> dict[str, Any]:
     """The row of one run, or of several that differ only in their seeds."""
     import numpy as np
 
-    first = group[0]
-    whole = np.concatenate([seen.samples for seen in group])
-    row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
-    series = [seen.samples for seen in group]
+    (place, first), every = group[0], [seen for _, seen in group]
+    whole = np.concatenate([seen.samples for seen in every])
+    row: dict[str, Any] = {"engine": engine, **place.key, "seed": seed, **describe(whole)}
+    series = [seen.samples for seen in every]
     interval = of_runs(series, observed=first.observed, most=first.most_mbps) if whole.size else None
     # If nothing varies, as on the engine model, an interval of zero width would claim knowledge that nobody measured.
     varies = interval is not None and interval.high > interval.low
@@ -424,8 +407,8 @@ def _row(engine: str, seed: int | str, group: list[_RunMeasures]) -> dict[str, A
         "ci_n": interval.n if interval else 0,
     }
     for name in COUNTERS:
-        row[name] = math.fsum(seen.counted[name] for seen in group) / len(group)
-    return row | per_run(measures.columns([seen.measured for seen in group]), len(group))
+        row[name] = math.fsum(seen.counted[name] for seen in every) / len(every)
+    return row | per_run(measures.columns([seen.measured for seen in every]), len(every))
 
 
 def _compare(rows: list[dict[str, Any]], names: list[str], study: Study, published: Published | None) -> None:

@@ -17,13 +17,16 @@ from sawtooth.io.atomic_io import writing
 from sawtooth.io.parallel import Misfit, Workers, fan_out
 from sawtooth.io.progress_bar import Bar
 from sawtooth.run import versions
+from sawtooth.run.pack import RUNS
 from sawtooth.study import start_times
+from sawtooth.study.batches import is_short, together
 from sawtooth.study.goodput_ceiling import refuse_unattainable
+from sawtooth.study.point_summary import PointSummary
 from sawtooth.study.published import load as load_published
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
 from sawtooth.study.study import Point, Study
-from sawtooth.study.worker import Outcome, Task, run_point
+from sawtooth.study.worker import Outcome, Task, run_points
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +76,8 @@ def run_study(
     if capture:
         # The directory is not known yet; what captures need is checked before anything starts.
         chosen = chosen.capturing(Path(out), capture_at)
-    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
+    long: set[int] = set()
+    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides, long=long)
     published = None
     if study.published is not None:
         beside = Path(study.origin).parent if study.origin else None
@@ -83,23 +87,28 @@ def run_study(
         return chosen.capturing(directory / "captures" / point, capture_at) if capture else engine
 
     description = described(study, chosen.name, points, full, seeds, overrides)
-    with results_directory(Path(out), study.directory, identity(description), description) as directory:
-        elsewhere = executor is not None and not isinstance(executor, Executor)
+    elsewhere = executor is not None and not isinstance(executor, Executor)
+    packs = set() if elsewhere or capture else together(len(points), long, engine)
+    name, known = study.directory, identity(description)
+    with results_directory(Path(out), name, known, description, packed=bool(packs)) as directory:
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
-        tasks = [
-            Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
-            for point in points
-            if not is_done(directory, point.id)
-        ]
-        _run_tasks(tasks, len(points), directory, study.name, jobs, executor, quiet)
+        tasks: dict[int, list[Task]] = {}
+        for number, point in enumerate(points):
+            if not is_done(directory, point.id):
+                # A batch, or a point that is run alone.
+                batch = number // RUNS if number // RUNS in packs else -1 - number
+                task = Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
+                tasks.setdefault(batch, []).append(task)
+        summaries: dict[str, PointSummary] = {}
+        _run_tasks(list(tasks.values()), summaries, len(points), directory, study.name, jobs, executor, quiet)
         places = [Place(point.id, point.key, point.seed) for point in points]
         try:
             if not (directory / start_times.FILE).exists():
                 _try_starts(
                     start_times.to_try(directory, points, engine), points, directory, study.name, jobs, executor, quiet
                 )
-            result = StudyResult.build(study, chosen.name, directory, places, published)
+            result = StudyResult.build(study, chosen.name, directory, places, published, summaries)
             result.write_tables()
             computed(directory, {"warnings": list(result.warnings), "published": result.published_described()})
             if ending is not None:
@@ -119,13 +128,20 @@ def checked(
     full: bool,
     seeds: Sequence[int] | None,
     overrides: Mapping[str, Any] | None,
+    long: set[int] | None = None,
 ) -> list[Point]:
-    """All points, each checked by the engine. Raises SawtoothError as the engine and ``Study.points`` do."""
+    """All points, each checked by the engine. ``long`` gets the numbers of those that are not short.
+
+    Raises SawtoothError as the engine and ``Study.points`` do.
+    """
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     refuse_unattainable(study, points, overrides)
-    for point in points:
+    for number, point in enumerate(points):
         try:
             engine.check(point.scenario)
+            # Here, since it needs the compiled form too, and only the last scenarios keep theirs.
+            if long is not None and not is_short(point.scenario):
+                long.add(number)
         except SawtoothError as error:
             message = f"{error.message} (at the point {point.id})"
             raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
@@ -162,7 +178,8 @@ def identity(described: dict[str, Any]) -> str:
 
 
 def _run_tasks(
-    tasks: list[Task],
+    tasks: list[list[Task]],
+    summaries: dict[str, PointSummary],
     points: int,
     directory: Path,
     name: str,
@@ -170,31 +187,38 @@ def _run_tasks(
     executor: Executor | Workers | None,
     quiet: bool,
 ) -> None:
-    done = points - len(tasks)
+    left = [task for batch in tasks for task in batch]
+    done = points - len(left)
 
-    def count(number: int, outcome: Outcome) -> None:
+    def count(number: int, outcomes: list[Outcome]) -> None:
+        given = {task.point: task for task in tasks[number]}
+        if not isinstance(outcomes, list) or sorted(one.point for one in outcomes) != sorted(given):
+            raise Misfit(f"the result of other points than {', '.join(given)}")
+        for outcome in outcomes:
+            count_one(given[outcome.point], outcome)
+
+    def count_one(task: Task, outcome: Outcome) -> None:
         nonlocal done
-        task = tasks[number]
-        if outcome.point != task.point:
-            raise Misfit(f"the result of another point than {task.point}")
         if outcome.error is not None:
             raise outcome.error.at(field=f"point {outcome.point}")
         if outcome.files is not None and not is_done(directory, outcome.point):
             keep(directory, outcome.point, outcome.files, task.scenario)
         if outcome.saved and not is_done(directory, outcome.point):
             raise Misfit(f"the point {outcome.point} was not saved")
+        if outcome.summary is not None:
+            summaries[outcome.point] = outcome.summary
         done += outcome.saved
         _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
 
-    _log.info("%d of %d points to run, results in %s", len(tasks), points, directory)
+    _log.info("%d of %d points to run, results in %s", len(left), points, directory)
 
     def kept() -> int:
-        return points - sum(not is_done(directory, task.point) for task in tasks)
+        return points - sum(not is_done(directory, task.point) for task in left)
 
     try:
         with Bar(name, points, done=done, quiet=quiet) as bar:
             fan_out(
-                run_point,
+                run_points,
                 tasks,
                 done=count,
                 poll=lambda: bar.show(min(points, done + _fractions(directory))),

@@ -19,7 +19,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import write_bytes
 from sawtooth.io.csv import csv_text
 from sawtooth.io.parallel import stop_requested
-from sawtooth.run import saved_checksum
+from sawtooth.run import table_digests
 from sawtooth.scenario import Scenario, Span
 from sawtooth.study.interval_text import MovedStarts
 from sawtooth.study.shares import ALL, Shares
@@ -66,7 +66,7 @@ def to_try(directory: Path, points: Sequence[Point], engine: str | Engine) -> li
         first = group[0]
         if len(group) < 2 or len(first.scenario.flows) < 2:
             continue
-        if len({saved_checksum(point_directory(directory, point.id), "intervals") for point in group}) > 1:
+        if len(set(table_digests([point_directory(directory, point.id) for point in group], "intervals"))) > 1:
             continue
         tried = (shifted(first.scenario, number) for number in range(min(len(group), MOST_RUNS)))
         found += [Task(first.id, one.to_dict(), engine, directory / STOP) for one in tried if one is not None]

@@ -3,6 +3,7 @@
 OUT/NAME/20260131-101500/
     study.json                the question, the versions, and whether it is finished
     points/ID/…               one saved run each
+    packs/NUMBER/…            64 saved runs each, in a study of many short points (sawtooth.run.pack)
     captures/ID/…             packet headers, if requested
     progress/ID               fraction of a running point; removed when it is finished
     summary.csv  table.csv    the tables; shares.csv: of flows; published.csv: the figures that were compared with
@@ -41,8 +42,10 @@ from sawtooth.io.atomic_io import (
 )
 from sawtooth.io.parallel import Misfit
 from sawtooth.run import TABLES, Run, is_saved
+from sawtooth.run.pack import PACKS, POINTS
 
-FORMAT = 1
+FORMAT = 2
+"""Format version of ``study.json``: 2 if there are packs, else 1."""
 DESCRIPTION = "study.json"
 LATEST = "latest"
 """Link beside the dated directories to the newest finished one."""
@@ -57,11 +60,13 @@ _FILES = {"run.json", *(f"{name}.parquet" for name in TABLES)}
 
 
 @contextmanager
-def results_directory(out: Path, name: str, identity: str, described: dict[str, Any]) -> Iterator[Path]:
+def results_directory(
+    out: Path, name: str, identity: str, described: dict[str, Any], *, packed: bool = False
+) -> Iterator[Path]:
     """The directory for a study's results, locked against other processes while the block runs.
 
     An unfinished directory with the same ``identity`` is continued; otherwise a new one is made, named by date and
-    time. Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    time. ``packed``: there will be packs of runs. Raises SawtoothError ``unwritable-output`` or ``disk-full``.
     """
     home = out / name
     with writing(home):
@@ -75,7 +80,8 @@ def results_directory(out: Path, name: str, identity: str, described: dict[str, 
     else:
         candidate = _new(home)
         lock = _lock(candidate)
-        description = {"format": FORMAT, "identity": identity, "finished": None, "started": _now(), **described}
+        form = FORMAT if packed else 1
+        description = {"format": form, "identity": identity, "finished": None, "started": _now(), **described}
         write_description(candidate / DESCRIPTION, description)
     try:
         _sweep(candidate)
@@ -89,7 +95,8 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
     """Records when all points were computed, and ``extra`` facts about them. A time that is already there is kept."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
-        _clear(directory / "points")
+        for place in (POINTS, PACKS):
+            _clear(directory / place)
         (directory / SEAL).unlink(missing_ok=True)
     description = read_description(directory / DESCRIPTION, FORMAT)
     write_description(directory / DESCRIPTION, {"computed": _now()} | description | extra)
@@ -99,7 +106,7 @@ def finish(directory: Path) -> None:
     """Points ``latest`` to the results and marks them as finished. This comes last, once the disk has everything:
     whoever finds the mark starts a new directory. Points were synchronized to disk when they were saved."""
     with writing(directory):
-        sync([*below(directory, but=["points"]), *directory.parents[:3]])
+        sync([*below(directory, but=[POINTS, PACKS]), *directory.parents[:3]])
     with writing(directory.parent / LATEST):
         aside = directory.parent / f".{LATEST}.{os.getpid()}{ASIDE}"
         aside.unlink(missing_ok=True)
@@ -153,7 +160,7 @@ def describe(directory: Path) -> dict[str, Any]:
 
 def point_directory(directory: Path, point: str) -> Path:
     """The directory of a point's saved run."""
-    return directory / "points" / point
+    return directory / POINTS / point
 
 
 def keep(directory: Path, point: str, files: Mapping[str, bytes], scenario: Mapping[str, Any]) -> None:
@@ -229,7 +236,7 @@ def _new(home: Path) -> Path:
                 target.mkdir()
             except FileExistsError:
                 continue
-            (target / "points").mkdir()
+            (target / POINTS).mkdir()
             return target
     raise AssertionError("unreachable")
 
@@ -237,7 +244,7 @@ def _new(home: Path) -> Path:
 def _sweep(directory: Path) -> None:
     """Removes half-written files of a killed worker, and the request to stop."""
     with writing(directory):
-        for place in (directory, directory / "points", directory / "plots"):
+        for place in (directory, directory / POINTS, directory / PACKS, directory / "plots"):
             _clear(place)
         shutil.rmtree(directory / "progress", ignore_errors=True)
         (directory / "progress").mkdir()

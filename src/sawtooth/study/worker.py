@@ -1,9 +1,9 @@
-"""The code of a worker: runs one point, from its scenario to its saved run. Its input and output can be pickled."""
+"""The code of a worker: runs points, from their scenarios to saved runs. Its input and output can be pickled."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from sawtooth.errors import SawtoothError, unforeseen
 from sawtooth.io.atomic_io import writing
 from sawtooth.io.parallel import stop_requested
 from sawtooth.io.tempdirs import directory as temporary
-from sawtooth.run import Run
+from sawtooth.run import Run, save_together
 from sawtooth.scenario import Scenario
+from sawtooth.study.point_summary import PointSummary
 from sawtooth.study.store import STOP, is_done, is_seen, point_directory
 
 REPORT_EVERY_S = 0.3
@@ -41,6 +42,8 @@ class Outcome:
     point: str
     saved: bool
     error: SawtoothError | None = None
+    summary: PointSummary | None = None
+    """Of a run of a batch, which then need not be read from disk."""
     files: dict[str, bytes] | None = None
     """The saved run by file names, if the worker does not see the directory."""
 
@@ -67,6 +70,36 @@ def run_point(task: Task) -> Outcome:
         return failed(task.point, error)
     finally:
         progress.remove()
+
+
+def run_points(tasks: Sequence[Task]) -> list[Outcome]:
+    """Runs points of one batch, one after the other, and saves several of them in one pack. Never raises. If one fails
+    or is stopped, those before it are saved like single points."""
+    if len(tasks) == 1:
+        return [run_point(tasks[0])]
+    directory, runs = tasks[0].directory, {}
+    stop = directory / STOP
+    at, summaries = "", []
+    try:
+        for task in tasks:
+            at = task.point
+            if stop.exists():
+                raise SawtoothError("interrupted", "stopped before this point")
+            run = _run(task, None, lambda: stop.exists() or stop_requested())
+            runs[point_directory(directory, at)] = run
+            summaries.append(PointSummary.of(run))
+        save_together(runs)
+        return [Outcome(task.point, saved=True, summary=one) for task, one in zip(tasks, summaries, strict=True)]
+    except Exception as error:
+        ended = failed(at, error)
+    try:
+        for where, run in runs.items():
+            if not is_done(directory, where.name):
+                run.save(where)
+    except Exception as error:
+        ended = failed(at, error)
+    finished = [Outcome(task.point, saved=is_done(directory, task.point)) for task in tasks]
+    return [one for one in finished if one.point != at] + [ended]
 
 
 def _run_apart(task: Task) -> Outcome:

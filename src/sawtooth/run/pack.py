@@ -1,0 +1,186 @@
+"""Pack: the runs of many short points in a few files, so that files cost little per run.
+
+OUT/NAME/DATE/packs/3/
+    pack.json        the names of its runs, their engine and versions, the SHA-256 of the other files
+    runs.jsonl       one line per run: seed, scenario, meta, and how many rows it has in each table
+    TABLE.parquet    the rows of all runs that have this table, run after run, with the column ``#run``
+
+A saved run is at ``OUT/NAME/DATE/points/ID``: a directory there, or a run of the pack that the number in ID belongs to.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sawtooth.io import table_store
+from sawtooth.io.atomic_io import (
+    checksum,
+    new_directory,
+    not_a_result,
+    read_description,
+    reason,
+    write_description,
+    writing,
+)
+from sawtooth.io.table_store import Rows
+from sawtooth.io.untrusted import json_value, read_bytes
+from sawtooth.run.saved_table import saved_table
+
+FORMAT = 1
+RUNS = 64
+"""Most runs of a pack: the points with the numbers 0 … 63, 64 … 127 and so on."""
+MOST_ROWS = 1024
+"""Rows of a table in a packed run, at most."""
+PACKS, POINTS = "packs", "points"
+PLACE = "#run"
+"""The column with a row's run: its place in the pack."""
+DESCRIPTION = "pack.json"
+_LINES = "runs.jsonl"
+_LARGEST = 256 * 1024 * 1024
+_NUMBERED = re.compile(r"([0-9]{1,9})-.+")
+
+
+def place(directory: Path) -> Path | None:
+    """The pack that may have the run of ``directory``; None if this is not the directory of a point."""
+    found = _NUMBERED.fullmatch(directory.name)
+    if found is None or directory.parent.name != POINTS:
+        return None
+    return directory.parent.parent / PACKS / str(int(found[1]) // RUNS)
+
+
+def tables_that_fit(tables: Mapping[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Rows] | None:
+    """The tables as rows if they are short and have the columns and types that are ``known`` of each table, to which
+    new tables are added; None if they do not fit."""
+    found: dict[str, Rows] = {}
+    for name in sorted(tables):
+        kept = tables.kept(name) if isinstance(tables, table_store.Tables) else tables[name]
+        if len(kept) > MOST_ROWS:
+            return None
+        found[name] = kept if isinstance(kept, Rows) else Rows.joined(list(table_store.groups(tables, name)))
+    types = {name: {column: values.dtype for column, values in rows.columns.items()} for name, rows in found.items()}
+    if any(known.get(name, columns) != columns for name, columns in types.items()):
+        return None
+    known |= types
+    return found
+
+
+def save(
+    target: Path,
+    names: Sequence[str],
+    runs: Sequence[tuple[dict[str, Any], Mapping[str, Rows]]],
+    about: Mapping[str, Any],
+) -> None:
+    """Writes a pack of runs, each with its line and its tables. The directory appears complete or not at all.
+
+    Raises SawtoothError as ``Run.save`` does.
+    """
+    import numpy as np
+
+    lines: list[str] = []
+    parts: dict[str, list[Rows]] = {}
+    for at, (line, tables) in enumerate(runs):
+        lines.append(json.dumps(line | {"rows": {name: len(rows) for name, rows in tables.items()}}, allow_nan=False))
+        for name, rows in tables.items():
+            parts.setdefault(name, []).append(Rows({**rows.columns, PLACE: np.full(len(rows), at, np.int32)}))
+    with new_directory(target) as aside:
+        with writing(aside):
+            (aside / _LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            joined = table_store.Tables({name: Rows.joined(rows) for name, rows in parts.items()})
+            for name in joined:
+                table_store.save(joined, name, aside / f"{name}.parquet")
+            files = {file.name: checksum(file) for file in sorted(aside.iterdir())}
+        write_description(aside / DESCRIPTION, {"format": FORMAT, "runs": list(names), "files": files, **about})
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A saved pack. Its tables are read on first use."""
+
+    directory: Path
+    engine: str
+    files: Mapping[str, str]
+    lines: Mapping[str, dict[str, Any]]
+    _tables: dict[str, tuple[Rows, list[int]]] = field(default_factory=dict)
+
+    def tables(self, run: str, names: Sequence[str] | None) -> dict[str, Rows]:
+        """The tables of a run; ``names`` are those to read (default: all). Raises SawtoothError ``not-a-result``."""
+        at = list(self.lines).index(run)
+        found = {}
+        for name in self.lines[run]["rows"]:
+            if names is None or name in names:
+                rows, ends = self._table(name)
+                found[name] = Rows({each: values[ends[at] : ends[at + 1]] for each, values in rows.columns.items()})
+        return found
+
+    def _table(self, name: str) -> tuple[Rows, list[int]]:
+        """The rows of all runs, and where each run's begin and end."""
+        if name not in self._tables:
+            path = self.directory / f"{name}.parquet"
+            rows = saved_table(path, self.files.get(path.name, ""))
+            counts = [int(line["rows"].get(name, 0)) for line in self.lines.values()]
+            if not isinstance(rows, Rows) or sum(counts) != len(rows):
+                raise not_a_result("has other rows than its description says", path)
+            columns = {each: values for each, values in rows.columns.items() if each != PLACE}
+            self._tables[name] = Rows(columns), [0, *itertools.accumulate(counts)]
+        return self._tables[name]
+
+
+def digest(rows: Rows) -> str:
+    """SHA-256 of the values of a table."""
+    found = hashlib.sha256()
+    for name, values in rows.columns.items():
+        content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
+        found.update(name.encode() + b"\0" + content)
+    return found.hexdigest()
+
+
+def find(directory: Path) -> Pack | None:
+    """The pack that has the run of ``directory``; None if none has. Raises SawtoothError ``not-a-result`` for a
+    damaged one."""
+    where = place(directory)
+    if where is None:
+        return None
+    try:
+        about = os.stat(where / DESCRIPTION)
+    except OSError:
+        return None
+    found = _read(where, (about.st_ino, about.st_mtime_ns, about.st_size))
+    return found if directory.name in found.lines else None
+
+
+def forget() -> None:
+    """The next reader of a pack reads its files, even if it was read before."""
+    _read.cache_clear()
+
+
+@functools.lru_cache(maxsize=4)
+def _read(where: Path, state: tuple[int, int, int]) -> Pack:
+    """A pack whose description is this one."""
+    del state
+    path = where / DESCRIPTION
+    described = read_description(path, FORMAT)
+    try:
+        names, files = [str(name) for name in described["runs"]], dict(described["files"])
+        engine = str(described["engine"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise not_a_result(f"is not the description of a pack of runs: {reason(error)}", path) from error
+    path = where / _LINES
+    try:
+        content = read_bytes(path, _LARGEST)
+        if hashlib.sha256(content).hexdigest() != files.get(path.name):
+            raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
+        lines = [json_value(line) for line in content.decode().splitlines()]
+        if not all(isinstance(line, dict) and isinstance(line.get("rows"), dict) for line in lines):
+            raise ValueError("a line is not a run")
+        return Pack(where, engine, files, dict(zip(names, lines, strict=True)))
+    except (OSError, ValueError, TypeError) as error:
+        raise not_a_result(f"is not the list of a pack's runs: {reason(error)}", path) from error

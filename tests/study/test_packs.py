@@ -1,0 +1,193 @@
+"""Studies of many short points: their runs are in packs, and are read, counted, checked and queried like others."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from expected_error import expected_error
+from sawtooth.engines.sim import Sim
+from sawtooth.results import listing
+from sawtooth.results.lookup import place
+from sawtooth.run import Run, is_saved, table_digests
+from sawtooth.run.pack import RUNS
+from sawtooth.study import Study, run_study
+from sawtooth.study import batches as plan
+from sawtooth.study.result import StudyResult
+from waiting import until
+
+POINTS = 300
+
+
+def short(points=POINTS, **changes):
+    rtts = [f"{1 + number / 100:.2f} ms" for number in range(points)]
+    scenario = {"duration": "10 ms", "interval": "10 ms", "path": {"rate": "10 Mbit/s", "queue": "1 bdp"}}
+    return Study.from_dict({"name": "short", "scenario": scenario | changes, "vary": {"path.rtt": rtts}})
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    return run_study(short(), out=tmp_path_factory.mktemp("packed"), jobs=2, quiet=True)
+
+
+@pytest.fixture
+def copied(packed, tmp_path):
+    directory = tmp_path / "short" / packed.directory.name
+    shutil.copytree(packed.directory, directory)
+    return directory
+
+
+def points_of(directory):
+    return [directory / "points" / one["id"] for one in json.loads((directory / "study.json").read_text())["points"]]
+
+
+def test_each_run_is_the_one_that_the_engine_makes(packed):
+    assert sorted(int(one.name) for one in (packed.directory / "packs").iterdir()) == list(range(-(-POINTS // RUNS)))
+    assert not list((packed.directory / "points").iterdir())
+    for at in (0, RUNS - 1, RUNS, POINTS - 1):
+        point = packed.study.points()[at]
+        made, saved = Sim().run(point.scenario), packed.run(packed.places[at])
+        assert saved.scenario == point.scenario
+        assert saved.meta | {"wall_s": 0} == made.meta | {"wall_s": 0}
+        assert list(saved.tables) == sorted(made.tables)
+        for name in made.tables:
+            assert saved.tables[name].equals(made.tables[name]), name
+
+
+def test_the_tables_are_those_of_runs_that_are_read_again(packed):
+    again = StudyResult.load(packed.directory)
+    for name in ("summary", "details", "samples", "shares"):
+        assert getattr(again, name).equals(getattr(packed, name)), name
+    assert again.limits == packed.limits
+    assert again.warnings == packed.warnings
+
+
+def test_the_number_of_workers_changes_nothing(packed, tmp_path):
+    alone = run_study(short(), out=tmp_path, jobs=1, quiet=True)
+    for name in ("summary.csv", "table.csv"):
+        assert (alone.directory / name).read_bytes() == (packed.directory / name).read_bytes()
+    tables = sorted(path.relative_to(packed.directory) for path in packed.directory.glob("packs/*/*.parquet"))
+    assert len(tables) >= POINTS // RUNS
+    for path in tables:
+        assert (alone.directory / path).read_bytes() == (packed.directory / path).read_bytes()
+
+
+def test_few_points_and_long_ones_have_directories(tmp_path):
+    few = run_study(short(plan.LEAST - 1), out=tmp_path, jobs=1, quiet=True)
+    assert not (few.directory / "packs").exists()
+    assert len(list((few.directory / "points").iterdir())) == plan.LEAST - 1
+    assert json.loads((few.directory / "study.json").read_text())["format"] == 1
+    (point, *_) = short(1, path={"rate": "10 Gbit/s", "queue": "1 bdp"}, duration="1 s").points()
+    assert not plan.is_short(point.scenario)
+    assert plan.together(POINTS, {RUNS + 1}, "sim") == {0, 2, 3, 4}
+    assert plan.together(POINTS, set(), "kernel") == set()
+
+
+def test_a_run_is_named_by_its_directory_and_verified(packed, copied):
+    point = points_of(copied)[70]
+    assert is_saved(point)
+    assert not is_saved(point.with_name("70-other"))
+    assert place(point) == point
+    assert len(set(table_digests(points_of(copied)[:2], "queues"))) == 2
+    assert len(set(table_digests([point, packed.directory / "points" / point.name], "queues"))) == 1
+    (entry,) = listing(copied.parent.parent, verify=True)
+    assert (entry.state, entry.done, entry.older) == ("whole", POINTS, False)
+
+
+@pytest.mark.parametrize("name", ["pack.json", "runs.jsonl", "intervals.parquet"])
+def test_damage_is_found(copied, name):
+    path = copied / "packs" / "1" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (entry,) = listing(copied.parent.parent, verify=True)
+    assert entry.state == "damaged"
+    with expected_error(code="not-a-result", file=str(path)):
+        Run.load(points_of(copied)[RUNS])
+
+
+def test_a_query_joins_each_row_with_its_run(packed):
+    pytest.importorskip("duckdb")
+    from sawtooth.results.query import query
+
+    home = packed.directory.parent.parent
+    found = query("SELECT point, goodput_bps, path_rtt FROM intervals ORDER BY point", home).to_pylist()
+    assert [one["point"] for one in found] == [one.id for one in packed.places]
+    assert [one["path_rtt"] for one in found] == [one.key["path_rtt"] for one in packed.places]
+    means = packed.summary[packed.summary["seed"] != "all"]["mean_mbps"].tolist()
+    assert [one["goodput_bps"] / 1e6 for one in found] == pytest.approx(means)
+    (columns,) = query("SELECT count(*) AS rows FROM intervals", home).to_pylist()
+    assert columns == {"rows": POINTS}
+
+
+def test_after_a_kill_the_same_study_continues_with_the_packs_that_are_whole(packed, tmp_path):
+    program = tmp_path / "program.py"
+    given = json.dumps(short().to_dict())
+    program.write_text(
+        f"import json\nfrom sawtooth.study import Study, run_study\n"
+        f"run_study(Study.from_dict(json.loads({given!r})), out={str(tmp_path / 'out')!r}, jobs=1, quiet=True)\n"
+    )
+    roots = [str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, roots))}
+    running = subprocess.Popen([sys.executable, str(program)], env=environment, start_new_session=True)
+    try:
+        until(lambda: list(tmp_path.glob("out/short/2*/packs/[0-9]*")) or running.poll() is not None)
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    (directory,) = tmp_path.glob("out/short/2*")
+    before = {path: path.stat().st_mtime_ns for path in directory.glob("packs/[0-9]*/pack.json")}
+    assert before
+    # What a worker leaves that is killed while it writes.
+    half = directory / "packs" / ".2.here-1.part"
+    half.mkdir(exist_ok=True)
+    (half / "pack.json").write_text("{")
+    result = run_study(short(), out=tmp_path / "out", jobs=2, quiet=True)
+    assert (result.directory == directory) or json.loads((directory / "study.json").read_text())["finished"]
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert not list(result.directory.glob("packs/.*"))
+    assert result.details.equals(packed.details)
+
+
+def test_a_point_that_fails_leaves_those_before_it(tmp_path, monkeypatch):
+    from sawtooth.errors import SawtoothError
+    from sawtooth.study.worker import Task, run_points
+
+    points = short().points()[:3]
+    run, seen = Sim.run, []
+
+    def failing(self, scenario, **more):
+        seen.append(scenario)
+        if len(seen) == 3:
+            raise SawtoothError("core-failed", "made to fail")
+        return run(self, scenario, **more)
+
+    monkeypatch.setattr(Sim, "run", failing)
+    (tmp_path / "points").mkdir()
+    outcomes = run_points([Task(one.id, one.scenario.to_dict(), "sim", tmp_path) for one in points])
+    assert {one.point: (one.saved, getattr(one.error, "code", None)) for one in outcomes} == {
+        points[0].id: (True, None),
+        points[1].id: (True, None),
+        points[2].id: (False, "core-failed"),
+    }
+    assert sorted(one.name for one in (tmp_path / "points").iterdir()) == [points[0].id, points[1].id]
+    assert not (tmp_path / "packs").exists()
+
+
+def test_a_run_with_other_columns_is_saved_alone(tmp_path):
+    from sawtooth.run import save_together
+
+    engine = Sim()
+    first, second, third = (engine.run(point.scenario) for point in short().points()[:3])
+    second.tables["intervals"] = second.tables["intervals"].assign(more=1)
+    given = {tmp_path / "points" / f"{at}-x": run for at, run in enumerate((first, second, third))}
+    save_together(given)
+    assert [one.name for one in (tmp_path / "points").iterdir()] == ["1-x"]
+    for directory, run in given.items():
+        assert Run.load(directory).tables["intervals"].equals(run.tables["intervals"])
