@@ -22,7 +22,7 @@ from sawtooth.explain import explain, live, page, words
 from sawtooth.explain.explain import _together as together
 from sawtooth.explain.gains import CHANGES
 from sawtooth.explain.inputs import Transfer
-from sawtooth.explain.judged import limit, one_answer
+from sawtooth.explain.judged import ONLY_CAPTURE, limit, one_answer
 from sawtooth.explain.mtr import from_json, from_text, lost_from
 from sawtooth.explain.text import rows
 from sawtooth.figures import embedded_figures
@@ -553,3 +553,30 @@ def test_half_the_loss_is_tried_only_where_the_path_may_lose(tmp_path: Path) -> 
 def test_a_round_trip_of_nothing_is_read(tmp_path: Path) -> None:
     (tmp_path / "ss.txt").write_text(SS.replace("minrtt:40.1", "minrtt:0"), encoding="utf-8")
     assert explain([str(tmp_path / "ss.txt")], draws=2).control.answer == "cubic"
+
+
+PACED = """\
+ESTAB 0 0 192.0.2.1:40000 192.0.2.7:5201
+\t cubic wscale:7,7 rto:240 rtt:40.5/1.2 mss:1448 cwnd:64 bytes_acked:2990001 segs_out:2100 data_segs_out:2080 \
+lastsnd:3 lastrcv:10020 delivery_rate 12Mbps retrans:0/3 busy:428ms minrtt:40.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "by", "why"),
+    [
+        (PACED, "application", "96% of the time"),
+        (PACED.replace("lastrcv:10020 ", ""), None, "data was in flight for only 0.408 s"),
+    ],
+    ids=["for its application", "for an unknown reason"],
+)
+def test_ss_of_a_sender_that_pauses_names_the_control_and_why_no_path_shows(
+    printed: str, by: str | None, why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ss.txt").write_text(printed, encoding="utf-8")
+    told = explain([str(tmp_path / "ss.txt")])
+    assert told.control.answer == "cubic"
+    assert (told.limited.by, told.path) == (by, {})
+    assert why in told.limited.why
+    assert (told.lost.count, told.lost.segments, told.lost.kind.answer) == (3, 2080, None)
+    assert told.lost.kind.why == ONLY_CAPTURE

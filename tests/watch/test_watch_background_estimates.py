@@ -6,7 +6,8 @@ import pytest
 
 from sawtooth.watch import Connection, Sample, Watcher
 from sawtooth.watch.background_estimates import awaited
-from sawtooth.watch.expected import Expectations, Expected, Pending, why_not
+from sawtooth.watch.estimated import Expected, Pending
+from sawtooth.watch.expected import Expectations, why_not
 from sawtooth.watch.watcher import LiveMoment
 from tests.watch.test_watch import SENT, Fields, message, sample
 

@@ -13,20 +13,21 @@ import pytest
 
 from sawtooth.watch import Connection, limits
 from sawtooth.watch.connection import connections
+from sawtooth.watch.estimated import Expected, Pending
 from sawtooth.watch.expected import (
     SHARE,
     SHORTEST_S,
     Expectations,
-    Expected,
-    Pending,
     _Process,
     expect,
     observed,
     why_not,
 )
+from sawtooth.watch.rough import rough
 from sawtooth.watch.text import between
-from sawtooth.whatif import estimate
+from sawtooth.whatif import Estimate, estimate
 from sawtooth.whatif.replay import BY_TOTALS
+from sawtooth.whatif.runs import Drawn, middle
 from tests.watch.test_watch import SENT, changed
 
 LOSSY = SENT | {"data_segs_out": 6000, "total_retrans": 60, "bytes_acked": 8_600_000, "busy_time": 10_000_000}
@@ -67,8 +68,10 @@ def test_deliveries_while_a_queue_was_standing_are_the_rate_of_the_bottleneck_wh
     assert 7.5e6 < path.rate.low < path.rate.high < 10.5e6
     # Twice as fast is no contradiction: the queue was not the bottleneck's.
     faster = estimate(observed(seen(standing_bps=8e6), fastest_bps=16e6))
-    assert faster.rate.low == pytest.approx(16e6 * 1514 / 1448)
-    assert faster.rate.high == pytest.approx(5 * faster.rate.low)
+    assert faster.rate.value == pytest.approx(16e6 * 1514 / 1448)
+    assert faster.rate.high == pytest.approx(5 * faster.rate.value)
+    # A round trip of 20 ms has 27.6 segments, one of which may be of the one before.
+    assert faster.rate.low == pytest.approx(faster.rate.value * 27.6 / 28.6 * 0.99, rel=1e-3)
     # BBR reports its own bandwidth.
     assert estimate(observed(seen(limit="path", bbr_bps=8.1e6), fastest_bps=16e6)).rate.high < 10.5e6
 
@@ -175,6 +178,55 @@ def test_the_chosen_connection_does_not_wait_for_others_and_is_simulated_once(mo
             Pending.RUNNING, Pending.RUNNING, Pending.WAITING
         ]  # fmt: skip
     assert started == [(SHARE, "1"), (1.0, "2")]
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_the_rough_number_is_of_the_same_path_as_the_whole_answer(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = dataclasses.replace(observed(seen()), duration_s=4.0, standing_bps=7.5e6 if full else None)
+    paths: list[Estimate] = []
+
+    def drawn(path: Estimate) -> Drawn:
+        paths.append(path)
+        return middle(path)
+
+    monkeypatch.setattr(sys.modules[rough.__module__], "middle", drawn)
+    short, whole = rough(of), expect(of, draws=8)
+    assert paths == [estimate(of)]
+    assert short.lossless is not None
+    assert whole.lossless is not None
+    assert (short.lossless.goodput_bps is None) == (whole.lossless.goodput_bps is None) == (not full)
+    if full:
+        assert whole.lossless.low_bps < (short.lossless.goodput_bps or 0) < (whole.lossless.high_bps or 0)
+    else:
+        assert short.lossless.low_bps == pytest.approx(whole.lossless.low_bps, rel=0.1)
+    assert short.rough
+    assert not whole.rough
+
+
+def test_a_rough_number_is_refused_where_no_path_explains_what_was_observed() -> None:
+    # A path of 7 Mbit/s whose sender got a third of it, without a loss.
+    of = dataclasses.replace(observed(seen()), duration_s=4.0, goodput_bps=2e6, retransmits=0, bottleneck_bps=7e6)
+    told = rough(of)
+    assert told.lossless is None
+    assert "no path" in (told.reason or "")
+
+
+def test_what_is_not_enough_for_a_rough_number_says_why() -> None:
+    told = rough(dataclasses.replace(observed(seen()), segments=5))
+    assert "segments" in (told.reason or "")
+    assert told.rough
+
+
+def test_the_table_shows_the_newer_of_the_rough_and_the_whole_answer() -> None:
+    one = seen()
+    with Expectations(in_table=True) as expectations:
+        expectations._rough[one.cookie] = Expected(reason="rough", rough=True, at_s=1.0)
+        assert expectations.of(one).pending is Pending.WAITING, "the details wait for the whole answer"
+        assert expectations.brief(one).reason == "rough"
+        expectations._known[one.cookie] = Expected(reason="whole", at_s=2.0)
+        assert expectations.brief(one).reason == "whole"
+        expectations._rough[one.cookie] = Expected(reason="rough", rough=True, at_s=3.0)
+        assert expectations.brief(one).reason == "rough"
 
 
 def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,7 +222,7 @@ def _show(**view: Any) -> None:
         from sawtooth.watch.screen import Screen
     except ImportError as error:
         raise _extra("the live view", error) from error
-    with Expectations() as expectations:
+    with Expectations(in_table=True) as expectations:
         _run(Screen(**view, expectations=expectations))
 
 

@@ -189,6 +189,8 @@ def _control(first: Transfer, observed: Observed | None) -> Choice:
         return Choice(observed.cc, observed.cc_how or "the input names it", _names(first))
     if observed is not None and observed.cc_how:
         return Choice(None, observed.cc_how, _names(first))
+    if first.reported is not None and first.reported.cc:
+        return Choice(first.reported.cc, first.reported.cc_how)
     if first.connection is not None and first.connection.cc:
         return Choice(first.connection.cc, "the kernel says so")
     if first.identified is not None and first.identified.unknown:

@@ -34,8 +34,8 @@ REFUSED = ("too-short", "application-limited")
 @dataclass(frozen=True)
 class Transfer:
     """One transfer as an input shows it. ``observed`` is None where it shows nothing of the path; ``refused`` then says
-    why. Captures also have their tables and the identification of their sender's control, and
-    a connection of this host its last sample."""
+    why, and ``reported`` has what ss or iperf3 says of it all the same. Captures also have their tables and the
+    identification of their sender's control, and a connection of this host its last sample."""
 
     name: str
     observed: Observed | None
@@ -43,6 +43,7 @@ class Transfer:
     capture: Capture | None = None
     identified: Identification | None = None
     connection: Connection | None = None
+    reported: Observed | None = None
 
     @property
     def kind(self) -> str:
@@ -131,12 +132,13 @@ def _checked(observed: Observed) -> Observed:
 
 
 def _report(opened: str, name: str, connection: str | None) -> Transfer:
+    observed = observe(opened, connection=connection)
     try:
-        return Transfer(name, _checked(observe(opened, connection=connection)))
+        return Transfer(name, _checked(observed))
     except InputError as error:
         if error.code not in REFUSED:
             raise
-        return Transfer(name, None, error)
+        return Transfer(name, None, error, reported=observed)
 
 
 def _series(series: RttSeries, name: str) -> Probed:

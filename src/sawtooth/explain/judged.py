@@ -115,7 +115,7 @@ def lost(transfer: Transfer, path: Estimate | None, probed: list[Probed]) -> Los
     """What was lost, where and by what, as the rules of ``capture`` and ``whatif`` say."""
     place = next((one.lost_from for one in probed if one.lost_from), None)
     if transfer.capture is None:
-        observed = transfer.observed
+        observed = transfer.observed or transfer.reported
         why = "counters say how much was sent again, not where data was lost"
         where = Choice(None, why) if place is None else Choice(place, "mtr shows it: from there on every hop loses")
         count = None if observed is None else observed.retransmits
@@ -204,10 +204,12 @@ def _by_rules(judged: Judgement, path: Estimate | None) -> Choice:
 
 
 def _by_totals(observed: Observed | None, path: Estimate | None) -> Choice:
-    if observed is None or path is None or observed.retransmits is None:
+    if observed is None or observed.retransmits is None:
         return Choice(None, ONLY_CAPTURE)
     if observed.retransmits == 0:
         return Choice("none", "nothing was retransmitted")
+    if path is None:
+        return Choice(None, ONLY_CAPTURE)
     if path.loss.bound or not observed.retransmitted:
         return Choice(None, path.loss.how)
     low, high = (min(1.0, end / observed.retransmitted) for end in (path.loss.low, path.loss.high))

@@ -2,7 +2,8 @@
 ``whatif``.
 
 Simulations run in separate processes: one after the other on part of one core with the lowest priority, and that of the
-connection that the user chose at once.
+connection that the user chose at once. The table of the live view needs one number of each connection, which is rough
+(``rough.py``); the chosen one gets the whole answer.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ import signal
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.io.closing import Closing
 from sawtooth.watch.connection import Connection
+from sawtooth.watch.estimated import Expected, Pending, Range, untold
+from sawtooth.watch.rough import rough
 from sawtooth.whatif import Answer, Observed, estimate, replay
 from sawtooth.whatif.observation import CONTROLS
 from sawtooth.whatif.replay import FEWEST_RANKED
@@ -38,52 +40,14 @@ STALE_S = 60.0
 """An estimate of a connection on the screen is renewed after this many seconds."""
 FASTEST_BPS = 2e9
 """Largest rate. Above it, simulating one connection would take many minutes at this processor share."""
-MOST = 256
+MOST = 2048
 """Number of estimates that are kept."""
+Answering = Callable[[Observed], Expected]
 HELD = {
     "application": "application-limited: the network is not the limit",
     "idle": "idle: nothing was sent",
     "pacing": "paced by its application: the network is not the limit",
 }
-
-
-@dataclass(frozen=True)
-class Range:
-    """Goodput in bit/s with its 90% interval. If the result depends on a bottleneck that was never seen full, only
-    ``low_bps`` is known and the other two are None."""
-
-    cc: str
-    goodput_bps: float | None
-    low_bps: float
-    high_bps: float | None
-
-
-class Pending(Enum):
-    """Why an estimate may still come, in the words of the live view."""
-
-    WAITING = "not yet"
-    RUNNING = "being simulated"
-
-
-@dataclass(frozen=True)
-class Expected:
-    """An estimate. ``lossless``: the same congestion control on the same path without its random loss. ``controls``:
-    each congestion control on the same path. ``test``: the verdict of the self-test. If there is no estimate,
-    ``reason`` says why, in a sentence, and ``pending`` whether one may still come.
-    """
-
-    reason: str | None = None
-    pending: Pending | None = None
-    lossless: Range | None = None
-    controls: tuple[Range, ...] = ()
-    test: str | None = None
-    at_s: float = 0.0
-
-    def describe(self) -> dict[str, Any]:
-        """The estimate as JSON values."""
-        values = asdict(self)
-        del values["at_s"], values["pending"]
-        return values
 
 
 def _waiting(what: str) -> Expected:
@@ -131,23 +95,27 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
     )
 
 
-def expect(seen: Observed, share: float = 1.0, *, draws: int = DRAWS, seed: int = 1) -> Expected:
-    """Simulate, then pause for so long that the mean use of the processor is ``share`` of one core. If no estimate is
-    possible, the result has a reason."""
-    begun = time.process_time()
+def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
+    """The whole answer. If no estimate is possible, it has a reason."""
     try:
         return _expect(seen, draws, seed)
     except SawtoothError as error:
         return Expected(reason=error.message)
+
+
+def _paused(answer: Answering, seen: Observed, share: float) -> Expected:
+    """Simulate, then pause for so long that the mean use of the processor is ``share`` of one core."""
+    begun = time.process_time()
+    try:
+        return answer(seen)
     finally:
         time.sleep((time.process_time() - begun) * (1 / share - 1))
 
 
 def _expect(seen: Observed, draws: int, seed: int) -> Expected:
-    if None in (seen.cc, seen.goodput_bps, seen.retransmitted, seen.rtt_min_s, seen.rtt_mean_s, seen.rtt_max_s):
-        return Expected(reason="the kernel does not tell enough of it: counts of segments, or round trips")
-    if seen.cc not in CONTROLS:
-        return Expected(reason=f"the simulator has no {seen.cc}")
+    if (hindrance := untold(seen)) is not None:
+        return hindrance
+    assert seen.cc is not None
     found = replay(seen, estimate(seen), draws=draws, seed=seed, more=1)
     if found.test.verdict == "fails":
         return Expected(reason=f"no estimate: {found.test.words}", test=found.test.verdict)
@@ -171,10 +139,10 @@ def _begin(share: float) -> None:
 
 class _Process:
     """A process that simulates one connection at a time; if ``share`` is below 1, on that part of one core with the
-    lowest priority."""
+    lowest priority. ``answer`` is what it runs."""
 
-    def __init__(self, share: float) -> None:
-        self._share = share
+    def __init__(self, share: float, answer: Answering) -> None:
+        self._share, self._answer = share, answer
         self._pool: ProcessPoolExecutor | None = None
         self._future: Future[Expected] | None = None
         self.cookie: str | None = None
@@ -195,7 +163,7 @@ class _Process:
         self.prepare()
         assert self._pool is not None
         try:
-            self._future = self._pool.submit(expect, seen, self._share)
+            self._future = self._pool.submit(_paused, self._answer, seen, self._share)
         except BrokenExecutor:
             # The process was killed while it waited.
             self._pool = None
@@ -224,16 +192,18 @@ class _Process:
 
 
 class Expectations(Closing):
-    """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept.
+    """Estimates for the connections on the screen, as they become ready. The newest ``MOST`` are kept. With
+    ``in_table``, those in the background are rough.
 
     The connection that the user chose has a separate process, which may use all cores. It waits at most for the one
     that was chosen before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_table: bool = False) -> None:
         self._known: OrderedDict[str, Expected] = OrderedDict()
+        self._rough: OrderedDict[str, Expected] = OrderedDict()
         self._fastest: OrderedDict[str, float] = OrderedDict()
-        self._background, self._at_once = _Process(SHARE), _Process(1.0)
+        self._background, self._at_once = _Process(SHARE, rough if in_table else expect), _Process(1.0, expect)
 
     def close(self) -> None:
         """End the processes, even during a simulation."""
@@ -245,8 +215,15 @@ class Expectations(Closing):
         """Whether a simulation is running."""
         return self._background.cookie is not None or self._at_once.cookie is not None
 
+    def brief(self, one: Connection) -> Expected:
+        """What the table shows: the newer of the whole answer and the rough one, or the reason why there is none."""
+        known, rough_ = self._known.get(one.cookie), self._rough.get(one.cookie)
+        if rough_ is None or why_not(one) is not None or (known is not None and known.at_s >= rough_.at_s):
+            return self.of(one)
+        return rough_
+
     def of(self, one: Connection) -> Expected:
-        """What is known now: the estimate, or the reason why there is none."""
+        """What is known now: the whole estimate, or the reason why there is none."""
         if (hindrance := why_not(one)) is not None:
             return hindrance
         if (known := self._known.get(one.cookie)) is not None:
@@ -263,7 +240,7 @@ class Expectations(Closing):
             _keep(self._fastest, one.cookie, rate)
         came = [done for process in (self._background, self._at_once) if (done := process.finished()) is not None]
         for cookie, expected in came:
-            _keep(self._known, cookie, expected)
+            _keep(self._rough if expected.rough else self._known, cookie, expected)
         if chosen is not None:
             self._start(self._at_once, [chosen])
             if (reason := why_not(chosen)) is not None and reason.pending:
@@ -276,8 +253,11 @@ class Expectations(Closing):
     def _start(self, process: _Process, asked: Collection[Connection]) -> None:
         """Start the simulation of the connection whose estimate is missing or oldest, unless it is new enough."""
         now = time.monotonic()
+        answers = [self._known] if process is self._at_once else [self._known, self._rough]
         age = {
-            one.cookie: now - self._known[one.cookie].at_s if one.cookie in self._known else math.inf
+            one.cookie: min(
+                (now - known[one.cookie].at_s for known in answers if one.cookie in known), default=math.inf
+            )
             for one in asked
             if why_not(one) is None
         }

@@ -1,4 +1,5 @@
-"""Screen: the live view in a terminal, with Textual. Only connections on the screen are simulated."""
+"""Screen: the live view in a terminal, with Textual. Only connections in the table are simulated, those on the screen
+first."""
 
 from __future__ import annotations
 
@@ -131,12 +132,14 @@ class Screen(App[None]):
         self._show_texts()
 
     def _estimate(self) -> bool:
-        """Ask for estimates of the connections on the screen. Returns whether one came."""
+        """Ask for estimates of the connections in the table, first those on the screen. Returns whether one came."""
         if self._expectations is None:
             return False
         first = max(0, int(self.query_one(DataTable).scroll_y))
-        on_screen = list(self._shown.values())[first : first + max(1, self.size.height - 4)]
-        return self._expectations.ask(on_screen, self._shown.get(self._detailed or self._chosen() or ""))
+        rows = list(self._shown.values())
+        last = first + max(1, self.size.height - 4)
+        ordered = [*rows[first:last], *rows[last:], *rows[:first]]
+        return self._expectations.ask(ordered, self._shown.get(self._detailed or self._chosen() or ""))
 
     def _show_estimates(self) -> None:
         if self._estimate():
@@ -170,9 +173,10 @@ class Screen(App[None]):
     def _without(self, one: Connection) -> str:
         if self._expectations is None:
             return "-"
-        expected = self._expectations.of(one)
+        expected = self._expectations.brief(one)
         if expected.lossless is not None:
-            return in_short(expected.lossless)
+            about = expected.rough and expected.lossless.goodput_bps is not None
+            return f"{'~' if about else ''}{in_short(expected.lossless)}"
         # If the limit is not the network, it is shown in the next column. The details show all reasons.
         return expected.pending.value if expected.pending else "-"
 

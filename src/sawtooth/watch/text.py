@@ -11,7 +11,7 @@ from sawtooth.watch.watcher import Moment
 from sawtooth.whatif.text import rate, share, span, with_interval
 
 if TYPE_CHECKING:
-    from sawtooth.watch.expected import Expected, Range
+    from sawtooth.watch.estimated import Expected, Range
 
 _ABSENT = "-"
 

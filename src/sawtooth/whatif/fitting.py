@@ -70,12 +70,14 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
     return [replace(kept[at], seed=_seed(seed, begin + new)) for new, at in enumerate(chosen.clip(0, draws - 1))]
 
 
-def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
+def posterior(estimate: Estimate, paths: Sequence[Drawn], *, by_totals: bool) -> Estimate:
     """The estimate that fitted paths leave: their middle and 90% intervals. Where they still fill what was tried, the
     bound stays; so do those of a rate at which the path was never full, and of a round trip that others may have made
-    longer, since the replay has none."""
+    longer, since the replay has none. ``by_totals``: so does that of a queue, since a few round trips show too little
+    of it."""
     import numpy as np
 
+    kept = ("rate", "rtt", "queue") if by_totals else ("rate", "rtt")
     found: dict[str, Any] = {}
     for name, field in _NAMES.items():
         before: Estimated = getattr(estimate, name)
@@ -83,7 +85,7 @@ def posterior(estimate: Estimate, paths: Sequence[Drawn]) -> Estimate:
         low, value, high = (beyond(values, part) for part in (0.05, 0.5, 0.95))
         most = _coordinate(name, before.high) - _coordinate(name, before.low)
         narrowed = _coordinate(name, high) - _coordinate(name, low) < TELLS * most and not (
-            name in ("rate", "rtt") and before.bound
+            name in kept and before.bound
         )
         found[name] = Estimated(value, low, high, f"{before.how}; fitted by replay") if narrowed else before
     return replace(estimate, **found)

@@ -21,7 +21,7 @@ from sawtooth.whatif.estimate import (
 )
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.quantity import Estimated
-from sawtooth.whatif.standing_queue import SLACK, STANDS, sure
+from sawtooth.whatif.standing_queue import SLACK, STANDS, TOGETHER, sure
 
 MILLISECOND = 1e-3
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
@@ -29,6 +29,8 @@ STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 VARIED = STANDS + SLACK
 """If the largest smoothed round trip is this multiple of the smallest, a queue came and went, and may never have been
 empty."""
+TIMED = 0.01
+"""Share by which times of acknowledgements make a delivery rate too high."""
 WELL = 0.05
 """Widest interval of a rate from what a sending socket took, to either side, as a logarithm."""
 
@@ -78,7 +80,8 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
     fastest, full = max(candidates, default=observed.bottleneck_bps or 0.0), 0.0
     value = fastest * wire
     how = "the highest rate seen; the rate was not steady, so the bottleneck may be faster"
-    rate = Estimated(value, value, value * FASTER, how, "at least")
+    least = max(observed.goodput_bps or 0.0, _certain(observed)) or fastest
+    rate = Estimated(value, least * wire, value * FASTER, how, "at least")
     if observed.standing_bps:
         # The delivery rate while a queue stood is the bottleneck's, unless something was faster.
         full = observed.standing * sure(observed.standing_bps / fastest, 1 - SLACK)
@@ -93,6 +96,16 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         full = max(full, found)
     # The bottleneck is at least as fast as what got through.
     return rate.above((observed.goodput_bps or 0.0) * wire), full
+
+
+def _certain(observed: Observed) -> float:
+    """The least rate at which data was delivered, in payload bit/s. A socket's delivery rate is that of a round trip,
+    between two acknowledgements that cover ``TOGETHER`` segments each: up to half of these arrived before."""
+    delivery, trip = observed.delivery_bps or 0.0, observed.rtt_min_s or 0.0
+    if observed.source == "iperf3" or not delivery or not trip:
+        return delivery
+    counted = delivery * trip / 8 / observed.mss
+    return delivery * counted / (counted + TOGETHER / 2) * (1 - TIMED)
 
 
 def _arrived(observed: Observed, arrival: Arrival, plateau: float | None) -> Estimated | None:

@@ -113,13 +113,13 @@ class Observed:
             if value is not None and not 0 <= value <= most:
                 message = f"{name} is {value:.6g}: no transfer has less than 0 or more than {most:g}"
                 raise InputError("not-a-measurement", message, fix="give the numbers as they were measured")
-        told = _core.refused_transfer(
-            self.duration_s,
-            None if self.segments is None else int(self.segments),
-            self.rtt_min_s,
-            self.rtt_mean_s,
-            self.limited.get("application", 0.0),
-        )
+        segments = None if self.segments is None else int(self.segments)
+        rest = segments, self.rtt_min_s, self.rtt_mean_s, self.limited.get("application", 0.0)
+        told = _core.refused_transfer(self.duration_s, *rest)
+        if told is not None and self.source == "ss":
+            # The duration is the time with data in flight, which is short also where the application pauses.
+            short = f"data was in flight for only {self.duration_s or 0:.3g} s, too short for more than slow start"
+            told = _core.refused_transfer(None, *rest) or (told[0], short, told[2])
         if told is not None:
             code, message, fix = told
             raise InputError(code, message, fix=fix)

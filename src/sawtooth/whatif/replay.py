@@ -165,7 +165,7 @@ def replay(
     runs = Runs(observed, estimate, count * (each + fits) + (AGAIN if fitted else 0), progress)
     if fitted:
         paths = fit(observed, estimate, runs, draws=count, seed=seed)
-        estimate = posterior(estimate, paths)
+        estimate = posterior(estimate, paths, by_totals=_by_totals(observed))
     else:
         paths = draw(estimate, count, seed)
     named = dict.fromkeys((*([observed.cc] if observed.cc in CONTROLS else []), *controls))

@@ -138,6 +138,10 @@ def _observed(seen: list[SocketSample]) -> Observed:
     if all(one.app_limited for one in seen):
         # The kernel's flag for its last rate sample: if every sample has it, the sender waits for its application.
         limited["application"] = 1.0
+    # Since the peer last sent data, or since the connection began, it has been open for at least this long.
+    open_ms = last.number("lastrcv")
+    if busy and open_ms and busy < open_ms:
+        limited["application"] = max(limited.get("application", 0.0), 1 - busy / open_ms)
     window = last.number("snd_wnd")
     return Observed(
         source="ss",
