@@ -244,7 +244,7 @@ def _scenario(
     loaded = load(file)
     if not isinstance(loaded, Study):
         return loaded.set(changes)
-    first = loaded.points()[0]
+    first = loaded.first()
     say_on_stderr(f"{file} is a study: this is its point {first.id}")
     return first.scenario.set(changes)
 

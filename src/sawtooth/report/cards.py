@@ -40,7 +40,7 @@ def cards(result: StudyResult) -> list[Card]:
 def ends(result: StudyResult) -> bool:
     """Whether there is no throughput over the whole run: all flows of a single point end by themselves, or there are
     programs instead of flows."""
-    scenario = result.study.points()[0].scenario
+    scenario = result.study.first().scenario
     flows = scenario.flows
     if scenario.programs and not flows:
         return True
@@ -58,7 +58,7 @@ def who(result: StudyResult, row: dict[str, Any]) -> str:
 
 
 def _compiled(result: StudyResult) -> Any:
-    return result.study.points(overrides=result.description["overrides"])[0].scenario.compile()
+    return result.study.first(overrides=result.description["overrides"]).scenario.compile()
 
 
 def _changes(result: StudyResult) -> list[Card]:
@@ -93,9 +93,7 @@ def _flows(result: StudyResult) -> list[Card]:
     """The cards of a study with a single point."""
     (row,) = result.records
     titles = result.study.titles
-    measures = [
-        (headline.name_and_unit(name, titles), row[name]) for name in measured(result.study.points()[0].scenario)
-    ]
+    measures = [(headline.name_and_unit(name, titles), row[name]) for name in measured(result.study.first().scenario)]
     if measures:
         return [Card(name, headline.amount(value, unit), ()) for (name, unit), value in measures]
     finite = _completed(result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import math
 from pathlib import Path
@@ -19,6 +21,7 @@ from sawtooth.programs import Finished, finished
 from sawtooth.report import cards, headline, path
 from sawtooth.report.figures import figures
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
+from sawtooth.report.selection import selected
 from sawtooth.run import Run
 from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 _SPREAD = ("std", "min", "25%", "50%", "75%", "max")
 MOST_ROWS = 200
 """Maximum number of rows of a figure's table in the page. The CSV file has all rows."""
+MOST_POINTS = 1000
+"""Maximum number of rows of the page's other tables. The study's CSV files have all rows."""
 _ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
 """Figures that can answer the study's question. The first one that exists is shown as the answer."""
 _LINES, _COLUMNS = 40, 500
@@ -58,7 +63,11 @@ def write_report(result: StudyResult) -> Path:
         raise SawtoothError("not-a-result", message, file=plots, fix="remove the link")
     with writing(plots):
         plots.mkdir(exist_ok=True)
-    made = figures(result)
+    drawn = selected(result)
+    made = figures(drawn)
+    if drawn is not result:
+        few = f" {len(drawn.records):,} of {len(result.records):,} points are drawn; table.csv has all."
+        made = [dataclasses.replace(figure, caption=figure.caption + few) for figure in made]
     for figure in made:
         draw(figure, plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
@@ -72,14 +81,16 @@ def write_report(result: StudyResult) -> Path:
         "short": short,
         "percent": percent,
     }
-    content, shapes = _content(result, made)
+    content, shapes = _content(result, drawn, made)
     html = render("sawtooth.report", "report.html.j2", content, shapes, filters)
     write_bytes(page, html.encode())
     return page
 
 
-def _content(result: StudyResult, made: list[TableFigure]) -> tuple[dict[str, Any], list[TableFigure]]:
-    """The values for the page's template, and the page's figures."""
+def _content(
+    result: StudyResult, drawn: StudyResult, made: list[TableFigure]
+) -> tuple[dict[str, Any], list[TableFigure]]:
+    """The values for the page's template, and the page's figures. ``drawn``: the points that figures show."""
     description = result.description
     first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=("programs",))
     scenario = first.scenario
@@ -95,9 +106,9 @@ def _content(result: StudyResult, made: list[TableFigure]) -> tuple[dict[str, An
         "study": result.study,
         "engine": result.engine,
         "path": path.parts(result),
-        "answer": "" if result.study.is_of_probes else headline.sentence(result, headline.compared(result, cards.who)),
+        "answer": "" if result.study.is_of_probes else headline.sentence(drawn, headline.compared(drawn, cards.who)),
         "ways": result.opposite,
-        "cards": cards.cards(result),
+        "cards": cards.cards(drawn),
         "figures": [
             {
                 "name": figure.name,
@@ -113,6 +124,7 @@ def _content(result: StudyResult, made: list[TableFigure]) -> tuple[dict[str, An
         "known": known,
         "ends": cards.ends(result),
         "most_rows": MOST_ROWS,
+        "all_rows": len(result.records),
         "keys": [(key, result.study.title_of(key)) for key in result.places[0].key if key != ALONE],
         "rows": _rows(result),
         "changes": result.pooled[result.study.roles().x].nunique() > 1,
@@ -181,7 +193,9 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
     keys = list(result.places[0].key)
     rows: list[dict[str, Any]] = []
     before = None
-    for row, seeds, moved in zip(result.records, result.by_seed, result.moved, strict=True):
+    for row, seeds, moved in itertools.islice(
+        zip(result.records, result.by_seed, result.moved, strict=True), MOST_POINTS
+    ):
         group = [row[key] for key in keys if key != x]
         known = result.published.row({key: row[key] for key in keys}) if result.published is not None else None
         misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
@@ -208,7 +222,7 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     moved = {tuple(row[key] for key in keys): one for row, one in zip(result.records, result.moved, strict=True) if one}
     rows: list[dict[str, Any]] = []
     before = None
-    for found in result.shares[result.shares["seed"] == ALL].to_dict("records"):
+    for found in result.shares[result.shares["seed"] == ALL].head(MOST_POINTS).to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         low, high = row["share_low_percent"], row["share_high_percent"]
         known_ends = "–" if math.isnan(low) else f"{number(low, 1)} … {number(high, 1)}"
@@ -231,7 +245,7 @@ def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
     points = {tuple(row[key] for key in keys): row for row in result.records}
     rows: list[dict[str, Any]] = []
     before = None
-    for found in table[table["seed"] == ALL].to_dict("records"):
+    for found in table[table["seed"] == ALL].head(MOST_POINTS).to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         point = tuple(row[key] for key in keys)
         first = point != before

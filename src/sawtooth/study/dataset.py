@@ -67,6 +67,16 @@ def measure(task: PointTask) -> dict[str, Any] | SawtoothError | None:
         return failed(task.place.id, error).error
 
 
+def measure_all(tasks: Sequence[PointTask]) -> list[dict[str, Any] | SawtoothError | None]:
+    """``measure`` for points of one batch, up to the first that fails or is stopped."""
+    found = []
+    for task in tasks:
+        found.append(measure(task))
+        if not isinstance(found[-1], dict):
+            break
+    return found
+
+
 class Dataset:
     """The rows of one study at ``url``.
 

@@ -11,10 +11,12 @@ from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import Workers, fan_out
 from sawtooth.io.progress_bar import Bar
-from sawtooth.study.dataset import Dataset, PointTask, measure
+from sawtooth.run.pack import RUNS
+from sawtooth.study.batches import together
+from sawtooth.study.dataset import Dataset, PointTask, measure_all
 from sawtooth.study.result import Place
 from sawtooth.study.runner import checked, described, identity
-from sawtooth.study.study import Study
+from sawtooth.study.study import Point, Study
 
 
 def run_into(
@@ -39,14 +41,23 @@ def run_into(
     if not isinstance(study, Study):
         study = Study.load(study)
     chosen = get(engine) if isinstance(engine, str) else engine
-    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
+    long: set[int] = set()
+    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides, long=long)
+    batches = together(len(points), long, engine)
     description = described(study, chosen.name, points, full, seeds, overrides)
     dataset = Dataset.under(url, study.directory, identity(description))
     dataset.begin(description)
     there = dataset.digests()
-    left = [point for point in points if point.scenario.digest() not in there]
-    tasks = [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in left]
-    done = len(points) - len(left)
+    left: dict[int, list[Point]] = {}
+    for number, point in enumerate(points):
+        if description["points"][number]["digest"] not in there:
+            left.setdefault(number // RUNS if number // RUNS in batches else -1 - number, []).append(point)
+    groups = list(left.values())
+    tasks = [
+        [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in group]
+        for group in groups
+    ]
+    done = len(points) - sum(map(len, groups))
 
     def resumable(error: SawtoothError) -> SawtoothError:
         message = f"{error.message}; {done} of {len(points)} points are finished and kept in {dataset.url}"
@@ -55,20 +66,21 @@ def run_into(
     again = "run the same command again: it continues where this one stopped"
     with dataset.adding(points) as rows, Bar(study.name, len(points), done=done, quiet=quiet) as bar:
 
-        def add(number: int, answer: dict[str, Any] | SawtoothError | None) -> None:
+        def add(number: int, answers: list[dict[str, Any] | SawtoothError | None]) -> None:
             nonlocal done
-            if isinstance(answer, SawtoothError):
-                raise answer.at(field=f"point {left[number].id}")
-            if answer is not None:
-                rows.add(left[number].id, answer)
-                done += 1
+            for point, answer in zip(groups[number], answers, strict=False):
+                if isinstance(answer, SawtoothError):
+                    raise answer.at(field=f"point {point.id}")
+                if answer is not None:
+                    rows.add(point.id, answer)
+                    done += 1
 
         def poll() -> None:
             rows.poll()
             bar.show(done)
 
         try:
-            fan_out(measure, tasks, done=add, poll=poll, jobs=jobs, executor=executor)
+            fan_out(measure_all, tasks, done=add, poll=poll, jobs=jobs, executor=executor)
         except KeyboardInterrupt:
             raise resumable(SawtoothError("interrupted", "interrupted", fix=again)) from None
         except BrokenExecutor as error:

@@ -232,6 +232,13 @@ class Study(Displayable, Table):
         ``full`` applies the table ``[full]``; ``seeds`` replaces the repetitions; ``overrides`` are dotted fields and
         win over everything. Raises SawtoothError: as the scenario does, with the point named; ``too-many-points``.
         """
+        return list(self._each(full=full, seeds=seeds, overrides=overrides))
+
+    def first(self, *, overrides: Mapping[str, Any] | None = None) -> Point:
+        """The first of ``points``, without the others. Raises SawtoothError as ``points`` does for it."""
+        return next(self._each(full=False, seeds=None, overrides=overrides))
+
+    def _each(self, *, full: bool, seeds: Sequence[int] | None, overrides: Mapping[str, Any] | None) -> Iterator[Point]:
         wanted = dict(overrides or {})
         if "seed" in wanted:
             fix = "give --seeds N, or change seeds in the file"
@@ -249,10 +256,9 @@ class Study(Displayable, Table):
             raise InputError("too-many-points", message, field="vary", fix="vary fewer values, or take fewer seeds")
         base = self._base().set(fixed)
         width = len(str(count - 1))
-        points: list[Point] = []
+        number = 0
         settings_by_digest: dict[str, str] = {}
-        for key, settings in self._combinations(axes, wanted):
-            shown = ", ".join(f"{field} = {text(value)}" for field, value in settings.items())
+        for key, settings, slugs, shown in self._combinations(axes, wanted):
             try:
                 here = base.set(settings)
                 digest = here.digest()
@@ -263,27 +269,35 @@ class Study(Displayable, Table):
                     )
                 settings_by_digest[digest] = shown
                 for seed in chosen:
-                    named = key if self.cases else settings
-                    slug = "-".join([*(_slug(value) for value in named.values()), f"seed{seed}"])
-                    points.append(Point(f"{len(points):0{width}d}-{slug}", key, seed, here.with_seed(seed)))
+                    slug = "-".join([*slugs, f"seed{seed}"])
+                    yield Point(f"{number:0{width}d}-{slug}", key, seed, here.with_seed(seed))
+                    number += 1
             except SawtoothError as error:
                 message = f"{error.message} (at the point {shown})" if shown else error.message
                 where = error.file or self._origin
                 raise type(error)(error.code, message, file=where, field=error.field, fix=error.fix) from error
-        return points
 
     def _combinations(
         self, axes: list[Axis], overrides: Mapping[str, Any]
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """The key and the settings of every point."""
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any], list[str], str]]:
+        """The key and the settings of every point, the words of its id, and the settings in words."""
         if self.cases is not None:
             for case in self.cases:
-                yield dict(case.key), dict(case.set) | dict(overrides)
+                given = dict(case.set) | dict(overrides)
+                shown = ", ".join(f"{field} = {text(value)}" for field, value in given.items())
+                yield dict(case.key), given, [_slug(value) for value in case.key.values()], shown
             return
-        for values in itertools.product(*(axis.values for axis in axes)):
-            settings = {axis.field: value for axis, value in zip(axes, values, strict=True)}
-            key = {axis.column: axis.name(value) for axis, value in zip(axes, values, strict=True)}
-            yield key or {ALONE: self.name}, settings
+        fields, columns = [axis.field for axis in axes], [axis.column for axis in axes]
+        # The words of each value once, not at each of its points.
+        named = [
+            [(value, axis.name(value), _slug(value), f"{axis.field} = {text(value)}") for value in axis.values]
+            for axis in axes
+        ]
+        for chosen in itertools.product(*named):
+            key = {column: name for column, (_, name, _, _) in zip(columns, chosen, strict=True)}
+            settings = {field: value for field, (value, _, _, _) in zip(fields, chosen, strict=True)}
+            slugs, shown = [slug for _, _, slug, _ in chosen], ", ".join(words for _, _, _, words in chosen)
+            yield key or {ALONE: self.name}, settings, slugs, shown
 
     def title_of(self, column: str) -> str:
         """The title of a key column on a figure's axis or legend."""

@@ -25,7 +25,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
     it shows what a flow got and the estimate from probes. ``width`` is the terminal's, in characters."""
     if result.study.is_of_probes:
         return _of_probes(result, width)
-    if not result.study.points()[0].scenario.flows:
+    if not result.study.first().scenario.flows:
         return _of_programs(result, width)
     if len(result.records) == 1 and result.published is None:
         return _of_one(result, width)
@@ -86,7 +86,7 @@ def _of_programs(result: StudyResult, width: int | None) -> str:
 
 def _measured(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
     """Numbers that programs are asked for: means over the seeds, with the lowest and the highest."""
-    names = measured(result.study.points()[0].scenario)
+    names = measured(result.study.first().scenario)
     if not names:
         return []
     several = len({place.seed for place in result.places}) > 1
@@ -133,7 +133,7 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         cells = [one["flow"], cell(one["mean_mbps"]), *apart(one["flow"]), cell(one["std_mbps"]), share, jain]
         lines.append([*cells, cell(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
     limit = [_ceiling(result)]
-    if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
+    if not flows and all(flow.bytes is not None for flow in result.study.first().scenario.flows):
         # A flow that ends has no rate over the whole run.
         lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
@@ -171,7 +171,7 @@ def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str]
 def _ceiling(result: StudyResult) -> str:
     """The ceiling that headers put on goodput, for comparison."""
     changed = result.description["overrides"]
-    most = ceiling(result.study.points(overrides=changed)[0].scenario.compile())
+    most = ceiling(result.study.first(overrides=changed).scenario.compile())
     if most is None:
         return ""
     rate, left = (RATE.show(bps) for bps in (most.rate_bps, most.goodput_bps))

@@ -43,7 +43,7 @@ class Outcome:
     saved: bool
     error: SawtoothError | None = None
     summary: PointSummary | None = None
-    """Of a run of a batch, which then need not be read from disk."""
+    """For a batch: what the tables need of the run, which then need not be read from disk."""
     files: dict[str, bytes] | None = None
     """The saved run by file names, if the worker does not see the directory."""
 

@@ -1,0 +1,78 @@
+"""Selection: the points that figures show of a study with very many. A thousand lines look alike, and drawing takes
+longer than the runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.study.result import StudyResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST = 500
+"""A study of up to this many points is drawn with all of them."""
+_SERIES, _PANELS = 8, 4
+_X, _POINTS = 40, 400
+"""Values of x: at least the first, and as many as make the second together with series and panels."""
+
+
+def selected(result: StudyResult) -> StudyResult:
+    """The result with points at evenly spaced values of each role's columns; the first and the last value, the baseline
+    and the highlighted one are among them. All points if there are at most ``MOST``."""
+    import numpy as np
+    import pandas as pd
+
+    pooled = result.pooled
+    if len(pooled) <= MOST:
+        return result
+    roles = result.study.roles()
+    series = _even(_values(pooled, [roles.series]), _SERIES) if roles.series else None
+    panels = _even(_values(pooled, roles.panels), _PANELS) if roles.panels else None
+    lines = (1 if series is None else len(series)) * (1 if panels is None else len(panels))
+    x = _even(_values(pooled, [roles.x]), max(_X, _POINTS // lines), [(roles.baseline,), (roles.detail,)])
+    wanted: list[tuple[list[Any], Any]] = [
+        ([roles.x], x),
+        ([roles.series], series),
+        (list(roles.panels), panels),
+    ]
+
+    def kept(table: DataFrame) -> Any:
+        found = np.ones(len(table), dtype=bool)
+        for columns, values in wanted:
+            if values is not None:
+                found &= pd.MultiIndex.from_frame(table[columns]).isin(values)
+        return found
+
+    def of(table: DataFrame) -> DataFrame:
+        return table if table.empty else table[kept(table)].reset_index(drop=True)
+
+    keys = list(result.places[0].key)
+    here = kept(pooled)
+    points = set(pooled.loc[here, keys].itertuples(index=False, name=None))
+    return dataclasses.replace(
+        result,
+        places=tuple(place for place in result.places if tuple(place.key.values()) in points),
+        moved=tuple(one for one, is_here in zip(result.moved, here, strict=True) if is_here),
+        summary=of(result.summary),
+        details=of(result.details),
+        samples=of(result.samples),
+        shares=of(result.shares),
+        latency=of(result.latency),
+        completions=of(result.completions),
+        applications=of(result.applications),
+    )
+
+
+def _values(table: DataFrame, columns: Sequence[str | None]) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys(table[list(columns)].itertuples(index=False, name=None)))
+
+
+def _even(values: list[tuple[Any, ...]], most: int, others: Sequence[tuple[Any, ...]] = ()) -> list[tuple[Any, ...]]:
+    """At most so many of the values, evenly spaced, and ``others``."""
+    if len(values) <= most:
+        return values
+    places = {round(at * (len(values) - 1) / (most - 1)) for at in range(most)}
+    return [value for at, value in enumerate(values) if at in places or value in others]
