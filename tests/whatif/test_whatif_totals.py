@@ -453,3 +453,34 @@ def test_an_iperf3_round_trip_bounds_the_base_unless_it_hardly_varies() -> None:
     assert (varied.bound, varied.high) == ("at most", 0.04)
     assert steady.bound == ""
     assert steady.low <= 0.039 <= steady.high
+
+
+def looks(*mbps: float, rtt: str = "61.5/1.2") -> str:
+    return "".join(SS.replace("94.5Mbps", f"{one}Mbps").replace("rtt:61.5/1.2", f"rtt:{rtt}") for one in mbps)
+
+
+def test_a_delivery_rate_that_never_changes_while_a_queue_stands_shows_that_nobody_else_uses_the_path() -> None:
+    seen = from_ss(looks(94.5, 94.5, 94.6, 94.5))
+    assert seen.alone
+    rate = estimate(seen).rate
+    assert (rate.low / rate.value, rate.high / rate.value) == pytest.approx((0.98, 1.02))
+    for others in (
+        looks(94.5, 94.5, 80, 94.5),
+        looks(94.5, 94.0, 93, 95.1),
+        looks(94.5, 94.5),
+        looks(94.5, 94.5, 94.5, 94.5, rtt="41/0.1"),
+    ):
+        assert not from_ss(others).alone
+
+
+@pytest.mark.usefixtures("patience")
+def test_where_nobody_else_uses_the_path_an_interval_has_no_margins() -> None:
+    alone = look()
+    for one, seen in ((BY_TOTALS["another"], alone), ((0.0, 0.0), dataclasses.replace(alone, alone=True))):
+        # The same path for both: without a control nothing is fitted.
+        seen = dataclasses.replace(seen, cc=None, duration_s=3.0)
+        found = replay(seen, estimate(alone), controls=["cubic"], draws=8)
+        bare = predicted("cubic", found.results["cubic"])
+        (told,) = found.answers
+        assert told.low_bps == pytest.approx(bare.low_bps * math.exp(-one[0]))
+        assert told.high_bps == pytest.approx(bare.high_bps * math.exp(one[1]))

@@ -29,6 +29,8 @@ STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 VARIED = STANDS + SLACK
 """If the largest smoothed round trip is this multiple of the smallest, a queue came and went, and may never have been
 empty."""
+SAME = 0.02
+"""By how much a delivery rate may be off that was the same in all samples."""
 TIMED = 0.01
 """Share by which times of acknowledgements make a delivery rate too high."""
 WELL = 0.05
@@ -87,7 +89,8 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         full = observed.standing * sure(observed.standing_bps / fastest, 1 - SLACK)
         value = observed.standing_bps * wire
         how = "the delivery rate while the path had a queue (rtt above minrtt)"
-        rate = rate.toward(Estimated(value, value * 0.9, value * 1.1, how), full)
+        off = SAME if observed.alone else SLACK
+        rate = rate.toward(Estimated(value, value * (1 - off), value * (1 + off), how), full)
     if observed.bottleneck_bps:
         found = sure(-(observed.goodput_bps or 0) / observed.bottleneck_bps, -1 - SLACK)
         value = observed.bottleneck_bps * wire

@@ -48,7 +48,8 @@ class Observed:
     - ``rates_bps``: payload rates of equal intervals, of what arrived, or of what a sending socket took; then
       ``arrival`` has the rate of arrival. ``queued``: the round trip followed the window. ``delivery_bps``: the fastest
       certain rate of arrival. ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to
-      1). ``bottleneck_bps``: the bottleneck's rate as a BBR sender estimates it.
+      1). ``alone``: that rate was so steady that nobody else used the path. ``bottleneck_bps``: the bottleneck's rate
+      as a BBR sender estimates it.
     - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
     - ``kinds``: of queue, loss process and other traffic (``kinds.PARTS``). ``signs``: their evidence
       (``signs.signs``).
@@ -81,6 +82,7 @@ class Observed:
     delivery_bps: float | None = None
     standing_bps: float | None = None
     standing: float = 1.0
+    alone: bool = False
     bottleneck_bps: float | None = None
     connections: int = 1
     given: dict[str, Estimated] = field(default_factory=dict)

@@ -124,9 +124,10 @@ class Replays:
         return replace(told, low_bps=self._predicted(cc, self.runs.of(slowest, cc, change), same).low_bps, open=True)
 
     def _predicted(self, cc: str, found: Sequence[Replayed], same: bool) -> Answer:
-        """From totals the interval is wider: others may use the path. ``same``: nothing is changed."""
+        """From totals the interval is wider: others may use the path, unless the delivery rate shows that they do not.
+        ``same``: nothing is changed."""
         told = predicted(cc, found)
-        if not _by_totals(self.runs.observed):
+        if not _by_totals(self.runs.observed) or self.runs.observed.alone:
             return told
         below, above = BY_TOTALS["the same" if same else "another"]
         return replace(told, low_bps=told.low_bps * math.exp(-below), high_bps=told.high_bps * math.exp(above))

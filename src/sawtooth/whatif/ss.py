@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import takewhile
+from statistics import median
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.io.untrusted import LONGEST_LINE, decimal
@@ -14,6 +15,11 @@ from sawtooth.sanitize import plain
 from sawtooth.whatif.observation import Observed
 from sawtooth.whatif.standing_queue import SLACK, above, sure
 
+FEWEST_STANDING, STANDING = 3, 0.5
+"""Fewest samples with a queue that show whether others use the path, and the least certainty of the queue in each."""
+ALL_WITHIN, HALF_WITHIN = 0.05, 0.002
+"""How near the delivery rates are to the median where nobody else does, as logarithms: all of them, and half of
+them. A constant rate of others leaves another constant rate, but not that exactly."""
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # A match begins at a word, and text in brackets is short, so a long line takes only linear time.
 _WORD = re.compile(r"(?<![a-z_])([a-z_]+):([^\s(]+)(?:\(([^()\s]{0,40})\))?")
@@ -165,6 +171,7 @@ def _observed(seen: list[SocketSample]) -> Observed:
         delivery_bps=max(delivery, default=None),
         standing_bps=standing_bps,
         standing=standing,
+        alone=_alone(seen),
         bottleneck_bps=last.bbr_bps,
     )
 
@@ -181,6 +188,17 @@ def _standing(seen: list[SocketSample]) -> tuple[float | None, float]:
     middle = sum(math.log(rate) * certainty for rate, certainty in weighted) / weight
     apart = max(certainty * abs(math.log(rate) - middle) for rate, certainty in weighted)
     return math.exp(middle), max(certainty for _, certainty in weighted) * sure(-apart, -SLACK)
+
+
+def _alone(seen: list[SocketSample]) -> bool:
+    """Whether a queue stood in some samples, and the delivery rate was the same in all. Packets of others, or losses
+    that leave the queue empty, would change it."""
+    rates = [rate for one in seen if (rate := one.rates_bps.get("delivery_rate"))]
+    if sum(_queue_certainty(one) >= STANDING for one in seen) < FEWEST_STANDING or len(rates) < FEWEST_STANDING:
+        return False
+    middle = median(rates)
+    apart = [abs(math.log(rate / middle)) for rate in rates]
+    return max(apart) <= ALL_WITHIN and median(apart) <= HALF_WITHIN
 
 
 def _queue_certainty(sample: SocketSample) -> float:
