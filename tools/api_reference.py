@@ -21,6 +21,7 @@ MODULES = {
     "sawtooth.stats": (),
     "sawtooth.link_estimate": (),
     "sawtooth.link_estimate.estimate": ("Estimate", "estimate"),
+    "sawtooth.link_estimate.together": ("Narrower", "narrower", "together"),
     "sawtooth.whatif": (),
     "sawtooth.explain": (),
     "sawtooth.gym": (),

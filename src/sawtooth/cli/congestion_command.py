@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sawtooth.link_estimate.estimate import Estimate
     from sawtooth.link_estimate.model import CongestionModel
     from sawtooth.link_estimate.series import RttSeries
+    from sawtooth.link_estimate.together import Narrower
 
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
@@ -97,6 +98,23 @@ class _Inputs:
         return cls(links, model, rtt_s, rate_bps)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """The windows of one series, the answer for all of them together, and what would narrow it."""
+
+    windows: list[Estimate]
+    whole: Estimate | None
+    narrower: list[Narrower]
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "source": self.windows[0].source,
+            "together": None if self.whole is None else self.whole.describe(),
+            "narrower": [one.describe() for one in self.narrower],
+        }
+
+
 @contextmanager
 def _named_options() -> Iterator[None]:
     """If an assumed value is outside the model's range, the error names its option."""
@@ -124,8 +142,9 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
     """
     from sawtooth.io.progress_bar import Bar
     from sawtooth.link_estimate.estimate import estimate as estimated
+    from sawtooth.link_estimate.together import narrower, together
 
-    answers: list[Estimate] = []
+    answers: list[_Answer] = []
     with Bar("estimating", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
             inputs = _Inputs.read(assumed_rtt=assumed_rtt, rate=rate, **given)
@@ -134,10 +153,18 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
             def show(done: float, before: int = number) -> None:
                 bar.show((before + done) / len(inputs.links))
 
-            answers += estimated(link, inputs.model, rtt_s=inputs.rtt_s, rate_bps=inputs.rate_bps, progress=show)
+            known = {"rtt_s": inputs.rtt_s, "rate_bps": inputs.rate_bps}
+            windows = estimated(link, inputs.model, **known, progress=show)
+            whole = together(windows, inputs.model, **known)
+            answers.append(_Answer(windows, whole, narrower(windows, whole, inputs.model, **known)))
     if as_json:
         assumed = {"rtt_s": inputs.rtt_s, "rate_bps": inputs.rate_bps, "level": inputs.model.level}
-        values = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
+        windows = [one for answer in answers for one in answer.windows]
+        values = {
+            "assumed": assumed,
+            "estimates": [one.describe() for one in windows],
+            "series": [answer.describe() for answer in answers],
+        }
         say(json.dumps(values, indent=2, ensure_ascii=False))
     else:
         say_folded(_text(answers, inputs.model, assumed_rtt, rate))
@@ -294,17 +321,22 @@ def _parsed(unit: str, given: str, option: str) -> int:
         raise error.at(field=option) from None
 
 
-def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str | None, rate: str | None) -> str:
+def _text(answers: list[_Answer], model: CongestionModel, assumed_rtt: str | None, rate: str | None) -> str:
+    from sawtooth.link_estimate.together import narrower_text
+
     low, high = (f"{end / 1e6:,.0f}" for end in model.trained_on_["rate_bps"])
     link = f"a link of {rate}" if rate else f"a link of unknown rate, {low} to {high} Mbit/s"
     flows = f"{assumed_rtt} base RTT" if assumed_rtt else "any base RTT"
     lines = [f"assumed: TCP flows of {flows}, {link}; {model.level:.0%} intervals"]
     source: Any = None
-    for one in answers:
-        if one.source != source:
-            source = one.source
-            lines.append(f"{where(source)}:")
-        lines.append(f"  {_seconds(one.start_s)} … {_seconds(one.end_s)} s: {_answer(one)}")
+    for answer in answers:
+        for one in [*answer.windows, *([answer.whole] if answer.whole else [])]:
+            if one.source != source:
+                source = one.source
+                lines.append(f"{where(source)}:")
+            lines.append(f"  {_seconds(one.start_s)} … {_seconds(one.end_s)} s: {_answer(one)}")
+        if answer.narrower:
+            lines.append(f"  {narrower_text(answer.narrower)}")
     return "\n".join(lines)
 
 

@@ -229,6 +229,7 @@ def _next(explained: Explanation, first: Transfer | None) -> tuple[str, ...]:
         and explained.control.answer is None
     ):
         steps.append(f"to know the congestion control: {first.identified.helps}")
+    steps += [one.next for one in explained.probed if one.next]
     if explained.lost.count and not any(one.lost_from for one in explained.probed):
         steps.append("mtr --report -c 100 to the receiver: it names the hop from which on probes are lost")
     return tuple(steps)

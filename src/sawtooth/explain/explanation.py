@@ -81,7 +81,8 @@ class Gain:
 
 @dataclass(frozen=True)
 class Probed:
-    """What a series of probes or a trace of hops shows: shares, times in s, and a sentence."""
+    """What a series of probes or a trace of hops shows: shares, times in s, and a sentence. ``next`` says what would
+    narrow it, "" if nothing would."""
 
     what: str
     sent: int
@@ -91,6 +92,7 @@ class Probed:
     rtt_max_s: float | None
     says: str
     lost_from: str | None = None
+    next: str = ""
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""

@@ -17,10 +17,12 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.explain import mtr
 from sawtooth.explain.explanation import Probed
 from sawtooth.io.untrusted import json_value, read_bytes
-from sawtooth.link_estimate.estimate import estimate
+from sawtooth.link_estimate.estimate import Estimate, estimate
 from sawtooth.link_estimate.inputs import read_series
 from sawtooth.link_estimate.inputs.ping import is_ping
+from sawtooth.link_estimate.model import CongestionModel
 from sawtooth.link_estimate.series import RttSeries
+from sawtooth.link_estimate.together import narrower, narrower_text, together
 from sawtooth.watch.connection import Connection
 from sawtooth.whatif.from_capture import observed_in, read_transfer
 from sawtooth.whatif.inputs import CAPTURES, LARGEST_TEXT, observe, readable
@@ -147,13 +149,24 @@ def _series(series: RttSeries, name: str) -> Probed:
     least, mean, most = None, None, None
     if answered.size:
         least, mean, most = float(answered.min()), float(answered.mean()), float(answered.max())
+    next_ = ""
     try:
-        says = " ".join(dict.fromkeys(one.text for one in estimate(series) if one.text))
+        windows, model = estimate(series), CongestionModel.default()
+        whole = together(windows, model)
+        more = narrower_text(narrower(windows, whole, model))
+        says = _says(windows if whole is None else [whole])
+        next_ = more and f"for what a flow gets (sawtooth congestion estimate {name}): {more}"
     except SawtoothError as error:
         says = error.message
     label = " ".join(part for part in (series.label, series.target) if part)
     what = f"{name}: probes{f' of {label}' if label else ''}"
-    return Probed(what, len(series), len(series) - answered.size, least, mean, most, says)
+    return Probed(what, len(series), len(series) - answered.size, least, mean, most, says, next=next_)
+
+
+def _says(windows: list[Estimate]) -> str:
+    """Each different answer once."""
+    texts = [one.text + (f": {one.gets} a flow ({one.within})" if one.gets else "") for one in windows if one.text]
+    return " ".join(dict.fromkeys(texts))
 
 
 def _hops(hops: tuple[mtr.Hop, ...], name: str) -> Probed:

@@ -81,6 +81,11 @@ class Estimate(Displayable):
         return f"{self.bound.replace('-', ' ')} {_mbps(end_bps)}"
 
     @property
+    def factor(self) -> float:
+        """From the lower to the upper end of the interval; infinite if it is one-sided, or there is none."""
+        return self.high_bps / self.low_bps if self.high_bps and self.low_bps else math.inf
+
+    @property
     def within(self) -> str:
         """The addition to ``gets``: the interval, or why it is one-sided; "" unless the link is congested."""
         if self.throughput_bps is None or self.low_bps is None:
@@ -127,14 +132,14 @@ def estimate(
         return [_cannot(series, name, "pace", text)]
     found = []
     for part in whole.windows(PROBES):
-        found.append(_window(part, name, _PathValues(chosen, rtt_s, rate_bps)))
+        found.append(_window(part, name, PathValues(chosen, rtt_s, rate_bps)))
         if progress is not None:
             progress(len(found) * PROBES / len(whole))
     return found
 
 
 @dataclass(frozen=True)
-class _PathValues:
+class PathValues:
     """The model, and what is known about the link."""
 
     model: CongestionModel
@@ -148,7 +153,7 @@ class _PathValues:
         return np.array([[*features.values(), *link]])
 
 
-def _window(part: RttSeries, name: str, path: _PathValues) -> Estimate:
+def _window(part: RttSeries, name: str, path: PathValues) -> Estimate:
     try:
         # Remarks on the whole series would blame each window for events in another.
         checked = check(replace(part, remarks=()))
@@ -166,7 +171,7 @@ def _window(part: RttSeries, name: str, path: _PathValues) -> Estimate:
     return _judged(part, checked, values, name, path)
 
 
-def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, path: _PathValues) -> Estimate:
+def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, path: PathValues) -> Estimate:
     """``values`` are the features of the window ``part``, which passed the checks as ``checked``."""
     model = path.model
     usual = model.usual_loss(path.row(values))[0] if values["loss"] == 0 else np.zeros(2)
@@ -204,18 +209,30 @@ def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name:
         text += f"; the queue changes at {at_s:.0f} s"
         text += f"; a flow gets about {_mbps(sides[0][0])} before and {_mbps(sides[1][0])} after"
         found["changes_s"] = changed.at_s
-    least_bps, most_bps = model.ends(path.rtt_s, path.rate_bps)
-    below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
-    if (below and above) or ("changes_s" not in found and high_bps > _WIDEST * low_bps):
+    widest = math.inf if "changes_s" in found else _WIDEST
+    ends = bounded(path, throughput_bps, low_bps, high_bps, widest)
+    if ends is None:
         text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} per flow is possible"
         return _cannot(part, name, "unlike-training", text, **found)
-    found |= {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
+    return Estimate(name, *_ends(part), len(part), state, text=text, **(found | ends))
+
+
+def bounded(
+    path: PathValues, throughput_bps: float, low_bps: float, high_bps: float, widest: float = _WIDEST
+) -> dict[str, Any] | None:
+    """The fields of an ``Estimate`` for an interval in bit/s, one-sided near an end of the training range; None if it
+    reaches both ends, or its ends are more than a factor of ``widest`` apart."""
+    least_bps, most_bps = path.model.ends(path.rtt_s, path.rate_bps)
+    below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
+    if (below and above) or high_bps > widest * low_bps:
+        return None
+    found: dict[str, Any] = {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
     if below:
         # The model answers the same for everything beyond the edge, so the edge must stay inside the interval.
         found |= {"low_bps": 0.0, "high_bps": max(high_bps, least_bps), "bound": "at-most", "edge_bps": least_bps}
     elif above:
         found |= {"low_bps": min(low_bps, most_bps), "high_bps": None, "bound": "at-least", "edge_bps": most_bps}
-    return Estimate(name, *_ends(part), len(part), state, text=text, **found)
+    return found
 
 
 def _sides(series: RttSeries, changed: Change) -> tuple[RttSeries, RttSeries]:
@@ -224,7 +241,7 @@ def _sides(series: RttSeries, changed: Change) -> tuple[RttSeries, RttSeries]:
     return series.part(slice(0, changed.index)), series.part(slice(last, None))
 
 
-def _side(series: RttSeries, path: _PathValues, losses: bool) -> tuple[float, float, float]:
+def _side(series: RttSeries, path: PathValues, losses: bool) -> tuple[float, float, float]:
     row = path.row(features(series), losses)
     low_bps, high_bps = path.model.predict_interval(row)[0]
     return float(path.model.predict(row)[0]), float(low_bps), float(high_bps)

@@ -57,7 +57,8 @@ class CongestionModel:
 
     ``level`` is the share of unseen series whose throughput the interval should contain (0 … 1). Trained attributes end
     in an underscore: ``processes_`` has a process for each set of unknown parts, ``states_`` the trees that vote on the
-    state, with and without losses.
+    state, with and without losses. ``chance_`` is the share of the squared error that differs between windows of one
+    link, by the unknown parts; empty if that was not measured.
     """
 
     def __init__(self, level: float = 0.9) -> None:
@@ -107,6 +108,7 @@ class CongestionModel:
         rows, log = _rows(table), np.log(target)
         self._keep(rows[congested], log, rows[~congested], states[~congested].tolist())
         self.processes_, self.reach_, self.held_out_ = {}, {}, {}
+        self.chance_: dict[str, float] = {}
         # Similar throughputs are held out together, so that the test is on an unseen number of flows.
         groups = np.round(30 * log).astype(int)
         # Without the outermost series, nothing is known beyond the next ones.
@@ -221,6 +223,28 @@ class CongestionModel:
         lost = unscaled("loss", self.rows_[:, list(FEATURES).index("loss")])[nearest]
         return np.column_stack([np.quantile(lost, 0.1, axis=1), np.median(lost, axis=1)])
 
+    def alike(self, X: DataFrame | Floats, count: int = 30) -> Floats:
+        """For one series, the links of the most similar congested ones: RTT in s and rate in bit/s, two columns. Only
+        links of about the series' RTT and rate count, as far as these are known.
+
+        Raises ValueError if ``covers`` is false.
+        """
+        row = _table(X)
+        rtt_s, rate_bps = (None if np.isnan(value) else float(value) for value in row[0, -2:])
+        if not self.covers(rtt_s, rate_bps):
+            raise ValueError(f"no link of about {rtt_s} s and {rate_bps} bit/s was learnt from")
+        unknown = ("loss",) if np.isnan(row[0, _PARTS["loss"][0]]) else ()
+        apart = self._apart(_rows(row)[:, :-2], unknown)[0]
+        apart[~self._near(rtt_s, rate_bps)] = np.inf
+        nearest = np.argsort(apart, kind="stable")[:count]
+        return np.asarray(np.exp(self.rows_[nearest[np.isfinite(apart[nearest])], -2:]))
+
+    def shrinks(self, windows: int, *, rtt: bool, rate: bool) -> float:
+        """Half the width of an interval for that many windows of one link, as a multiple of that for one, on the
+        logarithmic scale. ``rtt``, ``rate``: whether they are known. Raises KeyError if ``chance_`` is empty."""
+        unknown = [part for part, known in (("rtt", rtt), ("rate", rate)) if not known]
+        return math.sqrt(1 - self.chance_[_name(unknown)] * (1 - 1 / windows))
+
     def covers(self, rtt_s: float | None, rate_bps: float | None) -> bool:
         """Whether it was trained on links of about that RTT and rate (None: any)."""
         return bool(self._near(rtt_s, rate_bps).any())
@@ -270,6 +294,7 @@ class CongestionModel:
             "trained_on": self.trained_on_,
             "held_out": self.held_out_,
             "unit": self.unit_,
+            "chance": self.chance_,
             "processes": {name: _kept(process) for name, process in self.processes_.items()},
             "factors": {name: _short(reach.factor) for name, reach in self.reach_.items()},
             "names": self.names_,
@@ -333,6 +358,7 @@ class CongestionModel:
             model._read_processes(kept, series[:, width + 1 :], keys)
             model.held_out_, model.trained_on_ = kept["held_out"], kept["trained_on"]
             model.unit_ = {str(key): float(one) for key, one in kept["unit"].items()}
+            model.chance_ = {str(key): float(one) for key, one in kept.get("chance", {}).items()}
             model._sound()
         except SawtoothError:
             raise
@@ -369,6 +395,10 @@ class CongestionModel:
             raise ValueError("its errors are out of range")
         if not 0 < self.level < 1 or not all(0 < one < np.inf for one in self.unit_.values()):
             raise ValueError("its level or its units are out of range")
+        if self.chance_ and set(self.chance_) != {_name(one) for one in _unknowns(("rtt", "rate"))}:
+            raise ValueError("its shares of chance are not those of its processes")
+        if not all(0 <= one < 1 for one in self.chance_.values()):
+            raise ValueError("its shares of chance are out of range")
         for name in ("throughput_bps", "rtt_s", "rate_bps"):
             low, high = self.trained_on_[name]
             if not 0 < low <= high < np.inf:

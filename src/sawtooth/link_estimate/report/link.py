@@ -15,6 +15,7 @@ from sawtooth.link_estimate.model import CongestionModel
 from sawtooth.link_estimate.random_links import PROBES
 from sawtooth.link_estimate.series import RttSeries
 from sawtooth.link_estimate.series_checks import check
+from sawtooth.link_estimate.together import narrower, narrower_text, together
 
 _SHOWN = ("too-few-probes", "constant-series")
 """Problems of a series whose RTTs can still be shown: its units and its clock are valid."""
@@ -30,11 +31,14 @@ class Assumed:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """``series`` is in order of time and has its remarks if it could be checked; else ``problem`` says why not."""
+    """``series`` is in order of time and has its remarks if it could be checked; else ``problem`` says why not.
+    ``whole`` is the answer of all windows together, ``narrower`` says what would narrow it."""
 
     series: RttSeries
     problem: SawtoothError | None
     estimates: tuple[Estimate, ...]
+    whole: Estimate | None = None
+    narrower: str = ""
 
     @classmethod
     def of(
@@ -46,9 +50,12 @@ class Link:
     ) -> Link:
         """``progress`` is called with the finished share. Raises SawtoothError ``out-of-range`` as ``estimate``
         does."""
-        estimates = estimate(series, model, rtt_s=assumed.rtt_s, rate_bps=assumed.rate_bps, progress=progress)
+        known = {"rtt_s": assumed.rtt_s, "rate_bps": assumed.rate_bps}
+        estimates = estimate(series, model, **known, progress=progress)
+        whole = together(estimates, model, **known)
+        more = narrower_text(narrower(estimates, whole, model, **known))
         try:
-            return cls(check(series), None, tuple(estimates))
+            return cls(check(series), None, tuple(estimates), whole, more)
         except SawtoothError as problem:
             order = np.argsort(series.sent_s, kind="stable")
             return cls(series.part(order), problem, tuple(estimates))

@@ -42,7 +42,12 @@ class Check:
 
 
 def verdict(link: Link, level: float) -> str:
-    """One sentence: the state, and a flow's throughput if there is one."""
+    """The state, a flow's throughput if there is one, and what would narrow its interval."""
+    more = f"{link.narrower[:1].upper()}{link.narrower[1:]}." if link.narrower else ""
+    return f"{_state(link, level)} {more}".rstrip()
+
+
+def _state(link: Link, level: float) -> str:
     windows = link.windows
     if not windows:
         return _inconclusive(link.estimates[0])
@@ -84,7 +89,13 @@ def _throughput(link: Link) -> str:
     middle = windows[len(windows) // 2]
     interval = "its interval " if middle.bound is None else ""
     ends = f"over all congested windows, {windows[0].gets} to {windows[-1].gets}"
-    return f"In the median congested window a TCP flow gets {middle.gets} ({interval}{middle.within}); {ends}."
+    text = f"In the median congested window a TCP flow gets {middle.gets} ({interval}{middle.within}); {ends}."
+    if link.whole is not None:
+        interval = "interval " if link.whole.bound is None else ""
+        text += (
+            f" The windows agree: over all of them a TCP flow gets {link.whole.gets} ({interval}{link.whole.within})."
+        )
+    return text
 
 
 def assumption(assumed: Assumed, model: CongestionModel) -> str:
