@@ -158,7 +158,13 @@ def test_the_command_and_explain_show_both(long: RttSeries, tmp_path: Path, caps
     assert one["narrower"][0]["measure"] == "rate"
     explained = explain([file])
     assert any("with the link's rate (--rate)" in step for step in explained.next)
-    assert "2 windows that agree" in explained.probed[0].says
+    assert "2 windows that agree: " in explained.probed[0].says
+    assert " a flow (" in explained.probed[0].says
+
+
+def test_explain_does_not_list_windows_that_differ(windows: dict[Measurement, RttSeries], tmp_path: Path) -> None:
+    differing = joined(windows[SAME[0]], windows[MORE_FLOWS]).save(tmp_path / "differing.csv")
+    assert explain([str(differing)]).probed[0].says == "persistently congested"
 
 
 def test_the_report_has_both_in_its_verdict(long: RttSeries, model: CongestionModel) -> None:

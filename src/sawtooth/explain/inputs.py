@@ -164,9 +164,10 @@ def _series(series: RttSeries, name: str) -> Probed:
 
 
 def _says(windows: list[Estimate]) -> str:
-    """Each different answer once."""
-    texts = [one.text + (f": {one.gets} a flow ({one.within})" if one.gets else "") for one in windows if one.text]
-    return " ".join(dict.fromkeys(texts))
+    """A single answer with its number; of several, which may be hundreds, each different text once."""
+    if len(windows) == 1 and windows[0].gets:
+        return f"{windows[0].text}: {windows[0].gets} a flow ({windows[0].within})"
+    return " ".join(dict.fromkeys(one.text for one in windows if one.text))
 
 
 def _hops(hops: tuple[mtr.Hop, ...], name: str) -> Probed:
