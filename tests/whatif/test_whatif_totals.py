@@ -407,6 +407,20 @@ def test_without_the_receivers_total_the_window_bounds_the_buffer() -> None:
     assert part.high > whole.high
 
 
+@pytest.mark.parametrize("seconds", [[0.0] * 10, [20.0, 0.5, 0.5, 0.5, 0.5, 0.5]])
+def test_intervals_without_a_long_stretch_give_no_rate_of_arrival(seconds: list[float]) -> None:
+    report = iperf3([94.0] * len(seconds))
+    for one, took in zip(report["intervals"], seconds, strict=True):
+        one["sum"]["seconds"] = took
+    seen = from_iperf3(report)
+    assert seen.arrival is None
+    assert estimate(seen).rate.bound == "at least"
+
+
+def test_a_transfer_that_stopped_has_a_lower_bound() -> None:
+    assert estimate(from_iperf3(iperf3([94.0, *[0.0] * 9]))).rate.bound == "at least"
+
+
 def test_a_receivers_intervals_are_what_arrived() -> None:
     seen = from_iperf3(iperf3([94.0] * 10, sender=False))
     assert seen.arrival is None

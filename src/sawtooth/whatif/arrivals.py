@@ -28,6 +28,8 @@ HELD = 0.5
 """Least part of the buffer at the end that an earlier buffer of the same capacity held."""
 LEAST_PART = 0.4
 """The shortest stretch, as a part of the transfer."""
+SHORTEST_S = 1.0
+"""The shortest stretch in s."""
 FULL_MOST = 0.01
 """A full path carries up to this share less than its rate: BBR drains the queue at times."""
 FOLLOWS, RATIO, VARIES = 0.9, 0.5, 0.03
@@ -55,7 +57,8 @@ def arrival(
     goodput: float,
     block: float,
 ) -> Arrival | None:
-    """The rate of arrival from some interval to the end, where it is known best; None for fewer than four intervals.
+    """The rate of arrival from some interval to the end, where it is known best; None for fewer than four intervals, or
+    if the first is most of the transfer.
 
     ``took`` in s, ``taken`` in bytes, ``windows`` in bytes at each interval's end (None: unknown). ``kept``: bytes that
     the socket took and the receiver did not count (None: unknown); the receiver counted until ``after_s`` later.
@@ -72,7 +75,9 @@ def arrival(
     held = np.maximum(IN_FLIGHT * window[:-1], np.where(grown & (windows is not None), HELD * least, 0.0))
     # The window may be larger than all that the sender has to send.
     held = np.minimum(held, most)
-    long = span >= LEAST_PART * ends[-1]
+    long = span >= max(LEAST_PART * ends[-1], SHORTEST_S)
+    if not long.any():
+        return None
     span, sent, held = span[long], sent[long], held[long]
     low = (sent - most + held) * 8 / span
     high = (sent - least + most / WRITEABLE + block) * 8 / span * (1 + FULL_MOST)

@@ -113,9 +113,10 @@ def _certain(observed: Observed) -> float:
 
 def _arrived(observed: Observed, arrival: Arrival, plateau: float | None) -> Estimated | None:
     """The rate of a path that was full, if it is known well enough; ``plateau``: that of most intervals."""
+    if arrival.low <= 0 or math.log(arrival.high / arrival.low) / 2 > WELL:
+        return None
     same = plateau is not None and abs(math.log(plateau / arrival.value)) <= STEADY
-    known = math.log(arrival.high / arrival.low) / 2 <= WELL if arrival.low > 0 else False
-    if not (arrival.consistent and known and (same or observed.queued)):
+    if not (arrival.consistent and (same or observed.queued)):
         return None
     sign = "the intervals' rate is steady" if same else "the round trip follows the window"
     how = f"what arrived over a long stretch, within what the send buffer may have held; {sign}"
