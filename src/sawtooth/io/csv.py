@@ -6,13 +6,21 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 
 def csv_text(table: DataFrame) -> str:
     """CSV with plain numbers: six decimals (nine below 0.001), no exponent, empty where unknown."""
-    plain = table.astype(object).map(_plain)
+    import pandas as pd
+
+    columns = [_column(table.iloc[:, at]) for at in range(table.shape[1])]
+    plain = pd.DataFrame(dict(enumerate(columns)), index=table.index, dtype=object).set_axis(table.columns, axis=1)
     return str(plain.to_csv(index=False, lineterminator="\n"))
+
+
+def _column(values: Series[Any]) -> list[Any]:
+    # Most tables have columns that a study has nothing for.
+    return [""] * len(values) if values.dtype == float and values.isna().all() else list(map(_plain, values.tolist()))
 
 
 def _plain(value: Any) -> Any:

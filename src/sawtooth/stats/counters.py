@@ -37,7 +37,7 @@ def counters(run: Run) -> dict[str, float]:
         found["mean_srtt_ms"] = sum(total for total, _ in rtts) / sum(count for _, count in rtts) * 1e3
     if ends:
         # Cumulative over a connection's life, like the kernel's counters, so the largest is the total.
-        last = _largest(Rows.joined(ends))
+        last = ends[0] if len(ends) == 1 else _largest(Rows.joined(ends))
         last = last[last["t_s"] > 0]
         share = last["rwnd_limited_s"] / last["t_s"]
         known = share[np.isfinite(share)]

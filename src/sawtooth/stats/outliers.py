@@ -20,11 +20,12 @@ _MATERIAL = 0.01
 def outliers(samples: Sequence[float]) -> list[int]:
     """The positions of outliers among independent samples, in order; empty for fewer than ``FEWEST``."""
     import numpy as np
-    from scipy.special import stdtrit
 
     values = np.asarray(samples, dtype=float)
     if values.size < FEWEST or not np.isfinite(values).all():
         return []
+    from scipy.special import stdtrit
+
     left, found, taken = list(range(values.size)), 0, []
     while len(left) > max(2, values.size // 2 + 1):
         rest = values[left]

@@ -47,15 +47,23 @@ def whole_intervals(run: Run, table: Table) -> Table:
 
 
 def throughput(run: Run) -> Series[float]:
-    """Mbit/s at the receiving application in each of ``whole_intervals``, summed over flows; index ``t_s``."""
-    import numpy as np
+    """``rates`` as a series with index ``t_s``."""
     import pandas as pd
+
+    ends, mbps = rates(run)
+    return pd.Series(mbps, pd.Index(ends, name="t_s"), name="throughput_mbps")
+
+
+def rates(run: Run) -> tuple[Floats, Floats]:
+    """Mbit/s at the receiving application in each of ``whole_intervals``, summed over flows: the ends of the intervals
+    in seconds, and the rates."""
+    import numpy as np
 
     parts = (whole_intervals(run, part) for part in groups(run.tables, "intervals", ("t_s", "goodput_bps")))
     each = [_summed(part["t_s"], part["goodput_bps"]) for part in parts]
     # The rows of one interval may be in two parts.
     ends, bps = each[0] if len(each) == 1 else _summed(*(np.concatenate(one) for one in zip(*each, strict=True)))
-    return pd.Series(bps / 1e6, pd.Index(ends, name="t_s"), name="throughput_mbps")
+    return ends, bps / 1e6
 
 
 def _summed(t_s: Floats, values: Floats) -> tuple[Floats, Floats]:

@@ -94,12 +94,20 @@ class Measured:
         return cls(
             tuple(latencies(run)),
             smoothed_s(run),
-            queue,
+            None if queue is None else Queueing(queue.name, _only(queue.table, _OF_QUEUE)),
             transfers(run),
             tuple(applications(run)),
             {group.measures[0].name: group.of(run, queue) for group in GROUPS if group.of is not None},
             run.measured,
         )
+
+
+_OF_QUEUE = ("sent_packets", "delay_mean_s", *SHARES, *(name.removeprefix("queue_") for name in DROPS))
+"""The columns of a queue's table that measures use. The others would be sent from workers for nothing."""
+
+
+def _only(table: Rows, columns: Sequence[str]) -> Rows:
+    return Rows({name: table[name] for name in columns if name in table})
 
 
 def _first_probe(seen: Sequence[Measured]) -> Mapping[str, float]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
 from sawtooth.scenario import Span
-from sawtooth.stats import counters, observed, span, throughput
+from sawtooth.stats import counters, observed, span
 from sawtooth.stats.application import TABLES as APPLICATIONS
+from sawtooth.stats.throughput import rates
 from sawtooth.study.goodput_ceiling import most_mbps
 from sawtooth.study.measures import Measured
 from sawtooth.study.shares import Shares
@@ -44,10 +45,10 @@ class PointSummary:
     @classmethod
     def of(cls, run: Run) -> PointSummary:
         """From a run with ``TABLES``."""
-        series = throughput(run)
+        ends_s, samples = rates(run)
         return cls(
-            ends_s=series.index.to_numpy(),
-            samples=series.to_numpy(),
+            ends_s=ends_s,
+            samples=samples,
             span_s=span(run),
             interval=run.scenario.interval,
             counted=counters(run),

@@ -24,7 +24,7 @@ from sawtooth.study.goodput_ceiling import refuse_unattainable
 from sawtooth.study.point_summary import PointSummary
 from sawtooth.study.published import load as load_published
 from sawtooth.study.result import Place, StudyResult
-from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
+from sawtooth.study.store import STOP, computed, finish, has_points, is_done, keep, results_directory, sealed
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_points
 
@@ -94,8 +94,9 @@ def run_study(
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
         tasks: dict[int, list[Task]] = {}
+        begun = has_points(directory)
         for number, point in enumerate(points):
-            if not is_done(directory, point.id):
+            if not begun or not is_done(directory, point.id):
                 # A batch, or a point that is run alone.
                 batch = number // RUNS if number // RUNS in packs else -1 - number
                 task = Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
@@ -203,7 +204,8 @@ def _run_tasks(
             raise outcome.error.at(field=f"point {outcome.point}")
         if outcome.files is not None and not is_done(directory, outcome.point):
             keep(directory, outcome.point, outcome.files, task.scenario)
-        if outcome.saved and not is_done(directory, outcome.point):
+        # One with a summary is in a pack that a process of this machine saved; looking there would read the pack.
+        if outcome.saved and outcome.summary is None and not is_done(directory, outcome.point):
             raise Misfit(f"the point {outcome.point} was not saved")
         if outcome.summary is not None:
             summaries[outcome.point] = outcome.summary

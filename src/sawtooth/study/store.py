@@ -198,6 +198,11 @@ def is_seen(directory: Path, seal: str) -> bool:
         return False
 
 
+def has_points(directory: Path) -> bool:
+    """Whether any point's run is saved."""
+    return any(any(place.iterdir()) for place in (directory / POINTS, directory / PACKS) if place.is_dir())
+
+
 def is_done(directory: Path, point: str) -> bool:
     """True if the point's run is saved completely."""
     return is_saved(point_directory(directory, point))
