@@ -53,7 +53,7 @@ def gains(found: Replays, observed_cc: str | None, *, lossy: bool) -> tuple[Gain
     told = [_gain(answer.cc, answer, found.results[answer.cc]) for answer in found.answers]
     for change in changes:
         paths = [change.of_path(path) for path in found.paths]
-        runs = found.runs.of(paths, cc, change.fields)
+        runs = found.runs.some(paths, cc, change.fields, at_lowest=True)
         told.append(_gain(change.name, found.answer(cc, runs, paths, change.fields), runs))
     return tuple(told)
 

@@ -120,7 +120,7 @@ def _expect(seen: Observed, draws: int, seed: int) -> Expected:
     if found.test.verdict == "fails":
         return Expected(reason=f"no estimate: {found.test.words}", test=found.test.verdict)
     clean = [replace(one, loss=0.0) for one in found.paths]
-    without = found.answer(seen.cc, found.runs.of(clean, seen.cc), clean, {})
+    without = found.answer(seen.cc, found.runs.some(clean, seen.cc), clean, {})
     return Expected(lossless=_range(without), controls=tuple(map(_range, found.answers)), test=found.test.verdict)
 
 

@@ -111,23 +111,28 @@ class Replays:
         if why := _beyond_simulation(self.runs.observed, cc):
             return replace(told, unknown=why)
         if _cause_open(self.runs.observed, cc):
-            spared = self._predicted(cc, self.runs.of([replace(path, loss=0.0) for path in paths], cc, change), same)
+            spared = self._predicted(cc, self.runs.some([replace(path, loss=0.0) for path in paths], cc, change), same)
             low, high = min(told.low_bps, spared.low_bps), max(told.high_bps, spared.high_bps)
             told = replace(told, low_bps=low, high_bps=high)
         if may_be_policed(self.runs.observed) and cc in BY_MODEL and self.runs.observed.cc not in BY_MODEL:
             # A policer would leave it about what it left the observed one.
             told = replace(told, low_bps=min(told.low_bps, self.runs.observed.goodput_bps or 0.0))
-        rate = self.estimate.rate
-        if rate.bound != "at least" or not follows([path.rate_bps for path in paths], told.draws):
+        rate, rates = self.estimate.rate, [one.rate_bps for one in found]
+        if rate.bound == "at least" and max(rates) == rate.low:
+            return replace(told, open=True)
+        if rate.bound != "at least" or not follows(rates, told.draws):
             return told
-        slowest = [replace(path, rate_bps=rate.low) for path in paths]
+        slowest = [replace(path, rate_bps=rate.low) for path in paths[: len(found)]]
         return replace(told, low_bps=self._predicted(cc, self.runs.of(slowest, cc, change), same).low_bps, open=True)
 
     def _predicted(self, cc: str, found: Sequence[Replayed], same: bool) -> Answer:
         """From totals the interval is wider: others may use the path, unless the delivery rate shows that they do not.
-        ``same``: nothing is changed."""
+        From few runs of a capture it would reach above what the bottleneck carries. ``same``: nothing is changed."""
         told = predicted(cc, found)
-        if not _by_totals(self.runs.observed) or self.runs.observed.alone:
+        if not _by_totals(self.runs.observed):
+            most = self.estimate.rate.high * self.runs.payload * math.exp(Z90 * APART)
+            return replace(told, high_bps=max(told.median_bps, min(told.high_bps, most)))
+        if self.runs.observed.alone:
             return told
         below, above = BY_TOTALS["the same" if same else "another"]
         return replace(told, low_bps=told.low_bps * math.exp(-below), high_bps=told.high_bps * math.exp(above))
@@ -162,15 +167,17 @@ def replay(
     each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more
     # What follows the rate is also run at the lowest one; the progress does not wait for that.
     lowest, fits = each if estimate.rate.bound == "at least" else 0, RUNS if fitted else 0
-    count = max(2, affordable(observed, estimate, draws, each + lowest + fits))
-    runs = Runs(observed, estimate, count * (each + fits) + (AGAIN if fitted else 0), progress)
+    count = max(2, affordable(observed, estimate, draws, each + lowest + fits) if fitted else draws)
+    total = count * (each + fits) + (AGAIN if fitted else 0)
+    runs = Runs(observed, estimate, total, progress, answers=each + lowest)
     if fitted:
         paths = fit(observed, estimate, runs, draws=count, seed=seed)
         estimate = posterior(estimate, paths, by_totals=_by_totals(observed))
     else:
         paths = draw(estimate, count, seed)
     named = dict.fromkeys((*([observed.cc] if observed.cc in CONTROLS else []), *controls))
-    results = {cc: runs.of(paths, cc) for cc in named if cc is not None}
+    # The self-test needs the observed control on what the estimate allows, not on the lowest rate.
+    results = {cc: runs.some(paths, cc, at_lowest=cc != observed.cc) for cc in named if cc is not None}
     test = self_test(observed, [predicted(cc, found) for cc, found in results.items()], fitted=fitted)
     replays = Replays(test, [], estimate, paths, results, runs)
     if test.verdict != "fails":

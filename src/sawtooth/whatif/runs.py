@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 DRAWS = 24
-FEWEST_DRAWS = 8
 PACKETS = 6e6
-"""Simulated packets for a whole answer, about two seconds of one core. Fast paths get fewer draws, at least
-``FEWEST_DRAWS``, and may take more."""
+"""Simulated packets for a whole answer, about two seconds of one core. Fast paths get fewer draws, and may take
+more."""
+FEWEST_FITTED, FEWEST_DRAWS, FEWEST_FULL = 8, 5, 3
+"""The fewest draws of a fit, of an answer, and of one that fills the bottleneck in all: nothing can be faster."""
+FILLS = 0.9
+"""A transfer that gets this share of the bottleneck's rate fills it."""
 LONGEST_S = 60.0
 WARMUP_S = 8.0
 """Seconds before the measured part of a replay, if the observation does not include the transfer's start."""
@@ -50,12 +53,14 @@ class Drawn:
 
 class Replayed(NamedTuple):
     """The result of one run: payload in bit/s, the share of segments retransmitted, and the mean and largest of
-    smoothed round trips at ``Observed.rtt_samples`` moments."""
+    smoothed round trips at ``Observed.rtt_samples`` moments. ``segments`` were sent, on a path of ``rate_bps``."""
 
     goodput_bps: float
     retransmitted: float
     rtt_mean_s: float
     rtt_max_s: float
+    segments: float = 0.0
+    rate_bps: float = math.inf
 
 
 def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
@@ -168,7 +173,7 @@ def _loss(share: float, burst: float, within: float = 1.0) -> Loss | LossPattern
 
 
 class Runs:
-    """Runs simulations in parallel and counts them for the progress."""
+    """Runs simulations in parallel and counts them for the progress. ``answers``: how many share ``PACKETS``."""
 
     def __init__(
         self,
@@ -176,8 +181,12 @@ class Runs:
         estimate: Estimate,
         total: int = 1,
         progress: Callable[[float], None] | None = None,
+        *,
+        answers: int = 1,
     ) -> None:
         self.observed, self._estimate, self._total, self._progress = observed, estimate, total, progress
+        self.payload = observed.mss / observed.frame_bytes
+        self._packets = PACKETS / max(answers, 1)
         self._done = 0
         self._stopped = False
 
@@ -194,6 +203,37 @@ class Runs:
         # The simulator releases the GIL.
         fan_out(lambda path: self._run(path, cc, change or {}), paths, done=done, stop=self._stop, threads=True)
         return [found[number] for number in range(len(paths))]
+
+    def some(
+        self, paths: Sequence[Drawn], cc: str, change: Mapping[str, Any] | None = None, *, at_lowest: bool = False
+    ) -> list[Replayed]:
+        """The results of ``cc`` on the first of the paths: on all if that takes few packets, on at least
+        ``FEWEST_DRAWS`` of them, and on ``FEWEST_FULL`` if it fills those.
+
+        ``at_lowest``: where that is not few and the rate is only bounded from below, the paths have the lowest rate,
+        if ``cc`` fills it there.
+        """
+        begun = self._done
+        found = self._at_lowest(paths, cc, change) if at_lowest else []
+        if not found:
+            found = self.of(paths[:FEWEST_FULL], cc, change)
+            count = int(self._packets * len(found) / max(1.0, sum(one.segments for one in found)))
+            if self._estimate.rate.bound or not self._fill(found):
+                count = max(count, FEWEST_DRAWS)
+            found += self.of(paths[len(found) : count], cc, change)
+        self._done = begun + len(paths)
+        return found
+
+    def _at_lowest(self, paths: Sequence[Drawn], cc: str, change: Mapping[str, Any] | None) -> list[Replayed]:
+        rate = self._estimate.rate
+        dear = packets(self.observed, self._estimate) * FEWEST_DRAWS > self._packets
+        if rate.bound != "at least" or self._estimate.window is not None or not dear:
+            return []
+        slowest = self.of([replace(path, rate_bps=rate.low) for path in paths[:FEWEST_FULL]], cc, change)
+        return slowest if self._fill(slowest) else []
+
+    def _fill(self, found: Sequence[Replayed]) -> bool:
+        return all(one.goodput_bps >= FILLS * self.payload * one.rate_bps for one in found)
 
     def _stop(self) -> None:
         # Ctrl-C reaches one thread only; the simulating threads check this flag several times a second.
@@ -216,13 +256,24 @@ class Runs:
         # A connection that loses its SYNs until the end has measured no round trip.
         trips = moments["srtt_s"][at.clip(0, len(moments) - 1)] if len(moments) else np.array([path.rtt_s])
         return Replayed(
-            float(carried), float(again.sum() / max(1, sent.sum())), float(trips.mean()), float(trips.max())
+            float(carried),
+            float(again.sum() / max(1, sent.sum())),
+            float(trips.mean()),
+            float(trips.max()),
+            float(table["segments_out"].sum()),
+            path.rate_bps,
         )
 
 
 def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int) -> int:
-    """Reduces the draws on long transfers so that all ``runs`` of each, counted as lossless, take about ``PACKETS``; at
-    least ``FEWEST_DRAWS`` remain."""
+    """Reduces the draws of a fit on long transfers so that all ``runs`` of each, counted as lossless, take about
+    ``PACKETS``; at least ``FEWEST_FITTED`` remain."""
+    each = packets(observed, estimate) * runs
+    return max(min(FEWEST_FITTED, draws), min(draws, int(PACKETS / max(1.0, each))))
+
+
+def packets(observed: Observed, estimate: Estimate) -> float:
+    """How many a run simulates on average, if it loses none and the path is full."""
     seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
     window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
     rate = estimate.rate
@@ -232,5 +283,4 @@ def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int) ->
         if rate.bound and rate.high > rate.low > 0
         else rate.value
     )
-    each = seconds * min(mean, window) / 8 / observed.frame_bytes
-    return max(min(FEWEST_DRAWS, draws), min(draws, int(PACKETS / max(1.0, each * runs))))
+    return seconds * min(mean, window) / 8 / observed.frame_bytes

@@ -12,11 +12,24 @@ const COMPRESSED: f64 = 0.25;
 const MIN_COMPRESSED_SHARE: f64 = 0.5;
 const MIN_KNOWN: usize = 40;
 
+/// The times since the delivery before, and between the sending of both, which may be NaN.
+fn steps(trace: &Trace) -> Vec<(f64, f64)> {
+    trace.delivered.windows(2).map(|two| (two[1].t_s - two[0].t_s, two[1].sent_s - two[0].sent_s)).collect()
+}
+
+fn brought_together(trace: &Trace, &(since, sent): &(f64, f64)) -> bool {
+    !sent.is_nan() && since < COMPRESSED * (sent - 2.0 * trace.grain_s)
+}
+
+/// For each delivery, whether it was brought together with the one before.
+pub fn compressed(trace: &Trace) -> Vec<bool> {
+    std::iter::once(false).chain(steps(trace).iter().map(|step| brought_together(trace, step))).collect()
+}
+
 /// Each group of deliveries as one, at the time of its first; None if the link does not gather.
 pub fn group_deliveries(trace: &Trace) -> Option<Vec<Delivery>> {
-    let steps: Vec<(f64, f64)> =
-        trace.delivered.windows(2).map(|two| (two[1].t_s - two[0].t_s, two[1].sent_s - two[0].sent_s)).collect();
-    let together = |&(since, sent): &(f64, f64)| !sent.is_nan() && since < COMPRESSED * (sent - 2.0 * trace.grain_s);
+    let steps = steps(trace);
+    let together = |step: &(f64, f64)| brought_together(trace, step);
     let known = steps.iter().filter(|(_, sent)| !sent.is_nan()).count();
     let near = sorted(steps.iter().filter(|&one| together(one)).map(|one| one.0).collect());
     if known < MIN_KNOWN || near.len().approx() < MIN_COMPRESSED_SHARE * known.approx() || near.is_empty() {

@@ -80,9 +80,11 @@ pub fn estimate_path(facts: &Facts, rows: &Rows<'_>) -> Result<PathEstimate, Ref
         facts.main_direction().ok_or_else(|| nothing("no TCP connection in this capture carries data"))?;
     let (data, acks) = directions::split(rows, direction);
     transfer::check_acknowledgements(&acks)?;
-    let trips = rtt_samples::round_trips(&rtt_samples::FirstCopies::of(&data), &acks).1;
+    let first = rtt_samples::FirstCopies::of(&data);
+    let trips = rtt_samples::round_trips(&first, &acks).1;
     let back = rtt_samples::echoes(&data, &acks);
-    let transfer = Transfer::of(facts, (direction, flow), &data, [&trips, &back]);
+    let shortest = rtt_samples::shortest_of_full(&first, &acks, flow.mss);
+    let transfer = Transfer::of(facts, (direction, flow), &data, [&trips, &back], shortest);
     if transfer.min_rtt_s().is_none() {
         return Err(nothing("this capture shows no round trip: neither the handshake nor data that is acknowledged"));
     }
@@ -108,6 +110,8 @@ fn estimate_quantities(transfer: &Transfer, mut trace: Trace) -> Option<Path> {
     let rate = rate::bottleneck(&trace, transfer, least_s, gathers)
         .above(transfer.frame_goodput_bps() * transfer.until_acknowledged());
     let rtt = quantities::base_rtt(transfer, &rate)?;
+    // The round trip of a SYN lacks the time to send the rest of a full frame.
+    trace.floor_s += (transfer.frame_bytes() - quantities::SYN_BYTES) * 8.0 / rate.value;
     let frame_s = transfer.frame_bytes() * 8.0 / rate.value;
     let trip_s = transfer.rtt_mean_s.unwrap_or(least_s);
     let mut causes = Causes::of(&trace, frame_s, trip_s, transfer.frame_goodput_bps() / rate.value);

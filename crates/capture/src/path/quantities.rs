@@ -11,23 +11,32 @@ use sawtooth_units::width::Approx;
 
 /// Queue lengths tried if no queue was seen, in bandwidth-delay products: smallest, middle, largest.
 const UNKNOWN_QUEUE_BDP: [f64; 3] = [0.2, 1.0, 4.0];
-const SYN_BYTES: f64 = 74.0;
+pub const SYN_BYTES: f64 = 74.0;
+/// If data shows a round trip that is shorter by a larger share, the rate is wrong.
+const MOST_EARLIER: f64 = 0.1;
 /// Shares of the time: above the first, a window may have limited the transfer; above the second, it did.
 const LIMITED: [f64; 2] = [0.1, 0.3];
 /// The fewest losses in a row that are a burst where runs are few. Two may be one dropped frame of merged segments.
 const LONG: u64 = 3;
 
 /// Propagation only: in a scenario, the frame's time at the bottleneck belongs to the transmitter.
+///
+/// A round trip also has the time that both hosts take to answer. The near one's is measured, and the far one may take
+/// as long, so the interval reaches down by both. It also reaches down to what data shows, if its time to send makes
+/// that less: a rate that others leave is too low, so the handshake's round trip stays the middle.
 pub fn base_rtt(transfer: &Transfer, rate: &Estimated) -> Option<Estimated> {
     let full = transfer.rtt_full_s.filter(|&one| one > 0.0).or(transfer.rtt_min_s);
     let sizes =
         [transfer.rtt_handshake_s.map(|trip| (trip, SYN_BYTES)), full.map(|trip| (trip, transfer.frame_bytes()))];
-    let (trip, size) = sizes.into_iter().flatten().reduce(|one, other| if other.0 < one.0 { other } else { one })?;
-    let base = (trip - size * 8.0 / rate.value).max(trip * 0.05);
+    let without_sending = |(trip, bytes): (f64, f64)| (trip - bytes * 8.0 / rate.value).max(trip * 0.05);
+    let shorter = |one: (f64, f64), other: (f64, f64)| if other.0 < one.0 { other } else { one };
+    let base = without_sending(sizes.into_iter().flatten().reduce(shorter)?);
     let jitter = (base * 0.01).max(2e-5);
+    let earlier = sizes.into_iter().flatten().map(|one| base - without_sending(one)).fold(0.0, f64::max);
+    let spread = if earlier < MOST_EARLIER * base { earlier } else { 0.0 } + 2.0 * transfer.host_s;
     let how = "the minimum RTT minus the time to send a frame at the bottleneck";
     Some(if transfer.from_start {
-        let low = (base - jitter).max(base * 0.5);
+        let low = (base - jitter - spread).max(base * 0.5);
         Estimated::new(base, low, base + jitter, format!("{how}; the capture has the start, with an empty queue"))
     } else {
         let how = format!("{how}; the capture lacks the start, so it may include queue delay");
@@ -40,9 +49,11 @@ pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, transfer:
     let bdp = transfer.bdp(rate.value, rtt.value);
     let packets = rate.value / 8.0 / transfer.frame_bytes();
     let waited = three(causes.full_s * 1e3);
+    // Clocks and hosts that answer late make a wait up to this much longer.
+    let surely = |most: f64| (most * 0.95).min(most - 1.0).max(1.0);
     if causes.full {
         let middle = (causes.full_s * packets).max(1.0);
-        let low = (causes.full_low_s * packets).min(middle * 0.95).min(middle - 1.0).max(1.0);
+        let low = (causes.full_low_s * packets).min(surely(middle)).max(1.0);
         let high = (causes.full_high_s * packets).max(middle * 1.05).max(middle + 1.0);
         let how = format!("packets waited {waited} ms when others were dropped, times the bottleneck's rate");
         if rate.bound == Bound::AtLeast {
@@ -57,7 +68,7 @@ pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, transfer:
         return Estimated::at_least(middle, low, high, how);
     }
     let how = format!("packets waited up to {waited} ms; no drop shows that the queue was full");
-    Estimated::at_least((most * 1.5).max(bdp), most, (most * 4.0).max(bdp * 2.0), how)
+    Estimated::at_least((most * 1.5).max(bdp), surely(most), (most * 4.0).max(bdp * 2.0), how)
 }
 
 /// The share that the path loses regardless of its queue.

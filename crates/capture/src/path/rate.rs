@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::aggregation::compressed;
 use super::estimate::Estimated;
 use super::statistics::{after, before, counts, least, percent, quantile, sorted, sums};
 use super::trace::{Delivery, Trace};
@@ -149,7 +150,7 @@ pub fn bottleneck(trace: &Trace, transfer: &Transfer, base_s: f64, gathers: bool
             let how = format!("segments {event} passed as they were sent and waited for none before them");
             return lower_bound(transfer, long_rates(), format!("{how}, so the bottleneck may be faster"));
         }
-        if !near && unqueued_deliveries_waited(trace, bps) {
+        if !near && (unqueued_deliveries_waited(trace, bps) || trains_were_held(trace, length, bps)) {
             let how = format!("segments {event} waited for something else than the ones before them");
             return lower_bound(transfer, long_rates(), format!("{how}, so their spacing may not be the bottleneck's"));
         }
@@ -233,14 +234,27 @@ fn trains_spaced_by_bottleneck(trace: &Trace, length: usize, bps: f64) -> Option
         return None;
     }
     let behind = counts(left_right_behind(trace, -trace.grain_s).into_iter().map(u64::from));
+    let spaced = |&last: &usize| behind[last + 1] - behind[last + 1 - length] == length as u64;
+    Some(trains_at(trace, length, bps).into_iter().filter(spaced).count())
+}
+
+/// Whether most trains at that rate have packets that were sent apart and arrive together: whatever held the first let
+/// all of them go at once.
+fn trains_were_held(trace: &Trace, length: usize, bps: f64) -> bool {
+    let together = counts(compressed(trace).into_iter().map(u64::from));
+    let trains = trains_at(trace, length, bps);
+    let held = trains.iter().filter(|&&last| together[last + 1] > together[last + 1 - length]).count();
+    2 * held > trains.len()
+}
+
+/// The last deliveries of the trains at that rate.
+fn trains_at(trace: &Trace, length: usize, bps: f64) -> Vec<usize> {
     let delivered = &trace.delivered;
     let total = sums(&delivered.iter().map(|one| one.bytes).collect::<Vec<_>>());
-    let trains = (length..delivered.len()).filter(|&last| {
-        let rate =
-            (total[last + 1] - total[last + 1 - length]) * 8.0 / (delivered[last].t_s - delivered[last - length].t_s);
-        behind[last + 1] - behind[last + 1 - length] == length as u64 && (rate / bps - 1.0).abs() < RATE_TOLERANCE
-    });
-    Some(trains.count())
+    let rate = |last: usize| {
+        (total[last + 1] - total[last + 1 - length]) * 8.0 / (delivered[last].t_s - delivered[last - length].t_s)
+    };
+    (length..delivered.len()).filter(|&last| (rate(last) / bps - 1.0).abs() < RATE_TOLERANCE).collect()
 }
 
 /// The rate of a link that gathers packets: groups over the time since the group before, where both this and the next

@@ -19,6 +19,7 @@ pub struct FirstCopies {
     /// Sent only once.
     pub once: Vec<bool>,
     pub end: Vec<i64>,
+    pub bytes: Vec<i64>,
     /// Time of the first copy.
     pub t_s: Vec<f64>,
 }
@@ -40,6 +41,7 @@ impl FirstCopies {
             } else {
                 first.once.push(true);
                 first.end.push(data.end[at]);
+                first.bytes.push(data.end[at] - data.seq[at]);
                 first.t_s.push(data.t_s[at]);
             }
         }
@@ -54,9 +56,14 @@ impl FirstCopies {
 
 /// Times at which segments passed, and how long until the far end's answer did. Only segments that were sent once
 /// (Karn) and whose arrival was reported at once: by an acknowledgement for two segments, or by a SACK.
+///
+/// An acknowledgement for more is late: a receiver acknowledges at least every second segment (RFC 9293, section
+/// 3.8.6.3). Linux breaks that rule while its application does not read, and waits for the timer. Receivers that merge
+/// segments always acknowledge more.
 pub fn round_trips(first: &FirstCopies, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
     let (mut times, mut trips) = (Vec::new(), Vec::new());
     let mut most = 0;
+    let prompt = if merges(first, acks) { usize::MAX } else { 2 };
     for at in 0..acks.ack.len() {
         let (newest, known) = (acks.newest[at], most);
         most = most.max(newest);
@@ -65,13 +72,39 @@ pub fn round_trips(first: &FirstCopies, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
         }
         let Some(segment) = first.once_at(newest) else { continue };
         // The acknowledgement of a single segment may have waited for the delayed-ACK timer.
-        let several = after(&first.end, newest) - after(&first.end, known) >= 2;
-        if (several || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[segment] {
+        let at_once = (2..=prompt).contains(&(after(&first.end, newest) - after(&first.end, known)));
+        if (at_once || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[segment] {
             times.push(first.t_s[segment]);
             trips.push(acks.t_s[at] - first.t_s[segment]);
         }
     }
     (times, trips)
+}
+
+/// The shortest time in s until a full segment was acknowledged. Any acknowledgement counts: those that wait only take
+/// longer, and the newest of two segments waits until the first is sent.
+pub fn shortest_of_full(first: &FirstCopies, acks: &Acks, mss: u32) -> Option<f64> {
+    let mut most = 0;
+    let mut trips = Vec::new();
+    for at in 0..acks.ack.len() {
+        let (newest, known) = (acks.newest[at], most);
+        most = most.max(newest);
+        let segment = first.once_at(newest).filter(|&one| first.bytes[one] == i64::from(mss));
+        if let Some(segment) = segment.filter(|_| newest > known && !acks.blind[at]) {
+            trips.push(acks.t_s[at] - first.t_s[segment]);
+        }
+    }
+    least(&trips).filter(|&one| one > 0.0)
+}
+
+/// Whether most acknowledgements cover more than two segments, as of a receiver with GRO.
+fn merges(first: &FirstCopies, acks: &Acks) -> bool {
+    let covered = acks.ack.windows(2).filter(|two| two[1] > two[0]);
+    let (more, all) = covered.fold((0_usize, 0_usize), |(more, all), two| {
+        let several = after(&first.end, two[1]) - after(&first.end, two[0]) > 2;
+        (more + usize::from(several), all + 1)
+    });
+    2 * more > all
 }
 
 /// Times in s from a passing acknowledgement to the first data that echoes its timestamp: to the sender and back, plus

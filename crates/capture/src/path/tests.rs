@@ -32,6 +32,15 @@ struct Table {
 }
 
 impl Table {
+    /// With so many data segments, one a millisecond.
+    fn sent(count: i64) -> Self {
+        let mut table = Table::default();
+        for at in 0..count {
+            table.data(at as f64 / 1000.0, at, 0);
+        }
+        table
+    }
+
     /// The data segment of that number, from 0.
     fn data(&mut self, t_s: f64, number: i64, kind: u8) -> &mut Self {
         self.row(t_s, 0, [1 + number * i64::from(MSS), 0], MSS, kind)
@@ -114,6 +123,13 @@ fn ack_of_single_segment_gives_no_rtt_sample() {
 }
 
 #[test]
+fn ack_of_more_than_two_segments_gives_rtt_sample_only_if_all_do() {
+    // The last one waited for the receiver's timer.
+    assert_eq!(Table::sent(7).ack(0.041, 2).ack(0.043, 4).ack(0.086, 7).trips().0, [0.001, 0.003]);
+    assert_eq!(Table::sent(8).ack(0.043, 4).ack(0.047, 8).trips().0, [0.003, 0.007]);
+}
+
+#[test]
 fn sack_gives_rtt_sample_retransmission_does_not() {
     let mut table = Table::default();
     table.data(0.0, 0, 0).data(0.001, 1, 0).ack(0.041, 0).sack(1, 2).data(0.042, 0, 1).ack(0.083, 2);
@@ -122,10 +138,7 @@ fn sack_gives_rtt_sample_retransmission_does_not() {
 
 #[test]
 fn recovery_without_sack_gives_no_rtt_sample() {
-    let mut table = Table::default();
-    for at in 0..6 {
-        table.data(at as f64 / 1000.0, at, 0);
-    }
+    let mut table = Table::sent(6);
     table.ack(0.041, 0).ack(0.042, 0).ack(0.043, 0).data(0.044, 0, 1).ack(0.045, 0).ack(0.085, 6);
     table.data(0.09, 6, 0).data(0.091, 7, 0).ack(0.131, 8);
     assert_eq!(table.trips().0, [0.091]);
@@ -133,10 +146,7 @@ fn recovery_without_sack_gives_no_rtt_sample() {
 
 #[test]
 fn losses_at_sender_have_the_time_of_the_lost_copy() {
-    let mut table = Table::default();
-    for at in 0..8 {
-        table.data(at as f64 / 1000.0, at, 0);
-    }
+    let mut table = Table::sent(8);
     table.data(0.05, 2, 1).data(0.051, 3, 1).data(0.052, 6, 2).data(0.3, 2, 2).data(0.4, 5, 4).ack(0.5, 8);
     let expected = LossRuns { t_s: vec![0.002, 0.006, 0.05], segments: vec![2, 1, 1] };
     assert_eq!(loss_runs::at_sender(&table.split().0), expected);
@@ -196,10 +206,7 @@ fn burst_after_pause_keeps_earlier_queueing_delay() {
 
 #[test]
 fn acks_that_open_or_fill_a_hole_give_no_delivery_rate() {
-    let mut table = Table::default();
-    for at in 0..6 {
-        table.data(at as f64 / 1000.0, at, 0);
-    }
+    let mut table = Table::sent(6);
     table.ack(0.040, 2).ack(0.043, 2).sack(3, 4).ack(0.044, 2).sack(3, 5).data(0.05, 2, 1).ack(0.09, 6);
     let (data, acks) = table.split();
     let trace = Trace::at_sender(&data, &acks, MSS, f64::INFINITY);
@@ -233,6 +240,7 @@ fn transfer() -> Transfer {
         rtt_full_s: None,
         rtt_mean_s: None,
         rtt_max_s: None,
+        host_s: 0.0,
         window_bytes: None,
         application: 0.0,
         receive_window: 0.0,
@@ -301,10 +309,37 @@ fn queue_limit_is_lower_bound_if_rate_is() {
 }
 
 #[test]
+fn queue_that_is_never_empty_is_measured_from_the_handshake() {
+    let mut trace = bulk(100.0, &[], 1, true);
+    for delay in &mut trace.delay_s {
+        *delay = delay.max(0.02 + 20.0 * FRAME_S) + FRAME_S;
+    }
+    (trace.sender_side, trace.floor_s) = (true, 0.02 + quantities::SYN_BYTES * 8.0 / 50e6);
+    let found = path(&transfer(), trace).queue;
+    assert!((found.value - 100.0).abs() < 0.5, "{found:?}");
+}
+
+#[test]
+fn base_rtt_reaches_down_to_data_and_by_the_hosts_answers() {
+    let seen = Transfer {
+        rtt_handshake_s: Some(0.0405 + quantities::SYN_BYTES * 8.0 / 2e6),
+        rtt_full_s: Some(0.0402 + FRAME * 8.0 / 2e6),
+        host_s: 1e-4,
+        ..transfer()
+    };
+    let found = quantities::base_rtt(&seen, &Estimated::exact(2e6, "")).expect("a round trip");
+    near(found.value, 0.0405, 1e-9);
+    near(found.low, 0.0405 * 0.99 - 2e-4 - 3e-4, 1e-9);
+    // Others leave a fifth of the rate: the frame did not take that long.
+    let shared = quantities::base_rtt(&seen, &Estimated::exact(4e5, "")).expect("a round trip");
+    near(shared.low, shared.value * 0.99 - 2e-4, 1e-9);
+}
+
+#[test]
 fn losses_independent_of_queue_leave_queue_limit_open() {
     let found = path(&transfer(), bulk(100.0, &at_random(0.001), 1, false));
     assert_eq!(found.queue.bound, Bound::AtLeast);
-    near(found.queue.low, 60.0, 0.05);
+    near(found.queue.low, 57.0, 0.05);
     assert!(found.loss.low <= 0.001 && 0.001 <= found.loss.high);
 }
 
@@ -432,6 +467,20 @@ fn slotted(apart_s: f64) -> (Transfer, Trace) {
     trace.sent_t_s = (0..500).map(sent).collect();
     trace.sent_segments = vec![1; 500];
     (Transfer { goodput_bps: Some(5.0 * PAYLOAD * 8.0 / 0.05), duration_s: 5.0, ..transfer() }, trace)
+}
+
+#[test]
+fn trains_of_packets_that_something_held_do_not_show_the_rate() {
+    // Three at a time arrive 0.1 ms apart, every 125 ms: the first was sent 125 ms before the others.
+    let mut trace = at(&[]);
+    let arrives = |at: i32| f64::from(at / 3) * 0.125 + f64::from(at % 3) * 1e-4;
+    let sent = |at: i32| arrives(at) - if at % 3 == 0 { 0.25 } else { 0.125 };
+    trace.delivered = (0..300).map(|at| Delivery { t_s: arrives(at), bytes: PAYLOAD, sent_s: sent(at) }).collect();
+    trace.delay_t_s = trace.delivered.iter().map(|one| one.t_s).collect();
+    trace.delay_s = vec![0.02; 300];
+    let slow = Transfer { goodput_bps: Some(3.0 * PAYLOAD * 8.0 / 0.125), duration_s: 12.5, ..transfer() };
+    let found = path(&slow, trace).rate;
+    assert!(found.bound == Bound::AtLeast && found.low < 1e6, "{found:?}");
 }
 
 #[test]

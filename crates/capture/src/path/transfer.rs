@@ -132,6 +132,8 @@ pub struct Transfer {
     pub rtt_full_s: Option<f64>,
     pub rtt_mean_s: Option<f64>,
     pub rtt_max_s: Option<f64>,
+    /// The shortest time that the near end took to answer; 0 if the capture point is not at an end.
+    pub host_s: f64,
     pub window_bytes: Option<u64>,
     /// Shares of the time.
     pub application: f64,
@@ -139,17 +141,27 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    pub fn of(facts: &Facts, (direction, flow): (u8, &Flow), data: &Data, [trips, back]: [&[f64]; 2]) -> Self {
+    /// `trips` are from data to its acknowledgement, `shortest` is the least of a full segment, `back` from there to data.
+    pub fn of(
+        facts: &Facts,
+        (direction, flow): (u8, &Flow),
+        data: &Data,
+        [trips, back]: [&[f64]; 2],
+        shortest: Option<f64>,
+    ) -> Self {
         let halves = facts.halves();
         let both = halves[0].zip(halves[1]).map(|(client, server)| client + server);
         let rtt_handshake_s = both.filter(|_| facts.handshake.seen);
         let nearer = least(back).unwrap_or(0.0);
-        let rtt_full_s = least(trips).map_or(flow.rtt.base_s, |trip| Some(trip + nearer));
+        let full = least(trips).map(|trip| shortest.map_or(trip, |one| one.min(trip)));
+        let rtt_full_s = full.map_or(flow.rtt.base_s, |trip| Some(trip + nearer));
         let mut place =
             if facts.sender_side(direction, trips, back) { "at the sender" } else { "at the receiver" }.to_owned();
+        let mut host_s = least(trips).map_or(0.0, |trip| nearer.min(trip));
         if let (Some(trip), Some(whole)) = (least(trips), rtt_full_s)
             && nearer.min(trip) > BETWEEN * whole
         {
+            host_s = 0.0;
             place = format!("between the ends, nearer {}; losses beyond that point may be missing", &place[3..]);
         }
         let limits = &flow.limits;
@@ -179,6 +191,7 @@ impl Transfer {
             rtt_full_s,
             rtt_mean_s: flow.rtt.whole.as_ref().map(|trips| trips.mean_s),
             rtt_max_s: flow.rtt.whole.as_ref().map(|trips| trips.max_s),
+            host_s,
             window_bytes: Some(flow.window_max_bytes).filter(|&bytes| bytes > 0),
             application: share(limits.sender_s) + share(limits.idle_s),
             receive_window: share(limits.receiver_window_s),
