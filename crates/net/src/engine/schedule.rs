@@ -30,7 +30,7 @@ impl LinkHeap {
     }
 
     /// Gives the top its next arrival, or removes it if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn replace_top(&mut self, next: Time) {
         if let [only] = &mut self.heap[..]
             && next < Time::NEVER
@@ -41,6 +41,7 @@ impl LinkHeap {
         }
     }
 
+    #[inline(never)]
     fn replace_among(&mut self, next: Time) {
         if next == Time::NEVER {
             self.heap.swap_remove(0);

@@ -2,6 +2,7 @@
 
 use crate::frames::TIMESTAMP_OPTION;
 use crate::hosts::gro::Card;
+use crate::network::slice_queue::SliceQueue;
 use crate::packet::Packet;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
@@ -9,7 +10,6 @@ use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats};
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
-use std::collections::VecDeque;
 
 /// The phase of a connection's life.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Handshake {
 pub struct Connection {
     pub phase: Phase,
     /// The sending host keeps packets in a separate queue.
-    pub host_queue: VecDeque<Queued>,
+    pub host_queue: SliceQueue<Queued>,
     /// Counts the connections that used this slot.
     pub generation: u32,
     pub forward_at: u32,
@@ -148,7 +148,7 @@ impl Connection {
             ecn: false,
             answered: Answered::default(),
             challenged: 0,
-            host_queue: VecDeque::new(),
+            host_queue: SliceQueue::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,
             whole: !scenario.whole(config).is_empty(),
@@ -222,9 +222,9 @@ impl Connection {
             && leaves <= now
         {
             freed += u64::from(memory);
-            self.host_queue.pop_front();
+            self.host_queue.pop();
         }
-        if self.host_queue.is_empty() {
+        if self.host_queue.len() == 0 {
             // Back to the first slot, which is in the cache.
             self.host_queue.clear();
         }
@@ -235,7 +235,7 @@ impl Connection {
 
     /// The first packet with an unknown departure begins to leave at `at`.
     pub fn leaves_host_queue(&mut self, at: Time) {
-        if let Some(queued) = self.host_queue.iter_mut().find(|queued| queued.leaves == Time::NEVER) {
+        if let Some(queued) = self.host_queue.as_mut_slice().iter_mut().find(|queued| queued.leaves == Time::NEVER) {
             queued.leaves = at;
         }
     }
@@ -244,8 +244,8 @@ impl Connection {
     #[inline(always)]
     pub fn due(&self, now: Time) -> Option<Due> {
         let Phase::Established(sender) = &self.phase else { return None };
-        let leaves =
-            |place: usize| self.host_queue.get(place).or(self.host_queue.back()).map_or(now, |queued| queued.leaves);
+        let queue = self.host_queue.as_slice();
+        let leaves = |place: usize| queue.get(place).or(queue.last()).map_or(now, |queued| queued.leaves);
         let tick = sender.timer();
         Some(Due { next: tick.min(sender.next_room(leaves)), tick, is_done: sender.is_done() })
     }

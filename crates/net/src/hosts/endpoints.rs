@@ -7,6 +7,7 @@ use crate::hosts::gro::Merged;
 use crate::hosts::{Hosts, Outside, RECEIVER, SENDER};
 use crate::network::forwarding::Sent;
 use crate::network::held::Left;
+use crate::network::slice_queue::SliceQueue;
 use crate::packet::{CWR, ECE, Kind, PUSH, Packet, ace};
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst, Sack};
@@ -14,7 +15,6 @@ use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SEGMENT_OVERHEAD, Sender};
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
-use std::collections::VecDeque;
 
 /// After this, everything of one instant has arrived, and cards have passed up what they kept.
 const INSTANT: Span = Span::from_nanos(2);
@@ -73,7 +73,7 @@ impl Hosts {
         if packet.generation != connection.receiver_generation {
             return;
         }
-        let clock = connection.receiver_clock(outside.now);
+        let (clock, flow, total) = (connection.receiver_clock(outside.now), connection.flow, connection.total);
         let Some(mut receiver) = connection.receiver.take() else {
             return;
         };
@@ -90,15 +90,14 @@ impl Hosts {
         } else {
             receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside))
         };
-        let connection = &self.connections[index as usize];
-        let delivered = &mut self.delivered[connection.flow as usize];
+        let delivered = &mut self.delivered[flow as usize];
         delivered.segments += read.segments;
         delivered.bytes += read.bytes;
         let (is_asked, bytes) = (delivered.is_asked, receiver.delivered());
-        if bytes == connection.total {
+        if bytes == total {
             self.finish_reading(index, &mut receiver, outside);
         }
-        self.put_receiver(index, receiver, outside);
+        self.put_receiver(index, receiver, clock, outside);
         if is_asked {
             self.take_answer(index, [seq + u64::from(length), bytes], outside);
         }
@@ -126,7 +125,7 @@ impl Hosts {
             if bytes == self.connections[index as usize].total {
                 self.finish_reading(index, &mut receiver, outside);
             }
-            self.put_receiver(index, receiver, outside);
+            self.put_receiver(index, receiver, clock, outside);
             if woken && self.delivered[self.connections[index as usize].flow as usize].is_asked {
                 self.take_answer(index, [0, bytes], outside);
             }
@@ -134,11 +133,15 @@ impl Hosts {
     }
 
     #[inline(always)]
-    pub(super) fn put_receiver<C: Calendar>(&mut self, index: u32, receiver: Box<Receiver>, outside: &mut Outside<C>) {
-        let (timer, due) = (self.timer(index, RECEIVER), receiver.timer());
-        let connection = &mut self.connections[index as usize];
-        outside.calendar.tick(timer, due, receiver.tick(), connection.receiver_clock(outside.now));
-        connection.receiver = Some(receiver);
+    pub(super) fn put_receiver<C: Calendar>(
+        &mut self,
+        index: u32,
+        receiver: Box<Receiver>,
+        clock: Clock,
+        outside: &mut Outside<C>,
+    ) {
+        outside.calendar.tick(self.timer(index, RECEIVER), receiver.timer(), receiver.tick(), clock);
+        self.connections[index as usize].receiver = Some(receiver);
     }
 
     #[inline]
@@ -325,7 +328,7 @@ impl Hosts {
 
 /// A packet with this payload waits in the host's queue until it begins to leave; returns its memory if it does not.
 #[inline(always)]
-fn wait(queue: &mut VecDeque<Queued>, sent: Sent, begins: Time, bytes: u32, now: Time) -> u64 {
+fn wait(queue: &mut SliceQueue<Queued>, sent: Sent, begins: Time, bytes: u32, now: Time) -> u64 {
     let memory = u64::from(bytes) + SEGMENT_OVERHEAD;
     let leaves = match sent {
         Sent::Leaves => begins,
@@ -335,22 +338,22 @@ fn wait(queue: &mut VecDeque<Queued>, sent: Sent, begins: Time, bytes: u32, now:
     if leaves <= now {
         return memory;
     }
-    queue.push_back(Queued { leaves, memory: memory.fit_u32() });
+    queue.push(Queued { leaves, memory: memory.fit_u32() });
     0
 }
 
 /// Calls `send` with each packet of a burst, of which `packet` is the first one if that has full size.
 #[inline(always)]
 fn each_segment(mut packet: Packet, burst: Burst, [mss, headers]: [u32; 2], mut send: impl FnMut(&Packet, u32)) {
-    let mut left = burst.bytes;
+    let mut bytes = mss;
     packet.seq = burst.start;
-    while left > 0 {
-        if left <= mss {
+    for left in (0..burst.count).rev() {
+        if left == 0 {
+            bytes = burst.bytes - (burst.count - 1) * mss;
             packet.flags |= if burst.push { PUSH } else { 0 };
-            packet.size = (left + headers).fit_u16();
+            packet.size = (bytes + headers).fit_u16();
         }
-        send(&packet, left.min(mss));
-        left = left.saturating_sub(mss);
+        send(&packet, bytes);
         packet.flags &= !CWR;
         packet.seq += u64::from(mss);
     }

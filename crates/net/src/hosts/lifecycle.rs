@@ -263,7 +263,7 @@ impl Hosts {
         if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
             self.accept(packet.owner, &mut receiver, outside);
         }
-        self.put_receiver(packet.owner, receiver, outside);
+        self.put_receiver(packet.owner, receiver, clock, outside);
     }
 
     /// A closed end's answer to whatever still arrives (RFC 9293 section 3.5.2); also how it closes after sending `seq`

@@ -89,6 +89,6 @@ impl Hosts {
         }
         let Some(mut receiver) = connection.receiver.take() else { return };
         receiver.on_window_probe(clock, &mut |ack| self.send_ack(index, ack, outside));
-        self.put_receiver(index, receiver, outside);
+        self.put_receiver(index, receiver, clock, outside);
     }
 }

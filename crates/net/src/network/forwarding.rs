@@ -108,24 +108,14 @@ impl Network {
         let Ok([input, output, input_b, output_b]) = self.links.get_disjoint_mut(pairs) else {
             return None;
         };
-        let (through, through_b) = (output.way_in.steady()?, output_b.way_in.steady()?);
-        loop {
-            let (input, output, through, link) = if input.head() <= input_b.head() {
-                (&mut *input, &mut *output, through, next[0])
-            } else {
-                (&mut *input_b, &mut *output_b, through_b, next[1])
-            };
-            if input.head() >= horizon {
-                return Some(input.head());
-            }
-            let OnWay { arrival, packet } = input.arrive();
-            *left -= 1;
-            match output.transmit(packet, arrival, &mut self.transmitters[through as usize]) {
-                Transmitted::First => calendar.arrival(link, output.head()),
-                Transmitted::Behind => {}
-                Transmitted::Dropped => self.packets.discard(packet),
-            }
-        }
+        let through = [output.way_in.steady()?, output_b.way_in.steady()?].map(|transmitter| transmitter as usize);
+        let sides = [Side { input, output, next: next[0] }, Side { input: input_b, output: output_b, next: next[1] }];
+        let packets = &mut self.packets;
+        Some(match self.transmitters.get_disjoint_mut(through) {
+            Ok(transmitters) => merge_sides(sides, transmitters, packets, horizon, left, calendar),
+            // Both links share one.
+            Err(_) => merge_sides(sides, [&mut self.transmitters[through[0]]], packets, horizon, left, calendar),
+        })
     }
 
     /// Passes on the first packet on link `from`, and those that follow before `until`, while `left` allows.
@@ -392,6 +382,40 @@ impl Network {
         while let Some(packet) = next {
             taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
             next = self.packets.following(packet);
+        }
+    }
+}
+
+/// One direction through a host that packets pass: the link on which they come, and the link `next`.
+struct Side<'a> {
+    input: &'a mut Link,
+    output: &'a mut Link,
+    next: u32,
+}
+
+/// Passes on what arrives on both sides before `horizon`, the first side first at one instant. Each has its
+/// transmitter, or both share one.
+#[inline(always)]
+fn merge_sides<const N: usize>(
+    mut sides: [Side; 2],
+    transmitters: [&mut Transmitter; N],
+    packets: &mut Packets,
+    horizon: Time,
+    left: &mut u64,
+    calendar: &mut impl Calendar,
+) -> Time {
+    loop {
+        let second = usize::from(sides[1].input.head() < sides[0].input.head());
+        let Side { input, output, next } = &mut sides[second];
+        if input.head() >= horizon {
+            return input.head();
+        }
+        let OnWay { arrival, packet } = input.arrive();
+        *left -= 1;
+        match output.transmit(packet, arrival, transmitters[second % N]) {
+            Transmitted::First => calendar.arrival(*next, output.head()),
+            Transmitted::Behind => {}
+            Transmitted::Dropped => packets.discard(packet),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and the packets on it.
 
 use crate::network::loss::Loss;
-use crate::network::ring::Ring;
 use crate::network::routes::END;
+use crate::network::slice_queue::SliceQueue;
 use crate::network::transmitter::Transmitter;
 use crate::network::variation::{Special, Variation};
 use crate::scenario;
@@ -55,7 +55,7 @@ pub struct Way {
     /// The first, with arrival [`Time::NEVER`] if there is none.
     first: OnWay,
     /// The others, in order of arrival at the other end.
-    behind: Ring<OnWay>,
+    behind: SliceQueue<OnWay>,
 }
 
 impl Way {
@@ -128,7 +128,7 @@ impl Link {
             loss: Loss::new(config, seed, index),
             special: Variation::new(config, seed, index)
                 .map(|variation| Box::new(Special { variation: Some(variation), cuts: false })),
-            way: Way { first: NONE, behind: Ring::new() },
+            way: Way { first: NONE, behind: SliceQueue::new() },
             next: END,
             lost: 0,
             policed: 0,
@@ -178,12 +178,10 @@ impl Link {
     pub fn arrive(&mut self) -> OnWay {
         let Way { first, behind } = &mut self.way;
         let packet = *first;
-        if behind.len() > 0 {
-            *first = behind.pop();
-        } else {
-            *first = NONE;
-            behind.rewind();
-        }
+        *first = behind.pop().unwrap_or_else(|| {
+            behind.clear();
+            NONE
+        });
         packet
     }
     /// Packets on the link.

@@ -10,8 +10,8 @@ pub mod packets;
 pub mod policer;
 pub mod queue;
 pub mod rate_schedule;
-pub mod ring;
 pub mod routes;
+pub mod slice_queue;
 pub mod transmitter;
 pub mod variation;
 

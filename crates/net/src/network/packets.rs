@@ -1,7 +1,7 @@
 //! Storage of travelling packets: links hold only handles.
 
 use crate::network::link::Handle;
-use crate::network::ring::Ring;
+use crate::network::slice_queue::SliceQueue;
 use crate::packet::{Kind, Packet};
 use sawtooth_tcp::packet::Sack;
 use sawtooth_units::width::Fit;
@@ -10,7 +10,7 @@ use sawtooth_units::width::Fit;
 pub struct Packets {
     slots: Vec<Packet>,
     /// First in, first out, so that consecutive packets tend to be adjacent in memory.
-    free: Ring<u32>,
+    free: SliceQueue<u32>,
     /// SACK blocks of the acknowledgements that have some.
     sacks: Vec<Sack>,
     free_sacks: Vec<u32>,
@@ -18,13 +18,12 @@ pub struct Packets {
 
 impl Packets {
     pub fn new() -> Self {
-        Packets { slots: Vec::new(), free: Ring::new(), sacks: Vec::new(), free_sacks: Vec::new() }
+        Packets { slots: Vec::new(), free: SliceQueue::new(), sacks: Vec::new(), free_sacks: Vec::new() }
     }
 
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> Handle {
-        if self.free.len() > 0 {
-            let slot = self.free.pop();
+        if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = packet;
             return Handle::new(slot, packet.size);
         }

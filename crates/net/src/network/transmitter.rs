@@ -33,8 +33,8 @@ pub struct Transmitter {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     pub packets: u64,
-    pub bytes: u64,
     pub drops: u64,
+    pub bytes: u64,
     /// Drops although there was room.
     pub early_drops: u64,
     pub marks: u64,
@@ -157,7 +157,7 @@ impl Transmitter {
     #[expect(clippy::manual_div_ceil, reason = "half the instructions, and it cannot overflow")]
     fn leave(&mut self, size: u32, start: u64) -> Time {
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION).fit_u64();
-        self.free_ps = start.saturating_add(duration).min(NEVER_PS);
+        self.free_ps = start + duration.min(NEVER_PS.saturating_sub(start));
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
         self.free = Time::from_nanos((self.free_ps + (PICOS_PER_NANO - 1)) / PICOS_PER_NANO);

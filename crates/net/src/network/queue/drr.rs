@@ -2,7 +2,7 @@
 //! continue (RFC 8290 section 4.2).
 
 use crate::network::queue::{Flows, Waiting};
-use crate::network::ring::Ring;
+use crate::network::slice_queue::SliceQueue;
 use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
@@ -10,8 +10,8 @@ pub struct Drr {
     /// Bytes per turn.
     quantum: i64,
     flows: Vec<Turn>,
-    new: Ring<u32>,
-    old: Ring<u32>,
+    new: SliceQueue<u32>,
+    old: SliceQueue<u32>,
     begun: u64,
 }
 
@@ -24,7 +24,7 @@ struct Turn {
 impl Drr {
     pub fn new(flows: u32, quantum: u32) -> Self {
         let flows = vec![Turn::default(); flows as usize];
-        Drr { quantum: i64::from(quantum), flows, new: Ring::new(), old: Ring::new(), begun: 0 }
+        Drr { quantum: i64::from(quantum), flows, new: SliceQueue::new(), old: SliceQueue::new(), begun: 0 }
     }
 
     /// A packet of the flow waits.

@@ -1,11 +1,11 @@
 //! Tail drop: first in, first out, and packets that arrive at a full queue are dropped. So departures are known on
 //! arrival, and only waiting packets are counted.
 
-use crate::network::ring::Ring;
+use crate::network::slice_queue::SliceQueue;
 use crate::scenario;
 use sawtooth_units::width::Fit;
 
-const LOOK_AT_LEAST: usize = 64;
+const LOOK_AT_LEAST: u64 = 64;
 const PICOS_PER_NANO: u64 = 1_000;
 
 #[derive(Clone, Debug)]
@@ -13,45 +13,41 @@ pub struct TailDrop {
     limit_packets: u64,
     limit_bytes: u64,
     /// For each packet that had to wait: when it begins to leave (picoseconds), and `put` after it. Packets that have
-    /// begun to leave are removed rarely and many at once: when the limit seems reached, or when `look_at` of them have
-    /// accumulated.
-    waiting: Ring<(u64, u64)>,
+    /// begun to leave are removed rarely and many at once: when `look_at` of them have accumulated, or `look_at_put`
+    /// bytes have been put.
+    waiting: SliceQueue<(u64, u64)>,
+    look_at: usize,
+    look_at_put: u64,
     /// Bytes that had to wait so far, and those of them that were removed.
     put: u64,
     removed: u64,
-    look_at: usize,
 }
 
 impl TailDrop {
     pub fn new(config: &scenario::Transmitter) -> Self {
+        let limit_packets = config.queue_packets.unwrap_or(u64::MAX);
+        let limit_bytes = config.queue_bytes.unwrap_or(u64::MAX);
         TailDrop {
-            limit_packets: config.queue_packets.unwrap_or(u64::MAX),
-            limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
-            waiting: Ring::new(),
+            limit_packets,
+            limit_bytes,
+            waiting: SliceQueue::new(),
+            look_at: limit_packets.min(LOOK_AT_LEAST).fit_usize(),
+            look_at_put: limit_bytes,
             put: 0,
             removed: 0,
-            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit.fit_usize())),
         }
     }
 
     /// Takes a packet that begins to leave at `start_ps`, later than now; false if there is no room.
     #[inline(always)]
     pub fn takes(&mut self, size: u32, start_ps: u64, now_ps: u64) -> bool {
-        let look = self.waiting.len() >= self.look_at || self.bytes() + u64::from(size) > self.limit_bytes;
-        if look && !self.makes_room(size, now_ps) {
+        let put = self.put + u64::from(size);
+        if (self.waiting.len() >= self.look_at || put > self.look_at_put) && !self.makes_room(put, now_ps) {
             return false;
         }
-        self.put += u64::from(size);
-        self.waiting.push((start_ps, self.put));
+        self.put = put;
+        self.waiting.push((start_ps, put));
         true
-    }
-
-    fn bytes(&self) -> u64 {
-        self.put - self.removed
-    }
-
-    fn full(&self, size: u32) -> bool {
-        self.waiting.len() as u64 >= self.limit_packets || self.bytes() + u64::from(size) > self.limit_bytes
     }
 
     /// Packets that begin to leave within this nanosecond make room first. Arrivals are rounded up to whole
@@ -60,29 +56,27 @@ impl TailDrop {
     fn settle(&mut self, now_ps: u64) {
         if let Some((_, put)) = self.waiting.pop_while(|&(start, _)| start < now_ps + PICOS_PER_NANO) {
             self.removed = put;
+            self.look_at_put = self.limit_bytes.saturating_add(put);
         }
     }
 
-    /// Whether a packet of `size` bytes fits after removing those that have begun to leave.
+    /// Whether a packet up to byte `put` fits after removing those that have begun to leave.
     #[inline(never)]
-    fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
+    fn makes_room(&mut self, put: u64, now_ps: u64) -> bool {
         self.settle(now_ps);
-        if self.waiting.len() < LOOK_AT_LEAST / 4 {
-            self.waiting.rewind();
-        }
-        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64).fit_usize();
-        !self.full(size)
+        self.look_at = self.limit_packets.min(LOOK_AT_LEAST.max(2 * self.waiting.len() as u64)).fit_usize();
+        self.waiting.len() < self.look_at && put <= self.look_at_put
     }
 
     /// Packets and bytes that wait.
     pub fn waiting(&mut self, now_ps: u64) -> (u64, u64) {
         self.settle(now_ps);
-        (self.waiting.len() as u64, self.bytes())
+        (self.waiting.len() as u64, self.put - self.removed)
     }
 
     /// How long the waiting packets will still wait, in nanoseconds in total.
     pub fn will_wait_ns(&self, now_ps: u64) -> u128 {
-        let left = self.waiting.iter().map(|&(start, _)| u128::from(start.saturating_sub(now_ps)));
+        let left = self.waiting.as_slice().iter().map(|&(start, _)| u128::from(start.saturating_sub(now_ps)));
         left.sum::<u128>() / u128::from(PICOS_PER_NANO)
     }
 }
