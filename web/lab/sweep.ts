@@ -1,13 +1,14 @@
-// The response to loss, computed point by point in a separate worker: each flow's control alone on this path, over
+// The response to loss, computed point by point in separate workers: each flow's control alone on this path, over
 // losses.
 
 import type { Figure, Series } from "../draw/form";
 import { milliseconds } from "./amount";
 import { read, type Experiment } from "./experiment";
 import { colours, roles } from "./figures";
-import type { Language } from "./language";
-import { Runner } from "./runner";
+import type { Compiled, Language } from "./language";
+import { Runner, WORKERS } from "./runner";
 import type { Published } from "./published";
+import type { RunLines } from "./series";
 
 /** Loss rates in percent, middle ones first, so that the curve has its shape early. */
 const LOSSES = [1, 0.1, 10, 0.01, 0.3, 3, 0.03, 0.001, 2, 5, 0.5, 20];
@@ -24,12 +25,11 @@ interface Point {
 }
 
 export class Sweep {
-  /** Created with the first question, so that it does not slow the page's start. */
-  private runner: Runner | undefined;
+  /** Each computes a point at a time. Started with the first question, so that they do not slow the page's start. */
+  private runners: Runner[] | undefined;
   private experiment: Experiment | undefined;
   private language: Language | undefined;
   private waiting: number[] = [];
-  private current = 0;
   private done: number[] = [];
   private points: Point[][] = [];
 
@@ -49,13 +49,15 @@ export class Sweep {
     this.language = language;
     this.waiting = LOSSES.filter((percent) => !this.done.includes(percent));
     this.tell();
-    this.next();
+    if (this.runners !== undefined) return this.runners.forEach((runner) => this.next(runner));
+    this.runners = [];
+    for (let worker = 0; worker < WORKERS; worker += 1) this.start(this.runners);
   }
 
   /** Stops computing. If the new question differs only in its loss, the mark "now" moves there. */
   stop(experiment?: Experiment): void {
     this.waiting = [];
-    this.runner?.stop();
+    this.runners?.forEach((runner) => runner.stop());
     if (experiment === undefined || !this.isOf(experiment)) return;
     this.experiment = experiment;
     this.tell();
@@ -106,7 +108,7 @@ export class Sweep {
         y: known.map((point) => point.mbps),
       });
     }
-    const now = experiment.compiled[0]!.lossPpb / 1e7;
+    const now = percentOf(experiment.compiled[0]!);
     const low = LOSSES.reduce((one, other) => Math.min(one, other));
     const losses = [...LOSSES].sort((one, other) => one - other);
     series.push({
@@ -135,34 +137,38 @@ export class Sweep {
     };
   }
 
-  private next(): void {
+  /** Adds a runner to `runners` once it is loaded. */
+  private start(runners: Runner[]): void {
+    const grown = (of: Experiment, runs: readonly RunLines[], finished: boolean): void => {
+      if (!finished) return;
+      this.taken(of, runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6));
+      this.next(runner);
+    };
+    const runner = new Runner({ grown, failed: () => this.next(runner) }, 60_000, 1);
+    const ready = (): void => {
+      runners.push(runner);
+      this.next(runner);
+    };
+    runner.ready.then(ready, () => {});
+  }
+
+  private next(runner: Runner): void {
     const percent = this.waiting.shift();
     const { experiment } = this;
-    if (percent === undefined || experiment === undefined || this.language === undefined) return;
-    this.current = percent;
+    if (percent === undefined || experiment === undefined || this.language === undefined) return runner.stop();
     const { scenario } = experiment.question;
     const path = { ...scenario.path, loss: `${percent}%` };
     const flows = experiment.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
-    this.runner ??= new Runner(
-      {
-        grown: (of, runs, finished) => {
-          if (finished) this.taken(of, runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6));
-        },
-        failed: () => this.next(),
-      },
-      60_000,
-    );
-    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(experiment) }, alone: true }, this.language));
+    runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(experiment) }, alone: true }, this.language));
   }
 
-  private taken(experiment: Experiment, means: number[]): void {
-    if (this.experiment === undefined || experiment.flows.length !== this.points.length) return;
+  private taken({ compiled }: Experiment, means: number[]): void {
+    const loss = percentOf(compiled[0]!);
     means.forEach((mbps, flow) => {
-      if (mbps > 0) this.points[flow]!.push({ loss: this.current, mbps });
+      if (mbps > 0) this.points[flow]!.push({ loss, mbps });
     });
-    this.done.push(this.current);
+    this.done.push(loss);
     this.tell();
-    this.next();
   }
 }
 
@@ -176,4 +182,8 @@ function of({ question: { scenario }, flows }: Experiment): string {
 function durationOf({ compiled }: Experiment): string {
   const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / compiled[0]!.rateBps));
   return milliseconds(Math.round(seconds * 10) * 100);
+}
+
+function percentOf({ lossPpb }: Compiled): number {
+  return lossPpb / 1e7;
 }
