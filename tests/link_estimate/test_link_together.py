@@ -119,6 +119,26 @@ def test_ten_minutes_narrow_one_window_and_not_six(long: RttSeries, model: Conge
     assert "ten-minutes" not in {one.measure for one in narrower(first * 6, whole, model)}
 
 
+def measures(told: list[Estimate], whole: Estimate | None, model: CongestionModel) -> set[str]:
+    return {one.measure for one in narrower(told, whole, model, rate_bps=RATE_BPS)}
+
+
+def test_ten_minutes_are_not_named_for_windows_that_differ_or_after_them(
+    windows: dict[Measurement, RttSeries], model: CongestionModel
+) -> None:
+    differ = estimate(joined(windows[SAME[0]], windows[MORE_FLOWS]), model, rate_bps=RATE_BPS)
+    first = differ[:1]
+    assert "ten-minutes" in measures(first, None, model)
+    idle = Estimate("test", 500.0, 600.0, PROBES, "idle")
+    for told in (differ, [*first * 5, idle]):
+        assert together(told, model, rate_bps=RATE_BPS) is None
+        assert "ten-minutes" not in measures(told, None, model)
+    unknown = Estimate("test", 500.0, 600.0, PROBES, None, reason="level-shift")
+    whole = together(told := [*first * 5, unknown], model, rate_bps=RATE_BPS)
+    assert whole is not None
+    assert "ten-minutes" not in measures(told, whole, model)
+
+
 def test_without_an_interval_nothing_narrows_it(model: CongestionModel) -> None:
     idle = Estimate("test", 0.0, 100.0, PROBES, "idle")
     one_sided = Estimate("test", 0.0, 100.0, PROBES, "congested", 1e6, 0.0, 2e6, bound="at-most", edge_bps=0.5e6)

@@ -91,7 +91,8 @@ def narrower(
     """What would narrow the answer for a series, most useful first; empty if nothing would, or there is no interval.
 
     ``whole`` is what ``together`` gave; without it the window with the widest interval counts. For a rate that is not
-    known, the model answers for each of those of the most similar links, and the median width counts.
+    known, the model answers for each of those of the most similar links, and the median width counts. Ten minutes of
+    probes are named for a shorter series of one window, or of several that agree.
     """
     told = [one for one in windows if one.throughput_bps is not None and one.changes_s is None]
     said = whole or max((one for one in told if one.bound is None), key=lambda one: one.factor, default=None)
@@ -104,7 +105,8 @@ def narrower(
         if known is None:
             shrunk = _shrunk(chosen, path, measure)
             found.append(Narrower(measure, now**shrunk, now))
-    if model.chance_ and len(chosen) < LONG:
+    # Where several windows differ, or were as many before, more of them promise no narrower answer.
+    if model.chance_ and len(windows) < LONG and (whole or len(windows) == 1):
         shrunk = _shrinks(path, LONG) / _shrinks(path, len(chosen))
         found.append(Narrower("ten-minutes", now**shrunk, now))
     useful = [one for one in found if math.log(one.factor) < _LEAST_GAIN * math.log(now)]
