@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +229,19 @@ def test_the_table_shows_the_newer_of_the_rough_and_the_whole_answer() -> None:
         assert expectations.brief(one).reason == "whole"
         expectations._rough[one.cookie] = Expected(reason="rough", rough=True, at_s=3.0)
         assert expectations.brief(one).reason == "rough"
+
+
+@pytest.mark.parametrize("in_table", [True, False])
+def test_a_background_process_that_died_hides_no_whole_answer_of_the_other(in_table: bool) -> None:
+    one = seen()
+    with Expectations(in_table=in_table) as expectations:
+        expectations._known[one.cookie] = Expected(reason="whole", at_s=1.0)
+        died: Future[Expected] = Future()
+        died.set_exception(BrokenProcessPool())
+        expectations._background.cookie, expectations._background._future = one.cookie, died
+        assert expectations.ask([])
+        assert "has ended" in (expectations.brief(one).reason or "")
+        assert (expectations.of(one).reason == "whole") is in_table
 
 
 def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

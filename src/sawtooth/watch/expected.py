@@ -179,8 +179,11 @@ class _Process:
             return cookie, replace(self._future.result(), at_s=time.monotonic())
         except BrokenExecutor:
             self._pool = None
-            why = "the process that simulates has ended: not enough memory?"
-            return cookie, Expected(reason=why, at_s=time.monotonic())
+            return cookie, self.none("the process that simulates has ended: not enough memory?")
+
+    def none(self, why: str) -> Expected:
+        """The reason why there is no estimate of the kind that this process gives."""
+        return Expected(reason=why, at_s=time.monotonic(), rough=self._answer is rough)
 
     def close(self) -> None:
         """End the process, even during a simulation."""
@@ -240,7 +243,7 @@ class Expectations(Closing):
             _keep(self._fastest, one.cookie, rate)
         came = [done for process in (self._background, self._at_once) if (done := process.finished()) is not None]
         for cookie, expected in came:
-            _keep(self._rough if expected.rough else self._known, cookie, expected)
+            self._add(cookie, expected)
         if chosen is not None:
             self._start(self._at_once, [chosen])
             if (reason := why_not(chosen)) is not None and reason.pending:
@@ -271,7 +274,10 @@ class Expectations(Closing):
         except OSError as error:
             # For example in a container without /dev/shm, which locks between processes need.
             why = f"no process to simulate in: {error.strerror} (is there a /dev/shm?)"
-            _keep(self._known, oldest.cookie, Expected(reason=why, at_s=now))
+            self._add(oldest.cookie, process.none(why))
+
+    def _add(self, cookie: str, expected: Expected) -> None:
+        _keep(self._rough if expected.rough else self._known, cookie, expected)
 
 
 def _keep(kept: OrderedDict[str, Any], cookie: str, value: Any) -> None:

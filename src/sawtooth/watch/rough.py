@@ -45,11 +45,12 @@ def _rough(seen: Observed) -> Expected:
     if at_least:
         chosen = replace(chosen, rate_bps=path.rate.low)
     (free,) = runs.of([replace(chosen, loss=0.0)], seen.cc)
-    most = least = free.goodput_bps / seen.goodput_bps
-    if least > 1 + ROUGHLY and path.loss.high > 0:
+    without_loss = free.goodput_bps / seen.goodput_bps
+    with_most_loss = without_loss
+    if without_loss > 1 + ROUGHLY and path.loss.high > 0:
         (lossy,) = runs.of([replace(chosen, loss=path.loss.high)], seen.cc)
-        least = lossy.goodput_bps / seen.goodput_bps
-    if most * (1 + ROUGHLY) < 1 or least > 1 + ROUGHLY:
+        with_most_loss = lossy.goodput_bps / seen.goodput_bps
+    if without_loss * (1 + ROUGHLY) < 1 or with_most_loss > 1 + ROUGHLY:
         return Expected(reason=UNLIKE.format(seen.cc), rough=True)
     if at_least:
         low = free.goodput_bps * math.exp(-BY_TOTALS["another"][0])
