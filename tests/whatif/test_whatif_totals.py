@@ -364,9 +364,9 @@ def socket_took(arrived: float, held: list[float], block: float = 131072.0) -> A
         np.ones(10),
         np.round(taken.cumsum() / block) * block - np.concatenate([[0], np.round(taken.cumsum() / block) * block])[:-1],
         np.array(held) / 4,
-        kept=held[-1],
+        uncounted=held[-1],
         after_s=0.02,
-        goodput=arrived * 8 * 0.98,
+        goodput_bps=arrived * 8 * 0.98,
         block=block,
     )
     assert found is not None
@@ -405,6 +405,18 @@ def test_without_the_receivers_total_the_window_bounds_the_buffer() -> None:
     assert part is not None
     assert part.low < whole.low
     assert part.high > whole.high
+
+
+@pytest.mark.parametrize("windows", [None, np.zeros(10)])
+def test_where_nothing_bounds_the_send_buffer_there_is_no_rate_of_arrival(windows: np.ndarray | None) -> None:
+    def found(uncounted: float | None) -> Arrival | None:
+        totals = np.ones(10), np.full(10, 1e6)
+        return arrival(*totals, windows, uncounted=uncounted, after_s=0.02, goodput_bps=7.8e6, block=131072.0)
+
+    assert found(None) is None
+    known = found(0.2e6)
+    assert known is not None
+    assert known.low <= 8e6 <= known.high
 
 
 @pytest.mark.parametrize("seconds", [[0.0] * 10, [20.0, 0.5, 0.5, 0.5, 0.5, 0.5]])

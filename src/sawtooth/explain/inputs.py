@@ -153,9 +153,9 @@ def _series(series: RttSeries, name: str) -> Probed:
     try:
         windows, model = estimate(series), CongestionModel.default()
         whole = together(windows, model)
-        more = narrower_text(narrower(windows, whole, model))
         says = _says(windows if whole is None else [whole])
-        next_ = more and f"for what a flow gets (sawtooth congestion estimate {name}): {more}"
+        if more := narrower_text(narrower(windows, whole, model)):
+            next_ = f"for what a flow gets (sawtooth congestion estimate {name}): {more}"
     except SawtoothError as error:
         says = error.message
     label = " ".join(part for part in (series.label, series.target) if part)

@@ -71,7 +71,7 @@ def _read(report: _Report) -> Observed:
     streams = [one for sample in samples for one in sample.records("streams") if not one.values.get("omitted")]
     if not all(stream.values.get("sender", True) for stream in streams):
         streams = []
-    took = np.array([one.number("seconds", least=0) for one in intervals])
+    seconds = np.array([one.number("seconds", least=0) for one in intervals])
     rates = np.array([one.number("bits_per_second", least=0) for one in intervals])
     count = max(1, test.count("num_streams", 1))
     mss = start.count("tcp_mss", 0) or start.count("tcp_mss_default", 0)
@@ -86,9 +86,9 @@ def _read(report: _Report) -> Observed:
     filled = bool(rtts and window and goodput / count * float(np.median(rtts)) / 8 >= WINDOW_FILLED * window)
     waited = {"receive window": 1.0} if filled else {}
     cc = end.text("sender_tcp_congestion")
-    steady = rates[took > _LONGER_S]
+    steady = rates[seconds > _LONGER_S]
     # A sender writes whole blocks, and more than arrives while its buffer fills.
-    arrived = _arrival(test, streams, took, rates, sent, received) if streams else None
+    arrived = _arrival(test, streams, seconds, rates, sent, received) if streams else None
     fastest = float(steady.max(initial=0.0)) if not streams else 0.0 if arrived is None else arrived.low
     return Observed(
         source="iperf3",
@@ -124,7 +124,7 @@ def _seconds(records: list[_Report], name: str) -> list[float]:
 def _arrival(
     test: _Report,
     streams: list[_Report],
-    took: NDArray[np.float64],
+    seconds: NDArray[np.float64],
     rates: NDArray[np.float64],
     sent: _Report,
     received: _Report,
@@ -132,17 +132,17 @@ def _arrival(
     """What arrived, by a sender's report. With ``--omit``, the totals leave out what the buffer held before."""
     import numpy as np
 
-    count = len(streams) // max(1, len(took))
-    per = _of_intervals(streams, len(took), "snd_cwnd")
+    count = len(streams) // max(1, len(seconds))
+    per = _of_intervals(streams, len(seconds), "snd_cwnd")
     arrived = received.number("bytes", 0, least=0)
     whole = bool(arrived) and not test.values.get("omit") and sent.number("bytes", 0, least=0) >= arrived
     return arrival(
-        took,
-        rates * took / 8,
+        seconds,
+        rates * seconds / 8,
         None if per is None else per.sum(axis=1),
-        kept=sent.number("bytes", 0, least=0) - arrived if whole else None,
-        after_s=max(0.0, received.number("seconds", 0, least=0) - float(np.sum(took))),
-        goodput=received.number("bits_per_second", 0, least=0),
+        uncounted=sent.number("bytes", 0, least=0) - arrived if whole else None,
+        after_s=max(0.0, received.number("seconds", 0, least=0) - float(np.sum(seconds))),
+        goodput_bps=received.number("bits_per_second", 0, least=0),
         block=test.count("blksize", 0) * max(1, count),
     )
 
