@@ -86,7 +86,7 @@ def test_an_interval_holds_nine_in_ten_of_transfers_to_come(count: int) -> None:
 
 
 class Counted(Runs):
-    """Every transfer gets this share of the bottleneck and has so many segments."""
+    """Every transfer gets this share of the bottleneck and has this many segments."""
 
     def __init__(self, estimate: Estimate, share: float, segments: float) -> None:
         super().__init__(Observed("capture", "", duration_s=SECONDS, cc="cubic", path=estimate), estimate, answers=8)
