@@ -91,10 +91,14 @@ pub fn shortest_of_full(first: &FirstCopies, acks: &Acks, mss: u32) -> Option<f6
         most = most.max(newest);
         let segment = first.once_at(newest).filter(|&one| first.bytes[one] == i64::from(mss));
         if let Some(segment) = segment.filter(|_| newest > known && !acks.blind[at]) {
-            trips.push(acks.t_s[at] - first.t_s[segment]);
+            let trip_s = acks.t_s[at] - first.t_s[segment];
+            // A capture's clock may have been set back.
+            if trip_s > 0.0 {
+                trips.push(trip_s);
+            }
         }
     }
-    least(&trips).filter(|&one| one > 0.0)
+    least(&trips)
 }
 
 /// Whether most acknowledgements cover more than two segments, as of a receiver with GRO.
@@ -162,4 +166,30 @@ pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
 /// When the segments that end at `newest` were sent, in s; NaN if sent twice, or if none ends there.
 pub fn sent(first: &FirstCopies, newest: i64) -> f64 {
     first.once_at(newest).map_or(f64::NAN, |at| first.t_s[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledgement_from_before_its_segment_does_not_hide_the_others() {
+        let first = FirstCopies {
+            once: vec![true; 3],
+            end: vec![1000, 2000, 3000],
+            bytes: vec![1000; 3],
+            t_s: vec![1.0, 2.0, 3.0],
+        };
+        let mut acks = Acks {
+            t_s: vec![1.03, 1.5, 3.02],
+            ack: first.end.clone(),
+            newest: first.end.clone(),
+            blind: vec![false; 3],
+            ..Acks::default()
+        };
+        let shortest_s = shortest_of_full(&first, &acks, 1000).unwrap();
+        assert!((shortest_s - 0.02).abs() < 1e-9, "{shortest_s}");
+        acks.t_s = vec![0.5, 1.5, 2.5];
+        assert_eq!(shortest_of_full(&first, &acks, 1000), None);
+    }
 }
