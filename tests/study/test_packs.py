@@ -1,17 +1,23 @@
 """Studies of many short points: their runs are in packs, and are read, counted, checked and queried like others."""
 
+import dataclasses
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from expected_error import expected_error
 from sawtooth.engines.sim import Sim
+from sawtooth.io.atomic_io import checksum, read_description, write_description
+from sawtooth.io.parallel import Misfit
+from sawtooth.link_estimate.inputs import load_series, read_series
 from sawtooth.results import listing
 from sawtooth.results.lookup import place
 from sawtooth.run import Run, is_saved, table_digests
@@ -19,6 +25,7 @@ from sawtooth.run.pack import RUNS
 from sawtooth.study import Study, run_study
 from sawtooth.study import batches as plan
 from sawtooth.study.result import StudyResult
+from sawtooth.study.store import FORMAT
 from waiting import until
 
 POINTS = 300
@@ -40,6 +47,13 @@ def copied(packed, tmp_path):
     directory = tmp_path / "short" / packed.directory.name
     shutil.copytree(packed.directory, directory)
     return directory
+
+
+def unfinished(directory):
+    """Makes a study's results unfinished, and returns their description."""
+    description = read_description(directory / "study.json", FORMAT) | {"finished": None}
+    write_description(directory / "study.json", description)
+    return description
 
 
 def points_of(directory):
@@ -84,8 +98,10 @@ def test_few_points_and_long_ones_have_directories(tmp_path):
     assert json.loads((few.directory / "study.json").read_text())["format"] == 1
     (point, *_) = short(1, path={"rate": "10 Gbit/s", "queue": "1 bdp"}, duration="1 s").points()
     assert not plan.is_short(point.scenario)
-    assert plan.together(POINTS, {RUNS + 1}, "sim") == {0, 2, 3, 4}
-    assert plan.together(POINTS, set(), "kernel") == set()
+    groups = plan.groups(POINTS, {RUNS + 1}, "sim")
+    assert [len(one) for one in groups] == [RUNS, *[1] * RUNS, RUNS, RUNS, POINTS - 4 * RUNS]
+    assert [number for group in groups for number in group] == list(range(POINTS))
+    assert plan.groups(POINTS, set(), "kernel") == [[number] for number in range(POINTS)]
 
 
 def test_a_run_is_named_by_its_directory_and_verified(packed, copied):
@@ -100,15 +116,97 @@ def test_a_run_is_named_by_its_directory_and_verified(packed, copied):
 
 
 @pytest.mark.parametrize("name", ["pack.json", "runs.jsonl", "intervals.parquet"])
-def test_damage_is_found(copied, name):
+def test_damage_is_found_and_after_its_fix_the_study_continues(packed, copied, name):
+    unfinished(copied)
     path = copied / "packs" / "1" / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     (entry,) = listing(copied.parent.parent, verify=True)
-    assert entry.state == "damaged"
-    with expected_error(code="not-a-result", file=str(path)):
+    assert (entry.state, entry.engine, entry.points) == ("damaged", "sim", POINTS)
+    assert entry.done == (POINTS - RUNS if name == "pack.json" else POINTS)
+    fix = f"delete {path.parent} and run the study again: it computes the runs that were there"
+    with expected_error(code="not-a-result", file=str(path), fix=fix):
         Run.load(points_of(copied)[RUNS])
+    with expected_error(code="not-a-result", file=str(path), fix=fix):
+        run_study(short(), out=copied.parent.parent, jobs=1, quiet=True)
+    shutil.rmtree(path.parent)
+    again = run_study(short(), out=copied.parent.parent, jobs=1, quiet=True)
+    assert again.directory == copied
+    assert again.details.equals(packed.details)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"runs": ["064-a", "064-a"]}, "two runs have the same name"),
+        ({"rows": {"intervals": "x"}}, "a line is not a run"),
+        ({"rows": {"intervals": -1}}, "a line is not a run"),
+        ({"rows": {"intervals": 10**9}}, "a line is not a run"),
+        ({"rows": {"../other": 1}}, "a line is not a run"),
+    ],
+)
+def test_a_pack_that_says_something_else_of_itself_is_refused(copied, said, reason):
+    where = copied / "packs" / "1"
+    described = read_description(where / "pack.json", 1)
+    if "rows" in said:
+        lines = [json.loads(line) | said for line in (where / "runs.jsonl").read_text().splitlines()]
+        (where / "runs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        described["files"]["runs.jsonl"] = checksum(where / "runs.jsonl")
+    else:
+        described["runs"][:2] = [points_of(copied)[RUNS].name] * 2
+    write_description(where / "pack.json", described)
+    with expected_error(code="not-a-result", match=reason):
+        Run.load(points_of(copied)[RUNS])
+
+
+def test_whether_a_point_is_saved_reads_only_the_names(copied):
+    (copied / "packs" / "1" / "runs.jsonl").unlink()
+    assert is_saved(points_of(copied)[RUNS])
+
+
+def test_series_of_probes_are_read_from_packs(tmp_path):
+    given = short(260, probes=[{"count": 5, "interval": "1 ms"}])
+    made = run_study(given, out=tmp_path, jobs=2, quiet=True)
+    assert (made.directory / "packs").is_dir()
+    every = read_series(made.directory)
+    assert len(every) == 260
+    one = load_series(made.directory / "points" / made.places[70].id)
+    probes = made.run(made.places[70]).tables["probes"]
+    for found in (one, every[70]):
+        np.testing.assert_array_equal(found.rtt_s, probes["rtt_s"])
+    for name in ("points", "packs"):
+        shutil.rmtree(made.directory / name)
+    (made.directory / "points").mkdir()
+    with expected_error(code="not-a-series", fix="run the study to its end"):
+        load_series(made.directory)
+
+
+def test_a_pack_that_workers_saved_elsewhere_is_not_counted(tmp_path):
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, function, tasks):
+            moved = [dataclasses.replace(task, directory=tmp_path / "other") for task in tasks]
+            return super().submit(function, moved)
+
+    (tmp_path / "other" / "points").mkdir(parents=True)
+    with Elsewhere(1) as executor, pytest.raises(Misfit, match="was not saved"):
+        run_study(short(), out=tmp_path / "out", executor=executor, quiet=True)
+
+
+def test_half_a_batch_in_directories_is_continued_with_a_pack_of_the_rest(packed, copied):
+    description = unfinished(copied)
+    write_description(copied / "study.json", description | {"format": 1})
+    given = points_of(copied)
+    runs = {point: Run.load(point) for point in given[:RUNS:2]}
+    for number in (0, 1):
+        shutil.rmtree(copied / "packs" / str(number))
+    for point, run in runs.items():
+        run.save(point)
+    again = run_study(short(), out=copied.parent.parent, jobs=1, quiet=True)
+    assert again.directory == copied
+    assert again.details.equals(packed.details)
+    assert read_description(copied / "packs" / "0" / "pack.json", 1)["runs"] == [one.name for one in given[1:RUNS:2]]
+    assert read_description(copied / "study.json", FORMAT)["format"] == FORMAT
 
 
 def test_a_query_joins_each_row_with_its_run(packed):
@@ -129,27 +227,36 @@ def test_after_a_kill_the_same_study_continues_with_the_packs_that_are_whole(pac
     program = tmp_path / "program.py"
     given = json.dumps(short().to_dict())
     program.write_text(
-        f"import json\nfrom sawtooth.study import Study, run_study\n"
-        f"run_study(Study.from_dict(json.loads({given!r})), out={str(tmp_path / 'out')!r}, jobs=1, quiet=True)\n"
+        f"import json, threading\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        f"from sawtooth.study import Study, run_study, worker\n"
+        f"save, saved = worker.save_together, []\n"
+        f"def held(runs):\n"
+        f"    threading.Event().wait(600 if len(saved) == 2 else 0)\n"
+        f"    save(runs)\n"
+        f"    saved.append(runs)\n"
+        f"worker.save_together = held\n"
+        f"study = Study.from_dict(json.loads({given!r}))\n"
+        f"run_study(study, out={str(tmp_path / 'out')!r}, executor=ThreadPoolExecutor(1), quiet=True)\n"
     )
     roots = [str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, roots))}
     running = subprocess.Popen([sys.executable, str(program)], env=environment, start_new_session=True)
     try:
-        until(lambda: list(tmp_path.glob("out/short/2*/packs/[0-9]*")) or running.poll() is not None)
+        until(lambda: len(list(tmp_path.glob("out/short/2*/packs/[0-9]*"))) == 2 or running.poll() is not None)
+        assert running.poll() is None
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
         running.wait()
     (directory,) = tmp_path.glob("out/short/2*")
     before = {path: path.stat().st_mtime_ns for path in directory.glob("packs/[0-9]*/pack.json")}
-    assert before
+    assert len(before) == 2
     # What a worker leaves that is killed while it writes.
     half = directory / "packs" / ".2.here-1.part"
     half.mkdir(exist_ok=True)
     (half / "pack.json").write_text("{")
     result = run_study(short(), out=tmp_path / "out", jobs=2, quiet=True)
-    assert (result.directory == directory) or json.loads((directory / "study.json").read_text())["finished"]
+    assert result.directory == directory
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert not list(result.directory.glob("packs/.*"))
     assert result.details.equals(packed.details)
@@ -178,6 +285,28 @@ def test_a_point_that_fails_leaves_those_before_it(tmp_path, monkeypatch):
     }
     assert sorted(one.name for one in (tmp_path / "points").iterdir()) == [points[0].id, points[1].id]
     assert not (tmp_path / "packs").exists()
+
+
+def test_after_a_failure_to_save_the_pack_the_first_error_is_told(tmp_path, monkeypatch):
+    from sawtooth.errors import SawtoothError
+    from sawtooth.study import worker
+
+    def full(*given):
+        raise SawtoothError("disk-full", f"failure {len(failures)}", file=failures.append(given))
+
+    failures = []
+    points = short().points()[:3]
+    tasks = [worker.Task(one.id, one.scenario.to_dict(), "sim", tmp_path) for one in points]
+    (tmp_path / "points").mkdir()
+    monkeypatch.setattr(worker, "save_together", full)
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "save", full)
+        outcomes = worker.run_points(tasks)
+    assert [one.saved for one in outcomes] == [False] * 3
+    assert outcomes[-1].error.message == "failure 0"
+    assert len(failures) == 2
+    assert [one.saved for one in worker.run_points(tasks)] == [True] * 3
+    assert [one.saved for one in worker.run_points(tasks)] == [True] * 3
 
 
 def test_a_run_with_other_columns_is_saved_alone(tmp_path):

@@ -200,9 +200,11 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def not_a_result(message: str, path: Path) -> SawtoothError:
+AGAIN = "name the directory of a finished result, or run the same command again: it writes a new one"
+
+
+def not_a_result(message: str, path: Path, fix: str = AGAIN) -> SawtoothError:
     """The error for a result's file that is missing, damaged or different."""
-    fix = "name the directory of a finished result, or run the same command again: it writes a new one"
     return SawtoothError("not-a-result", message, file=path, fix=fix)
 
 

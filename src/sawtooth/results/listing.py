@@ -171,7 +171,12 @@ def entry(root: Path, where: Path, verify: bool = False) -> Entry:
 def _study(name: str, where: Path, verify: bool) -> Entry:
     found = store.describe(where)
     ids = [point["id"] for point in found["points"]]
-    done = [one for one in ids if store.is_done(where, one)]
+    done, broken = [], None
+    for one in ids:
+        try:
+            done += [one] * store.is_done(where, one)
+        except SawtoothError as error:
+            broken = error
     state: State = "whole"
     problem = ""
     if found["finished"] is None:
@@ -180,6 +185,8 @@ def _study(name: str, where: Path, verify: bool) -> Entry:
         state, problem = "damaged", f"{len(ids) - len(done)} of {len(ids)} points are missing"
     older = not is_sealed(where / store.DESCRIPTION)
     try:
+        if broken is not None:
+            raise broken
         older = older or any(_format(store.point_directory(where, one)) < RUN_FORMAT for one in done[:1])
         if verify:
             pack.forget()

@@ -192,7 +192,7 @@ def _file(place: Place, table: str) -> tuple[Path, int | None]:
     packed = pack.find(place.directory)
     if packed is None:
         return place.directory / f"{table}.parquet", None
-    return packed.directory / f"{table}.parquet", list(packed.lines).index(place.directory.name)
+    return packed.directory / f"{table}.parquet", packed.names.index(place.directory.name)
 
 
 def _text(value: Any) -> str:

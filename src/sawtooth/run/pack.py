@@ -10,19 +10,22 @@ A saved run is at ``OUT/NAME/DATE/points/ID``: a directory there, or a run of th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sawtooth.errors import SawtoothError
 from sawtooth.io import table_store
 from sawtooth.io.atomic_io import (
+    AGAIN,
     checksum,
     new_directory,
     not_a_result,
@@ -33,7 +36,7 @@ from sawtooth.io.atomic_io import (
 )
 from sawtooth.io.table_store import Rows
 from sawtooth.io.untrusted import json_value, read_bytes
-from sawtooth.run.saved_table import saved_table
+from sawtooth.run.saved_table import TABLES, saved_table
 
 FORMAT = 1
 RUNS = 64
@@ -57,9 +60,9 @@ def place(directory: Path) -> Path | None:
     return directory.parent.parent / PACKS / str(int(found[1]) // RUNS)
 
 
-def tables_that_fit(tables: Mapping[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Rows] | None:
-    """The tables as rows if they are short and have the columns and types that are ``known`` of each table, to which
-    new tables are added; None if they do not fit."""
+def add_if_fits(tables: Mapping[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Rows] | None:
+    """The tables as rows if they are short and have the columns and types that are ``known`` of each table; None
+    otherwise. Tables that ``known`` lacks are added to it."""
     found: dict[str, Rows] = {}
     for name in sorted(tables):
         kept = tables.kept(name) if isinstance(tables, table_store.Tables) else tables[name]
@@ -103,17 +106,34 @@ def save(
 
 @dataclass(frozen=True)
 class Pack:
-    """A saved pack. Its tables are read on first use."""
+    """A saved pack. Its lines and tables are read on first use."""
 
     directory: Path
     engine: str
+    versions: Mapping[str, str]
     files: Mapping[str, str]
-    lines: Mapping[str, dict[str, Any]]
+    names: tuple[str, ...]
     _tables: dict[str, tuple[Rows, list[int]]] = field(default_factory=dict)
+
+    @functools.cached_property
+    def lines(self) -> dict[str, dict[str, Any]]:
+        """What each run says of itself, by name. Raises SawtoothError ``not-a-result``."""
+        path = self.directory / _LINES
+        with _damage(self.directory):
+            try:
+                content = read_bytes(path, _LARGEST)
+                if hashlib.sha256(content).hexdigest() != self.files.get(path.name):
+                    raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
+                lines = [json_value(line) for line in content.decode().splitlines()]
+                if not all(isinstance(line, dict) and _are_counts(line.get("rows")) for line in lines):
+                    raise ValueError("a line is not a run")
+                return dict(zip(self.names, lines, strict=True))
+            except (OSError, ValueError, TypeError) as error:
+                raise not_a_result(f"is not the list of a pack's runs: {reason(error)}", path) from error
 
     def tables(self, run: str, names: Sequence[str] | None) -> dict[str, Rows]:
         """The tables of a run; ``names`` are those to read (default: all). Raises SawtoothError ``not-a-result``."""
-        at = list(self.lines).index(run)
+        at = self.names.index(run)
         found = {}
         for name in self.lines[run]["rows"]:
             if names is None or name in names:
@@ -125,10 +145,11 @@ class Pack:
         """The rows of all runs, and where each run's begin and end."""
         if name not in self._tables:
             path = self.directory / f"{name}.parquet"
-            rows = saved_table(path, self.files.get(path.name, ""))
-            counts = [int(line["rows"].get(name, 0)) for line in self.lines.values()]
-            if not isinstance(rows, Rows) or sum(counts) != len(rows):
-                raise not_a_result("has other rows than its description says", path)
+            counts = [line["rows"].get(name, 0) for line in self.lines.values()]
+            with _damage(self.directory):
+                rows = saved_table(path, self.files.get(path.name, ""))
+                if not isinstance(rows, Rows) or sum(counts) != len(rows):
+                    raise not_a_result("has other rows than its description says", path)
             columns = {each: values for each, values in rows.columns.items() if each != PLACE}
             self._tables[name] = Rows(columns), [0, *itertools.accumulate(counts)]
         return self._tables[name]
@@ -147,14 +168,15 @@ def find(directory: Path) -> Pack | None:
     """The pack that has the run of ``directory``; None if none has. Raises SawtoothError ``not-a-result`` for a
     damaged one."""
     where = place(directory)
-    if where is None:
-        return None
-    try:
-        about = os.stat(where / DESCRIPTION)
-    except OSError:
-        return None
-    found = _read(where, (about.st_ino, about.st_mtime_ns, about.st_size))
-    return found if directory.name in found.lines else None
+    found = None if where is None else _at(where)
+    return found if found is not None and directory.name in found.names else None
+
+
+def names(directory: Path) -> list[str]:
+    """The names of all runs in the packs of a study's results. Raises SawtoothError ``not-a-result`` for a damaged
+    one."""
+    packs = (_at(where) for where in (directory / PACKS).glob("[0-9]*"))
+    return [name for one in packs if one is not None for name in one.names]
 
 
 def forget() -> None:
@@ -162,25 +184,46 @@ def forget() -> None:
     _read.cache_clear()
 
 
+def _at(where: Path) -> Pack | None:
+    try:
+        about = os.stat(where / DESCRIPTION)
+    except OSError:
+        return None
+    return _read(where, (about.st_ino, about.st_mtime_ns, about.st_size))
+
+
 @functools.lru_cache(maxsize=4)
 def _read(where: Path, state: tuple[int, int, int]) -> Pack:
     """A pack whose description is this one."""
     del state
     path = where / DESCRIPTION
-    described = read_description(path, FORMAT)
+    with _damage(where):
+        described = read_description(path, FORMAT)
+        try:
+            runs, files = [str(name) for name in described["runs"]], dict(described["files"])
+            if len(set(runs)) < len(runs):
+                raise ValueError("two runs have the same name")
+            return Pack(where, str(described["engine"]), dict(described["versions"]), files, tuple(runs))
+        except (KeyError, TypeError, ValueError) as error:
+            raise not_a_result(f"is not the description of a pack of runs: {reason(error)}", path) from error
+
+
+def _are_counts(rows: Any) -> bool:
+    """Whether these are the numbers of rows of a run's tables. A name becomes that of a file."""
+    return (
+        isinstance(rows, dict)
+        and rows.keys() <= set(TABLES)
+        and all(type(number) is int and 0 <= number <= MOST_ROWS for number in rows.values())
+    )
+
+
+@contextlib.contextmanager
+def _damage(where: Path) -> Iterator[None]:
+    """Adds to errors about damage what to delete: a study that continues computes only runs that are missing."""
     try:
-        names, files = [str(name) for name in described["runs"]], dict(described["files"])
-        engine = str(described["engine"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise not_a_result(f"is not the description of a pack of runs: {reason(error)}", path) from error
-    path = where / _LINES
-    try:
-        content = read_bytes(path, _LARGEST)
-        if hashlib.sha256(content).hexdigest() != files.get(path.name):
-            raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
-        lines = [json_value(line) for line in content.decode().splitlines()]
-        if not all(isinstance(line, dict) and isinstance(line.get("rows"), dict) for line in lines):
-            raise ValueError("a line is not a run")
-        return Pack(where, engine, files, dict(zip(names, lines, strict=True)))
-    except (OSError, ValueError, TypeError) as error:
-        raise not_a_result(f"is not the list of a pack's runs: {reason(error)}", path) from error
+        yield
+    except SawtoothError as error:
+        if error.fix != AGAIN:
+            raise
+        fix = f"delete {where} and run the study again: it computes the runs that were there"
+        raise SawtoothError(error.code, error.message, file=error.file, fix=fix) from error

@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Format version of ``run.json``. A reader refuses a higher version. Format 1 has no checksums of the tables."""
 
-TABLES = (
-    *("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments"),
-    *("programs", "connections", "udp", "collected"),
-)
-"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
-are there where a source is of their kind, the last four where programs run."""
-
 
 @dataclass(frozen=True, repr=False)
 class Run(Drawn):
@@ -161,20 +154,22 @@ def save_together(runs: Mapping[Path, Run]) -> None:
     known: dict[str, dict[str, Any]] = {}
     packed = {}
     for directory, run in runs.items():
-        rows = pack.tables_that_fit(run.tables, known)
+        rows = pack.add_if_fits(run.tables, known)
         if rows is None:
             run.save(directory)
         else:
             packed[directory] = run, rows
-    for directory, (run, _) in list(packed.items())[:1]:
-        target = pack.place(directory)
-        if target is None:
-            raise ValueError(f"{directory} is not a point's directory")
-        content = [
-            ({"seed": one.scenario.seed, "scenario": one.scenario.to_dict(), "meta": one.meta}, rows)
-            for one, rows in packed.values()
-        ]
-        pack.save(target, [one.name for one in packed], content, {"engine": run.engine, "versions": versions()})
+    if not packed:
+        return
+    directory, (run, _) = next(iter(packed.items()))
+    target = pack.place(directory)
+    if target is None:
+        raise ValueError(f"{directory} is not a point's directory")
+    content = [
+        ({"seed": one.scenario.seed, "scenario": one.scenario.to_dict(), "meta": one.meta}, rows)
+        for one, rows in packed.values()
+    ]
+    pack.save(target, [one.name for one in packed], content, {"engine": run.engine, "versions": versions()})
 
 
 def is_saved(directory: Path) -> bool:
@@ -184,8 +179,17 @@ def is_saved(directory: Path) -> bool:
 
 
 def described(directory: Path) -> dict[str, Any]:
-    """The description of a saved run, as in ``run.json``, without its tables. Raises SawtoothError as ``load`` does."""
+    """The format, engine, versions, seed, scenario and meta of a saved run, and the names of its tables. Raises
+    SawtoothError as ``load`` does."""
     return _described(directory, _packed(directory))
+
+
+def saved_points(directory: Path) -> list[Path]:
+    """The directories by which the saved runs of a study's results are named, in order, whether they are in packs or
+    not. Raises SawtoothError ``not-a-result`` for a damaged pack."""
+    points = directory / pack.POINTS
+    alone = {one.name for one in points.iterdir() if not one.name.startswith(".")} if points.is_dir() else set()
+    return [points / name for name in sorted(alone | set(pack.names(directory)))]
 
 
 def table_digests(directories: Iterable[Path], table: str) -> list[str | None]:
@@ -210,7 +214,13 @@ def _described(directory: Path, packed: pack.Pack | None) -> dict[str, Any]:
     if packed is None:
         return read_description(directory / "run.json", FORMAT)
     line = packed.lines[directory.name]
-    return {"format": FORMAT, "engine": packed.engine, **line, "tables": dict.fromkeys(line["rows"])}
+    return {
+        "format": FORMAT,
+        "engine": packed.engine,
+        "versions": packed.versions,
+        **line,
+        "tables": dict.fromkeys(line["rows"]),
+    }
 
 
 @functools.cache

@@ -8,6 +8,13 @@ from sawtooth.io import table_store
 from sawtooth.io.atomic_io import checksum, not_a_result, reason
 from sawtooth.io.untrusted import regular
 
+TABLES = (
+    *("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments"),
+    *("programs", "connections", "udp", "collected"),
+)
+"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run. Four
+are there where a source is of their kind, the last four where programs run."""
+
 _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),
     "tcp_info": ("t_s", "flow", "connection", "srtt_s"),

@@ -5,7 +5,7 @@ Only the study decides this, never the clock, so its results have the same files
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 
 from sawtooth.run.pack import MOST_ROWS, RUNS
 from sawtooth.scenario import CONTROLS, Scenario
@@ -19,12 +19,16 @@ _MOST_BITS = 100_000_000
 batch then takes a fraction of a second, which is all that is lost if its worker is killed."""
 
 
-def together(points: int, long: Collection[int], engine: object) -> set[int]:
-    """The batches, by number, whose points are run together: those with the numbers ``RUNS`` times it and following.
-    ``long`` has the numbers of points that are not short."""
+def groups(points: int, long: Set[int], engine: object) -> list[list[int]]:
+    """The points, by number, that one worker runs in a row: the batches, and other points one by one. ``long`` has
+    those that are not short, whose neighbours are run alone too."""
     if points < LEAST or engine not in ENGINES:
-        return set()
-    return {number // RUNS for number in range(points)} - {number // RUNS for number in long}
+        return [[number] for number in range(points)]
+    found: list[list[int]] = []
+    for start in range(0, points, RUNS):
+        batch = list(range(start, min(start + RUNS, points)))
+        found += [batch] if long.isdisjoint(batch) else [[number] for number in batch]
+    return found
 
 
 def is_short(scenario: Scenario) -> bool:
@@ -36,9 +40,9 @@ def is_short(scenario: Scenario) -> bool:
         return False
     if any(flow.cc not in CONTROLS for flow in compiled.flows) or any(one.pace for one in compiled.transmitters):
         return False
-    connections = sum(flow.count for flow in compiled.flows) + sum(one.count for one in compiled.probes)
-    rows = (len(senders) + connections + len(compiled.transmitters) + len(compiled.links)) * (
-        compiled.duration_ns / compiled.interval_ns
-    )
+    connections = sum(flow.count for flow in compiled.flows)
+    intervals = -(-compiled.duration_ns // compiled.interval_ns)
+    rows = (len(senders) + connections + len(compiled.transmitters) + len(compiled.links)) * intervals
+    rows += sum(one.count for one in compiled.probes)
     bits = sum(one.rate_bps for one in compiled.transmitters) * compiled.duration_ns / 1e9
     return rows <= MOST_ROWS and bits <= _MOST_BITS and not compiled.programs

@@ -11,12 +11,11 @@ from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError
 from sawtooth.io.parallel import Workers, fan_out
 from sawtooth.io.progress_bar import Bar
-from sawtooth.run.pack import RUNS
-from sawtooth.study.batches import together
+from sawtooth.study.batches import groups
 from sawtooth.study.dataset import Dataset, PointTask, measure_all
 from sawtooth.study.result import Place
 from sawtooth.study.runner import checked, described, identity
-from sawtooth.study.study import Point, Study
+from sawtooth.study.study import Study
 
 
 def run_into(
@@ -41,23 +40,20 @@ def run_into(
     if not isinstance(study, Study):
         study = Study.load(study)
     chosen = get(engine) if isinstance(engine, str) else engine
-    long: set[int] = set()
-    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides, long=long)
-    batches = together(len(points), long, engine)
+    points, long = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
     description = described(study, chosen.name, points, full, seeds, overrides)
     dataset = Dataset.under(url, study.directory, identity(description))
     dataset.begin(description)
     there = dataset.digests()
-    left: dict[int, list[Point]] = {}
-    for number, point in enumerate(points):
-        if description["points"][number]["digest"] not in there:
-            left.setdefault(number // RUNS if number // RUNS in batches else -1 - number, []).append(point)
-    groups = list(left.values())
-    tasks = [
-        [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in group]
-        for group in groups
+    missing = [
+        [points[number] for number in batch if description["points"][number]["digest"] not in there]
+        for batch in groups(len(points), long, engine)
     ]
-    done = len(points) - sum(map(len, groups))
+    left = [batch for batch in missing if batch]
+    tasks = [
+        [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in batch] for batch in left
+    ]
+    done = len(points) - sum(map(len, left))
 
     def resumable(error: SawtoothError) -> SawtoothError:
         message = f"{error.message}; {done} of {len(points)} points are finished and kept in {dataset.url}"
@@ -68,7 +64,7 @@ def run_into(
 
         def add(number: int, answers: list[dict[str, Any] | SawtoothError | None]) -> None:
             nonlocal done
-            for point, answer in zip(groups[number], answers, strict=False):
+            for point, answer in zip(left[number], answers, strict=False):
                 if isinstance(answer, SawtoothError):
                     raise answer.at(field=f"point {point.id}")
                 if answer is not None:

@@ -17,9 +17,8 @@ from sawtooth.io.atomic_io import writing
 from sawtooth.io.parallel import Misfit, Workers, fan_out
 from sawtooth.io.progress_bar import Bar
 from sawtooth.run import versions
-from sawtooth.run.pack import RUNS
 from sawtooth.study import start_times
-from sawtooth.study.batches import is_short, together
+from sawtooth.study.batches import groups, is_short
 from sawtooth.study.goodput_ceiling import refuse_unattainable
 from sawtooth.study.point_summary import PointSummary
 from sawtooth.study.published import load as load_published
@@ -76,8 +75,7 @@ def run_study(
     if capture:
         # The directory is not known yet; what captures need is checked before anything starts.
         chosen = chosen.capturing(Path(out), capture_at)
-    long: set[int] = set()
-    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides, long=long)
+    points, long = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
     published = None
     if study.published is not None:
         beside = Path(study.origin).parent if study.origin else None
@@ -88,21 +86,27 @@ def run_study(
 
     description = described(study, chosen.name, points, full, seeds, overrides)
     elsewhere = executor is not None and not isinstance(executor, Executor)
-    packs = set() if elsewhere or capture else together(len(points), long, engine)
+    alone = elsewhere or capture
+    batches = [[number] for number in range(len(points))] if alone else groups(len(points), long, engine)
+    packed = any(len(batch) > 1 for batch in batches)
     name, known = study.directory, identity(description)
-    with results_directory(Path(out), name, known, description, packed=bool(packs)) as directory:
+    with results_directory(Path(out), name, known, description, packed=packed) as directory:
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
-        tasks: dict[int, list[Task]] = {}
         begun = has_points(directory)
-        for number, point in enumerate(points):
-            if not begun or not is_done(directory, point.id):
-                # A batch, or a point that is run alone.
-                batch = number // RUNS if number // RUNS in packs else -1 - number
-                task = Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
-                tasks.setdefault(batch, []).append(task)
+        left = ([points[number] for number in batch] for batch in batches)
+        tasks = [
+            [
+                Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
+                for point in batch
+                if not begun or not is_done(directory, point.id)
+            ]
+            for batch in left
+        ]
         summaries: dict[str, PointSummary] = {}
-        _run_tasks(list(tasks.values()), summaries, len(points), directory, study.name, jobs, executor, quiet)
+        _run_tasks(
+            [batch for batch in tasks if batch], summaries, len(points), directory, study.name, jobs, executor, quiet
+        )
         places = [Place(point.id, point.key, point.seed) for point in points]
         try:
             if not (directory / start_times.FILE).exists():
@@ -129,24 +133,24 @@ def checked(
     full: bool,
     seeds: Sequence[int] | None,
     overrides: Mapping[str, Any] | None,
-    long: set[int] | None = None,
-) -> list[Point]:
-    """All points, each checked by the engine. ``long`` gets the numbers of those that are not short.
+) -> tuple[list[Point], set[int]]:
+    """All points, each checked by the engine, and the numbers of those that are not short.
 
     Raises SawtoothError as the engine and ``Study.points`` do.
     """
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     refuse_unattainable(study, points, overrides)
+    long = set()
     for number, point in enumerate(points):
         try:
             engine.check(point.scenario)
             # Here, since it needs the compiled form too, and only the last scenarios keep theirs.
-            if long is not None and not is_short(point.scenario):
+            if not is_short(point.scenario):
                 long.add(number)
         except SawtoothError as error:
             message = f"{error.message} (at the point {point.id})"
             raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
-    return points
+    return points, long
 
 
 def described(
@@ -204,8 +208,7 @@ def _run_tasks(
             raise outcome.error.at(field=f"point {outcome.point}")
         if outcome.files is not None and not is_done(directory, outcome.point):
             keep(directory, outcome.point, outcome.files, task.scenario)
-        # One with a summary is in a pack that a process of this machine saved; looking there would read the pack.
-        if outcome.saved and outcome.summary is None and not is_done(directory, outcome.point):
+        if outcome.saved and not is_done(directory, outcome.point):
             raise Misfit(f"the point {outcome.point} was not saved")
         if outcome.summary is not None:
             summaries[outcome.point] = outcome.summary

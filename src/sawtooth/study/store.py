@@ -76,6 +76,10 @@ def results_directory(
             continue
         lock = _lock(candidate)
         if lock is not None:
+            described = read_description(candidate / DESCRIPTION, FORMAT)
+            if packed and described["format"] < FORMAT:
+                # It was begun where no packs were possible, on a cluster for example.
+                write_description(candidate / DESCRIPTION, described | {"format": FORMAT})
             break
     else:
         candidate = _new(home)

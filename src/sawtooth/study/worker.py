@@ -73,8 +73,8 @@ def run_point(task: Task) -> Outcome:
 
 
 def run_points(tasks: Sequence[Task]) -> list[Outcome]:
-    """Runs points of one batch, one after the other, and saves several of them in one pack. Never raises. If one fails
-    or is stopped, those before it are saved like single points."""
+    """Runs points of one batch, one after the other, and saves several of them in one pack. If one fails or is stopped,
+    those before it are saved like single points. Never raises: errors are in the outcomes."""
     if len(tasks) == 1:
         return [run_point(tasks[0])]
     directory, runs = tasks[0].directory, {}
@@ -86,20 +86,24 @@ def run_points(tasks: Sequence[Task]) -> list[Outcome]:
             if stop.exists():
                 raise SawtoothError("interrupted", "stopped before this point")
             run = _run(task, None, lambda: stop.exists() or stop_requested())
-            runs[point_directory(directory, at)] = run
             summaries.append(PointSummary.of(run))
+            runs[point_directory(directory, at)] = run
         save_together(runs)
         return [Outcome(task.point, saved=True, summary=one) for task, one in zip(tasks, summaries, strict=True)]
     except Exception as error:
         ended = failed(at, error)
+    saved = set()
     try:
         for where, run in runs.items():
+            # A worker that was believed dead may have saved the pack; its runs are the same.
             if not is_done(directory, where.name):
                 run.save(where)
+            saved.add(where.name)
     except Exception as error:
-        ended = failed(at, error)
-    finished = [Outcome(task.point, saved=is_done(directory, task.point)) for task in tasks]
-    return [one for one in finished if one.point != at] + [ended]
+        # The first error is the cause.
+        ended = failed(at, error) if ended.error is None else ended
+    outcomes = [Outcome(task.point, saved=task.point in saved) for task in tasks]
+    return [ended if one.point == at and not one.saved else one for one in outcomes]
 
 
 def _run_apart(task: Task) -> Outcome:

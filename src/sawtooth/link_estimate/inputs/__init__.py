@@ -10,6 +10,7 @@ from sawtooth.io.untrusted import read_bytes
 from sawtooth.link_estimate.inputs import atlas, csv, ping, run, scamper
 from sawtooth.link_estimate.inputs.record import Record, bad, records
 from sawtooth.link_estimate.series import RttSeries
+from sawtooth.run import is_saved
 
 __all__ = ["LARGEST", "load_series", "read_series"]
 
@@ -31,7 +32,7 @@ def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSer
         raise InputError(
             "out-of-range", f"a pace of {pace_s:g} s is not possible", field="pace", fix='write one like "100 ms"'
         )
-    if str(path) != "-" and Path(path).is_dir():
+    if str(path) != "-" and (Path(path).is_dir() or is_saved(Path(path))):
         return run.read(Path(path))
     text = _text(path)
     try:

@@ -6,15 +6,19 @@ from pathlib import Path
 
 from sawtooth.errors import InputError
 from sawtooth.link_estimate.series import RttSeries
-from sawtooth.run import Run
+from sawtooth.run import Run, saved_points
+from sawtooth.run.pack import POINTS, find
 
 
 def read(directory: Path) -> list[RttSeries]:
     """One series per probe of the scenario, for a run or for each point of a study's results. Raises SawtoothError
     ``not-a-result``, and ``not-a-series`` without probes."""
-    points = directory / "points"
-    if points.is_dir():
-        return [one for point in sorted(points.iterdir()) for one in read(point)]
+    if (directory / POINTS).is_dir():
+        found = [one for point in saved_points(directory) for one in read(point)]
+        if not found:
+            fix = "run the study to its end"
+            raise InputError("not-a-series", "it has no finished point", file=directory, fix=fix)
+        return found
     made = Run.load(directory, tables=["probes"])
     compiled = made.scenario.compile().probes
     table = made.tables.get("probes")
@@ -36,5 +40,6 @@ def read(directory: Path) -> list[RttSeries]:
         ]
     except KeyError as error:
         fix = "run the same command again: it writes a new one"
-        path = directory / "probes.parquet"
+        pack = find(directory)
+        path = (directory if pack is None else pack.directory) / "probes.parquet"
         raise InputError("not-a-series", f"it has no column {error}", file=path, fix=fix) from None
