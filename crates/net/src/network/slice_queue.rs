@@ -55,9 +55,7 @@ impl<T: Copy> SliceQueue<T> {
 
     #[inline]
     pub fn push(&mut self, item: T) {
-        if self.items.len() == self.items.capacity() {
-            self.make_room();
-        }
+        self.make_room();
         self.items.push(item);
     }
 
@@ -70,14 +68,22 @@ impl<T: Copy> SliceQueue<T> {
 
     /// Inserts an item before those at the end that are `after` it.
     pub fn insert(&mut self, item: T, after: impl Fn(&T) -> bool) {
+        self.make_room();
         let ahead = self.as_slice().iter().rposition(|other| !after(other)).map_or(0, |last| last + 1);
         self.items.insert(self.gone + ahead, item);
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.items.len() == self.items.capacity() {
+            self.move_or_grow();
+        }
     }
 
     /// Moves the items to the front if that leaves half of the memory free: then few are moved for each that comes.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) {
+    fn move_or_grow(&mut self) {
         if self.gone > self.items.len() / 2 {
             self.items.drain(..self.gone);
             self.gone = 0;
@@ -99,6 +105,18 @@ mod tests {
         [395, 205, 390, 500, 1].into_iter().for_each(|item| queue.insert(item, |&other| other > item));
         let all: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
         assert!(all.is_sorted() && all.len() == 25, "{all:?}");
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_takes_no_more_memory_with_time() {
+        let mut queue = SliceQueue::new();
+        for n in 0..10_000 {
+            queue.insert(n, |&other| other > n);
+            if n >= 10 {
+                assert_eq!(queue.pop(), Some(n - 10));
+            }
+        }
+        assert!(queue.items.capacity() <= 4 * 11, "{}", queue.items.capacity());
     }
 
     #[test]
