@@ -23,6 +23,7 @@ from sawtooth.report.figures import figures
 from sawtooth.report.number_text import counted, known, number, percent, short, signed
 from sawtooth.report.selection import selected
 from sawtooth.run import Run
+from sawtooth.run.pack import PACKS, RUNS
 from sawtooth.sanitize import plain
 from sawtooth.stats import STATISTICS
 from sawtooth.study import application, estimates, store
@@ -42,7 +43,7 @@ _SPREAD = ("std", "min", "25%", "50%", "75%", "max")
 MOST_ROWS = 200
 """Maximum number of rows of a figure's table in the page. The CSV file has all rows."""
 MOST_POINTS = 1000
-"""Maximum number of rows of the page's other tables. The study's CSV files have all rows."""
+"""Maximum number of points in the page's other tables. The study's CSV files have all."""
 _ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
 """Figures that can answer the study's question. The first one that exists is shown as the answer."""
 _LINES, _COLUMNS = 40, 500
@@ -108,7 +109,8 @@ def _content(
         "path": path.parts(result),
         "answer": "" if result.study.is_of_probes else headline.sentence(drawn, headline.compared(drawn, cards.who)),
         "ways": result.opposite,
-        "cards": cards.cards(drawn),
+        "cards": cards.cards(result if result.study.is_of_probes else drawn),
+        "cards_of": len(drawn.records),
         "figures": [
             {
                 "name": figure.name,
@@ -150,6 +152,7 @@ def _content(
         "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
         "description": description,
+        "packed": RUNS if (result.directory / PACKS).is_dir() else 0,
     }
     return content, on_page
 
@@ -222,7 +225,7 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     moved = {tuple(row[key] for key in keys): one for row, one in zip(result.records, result.moved, strict=True) if one}
     rows: list[dict[str, Any]] = []
     before = None
-    for found in result.shares[result.shares["seed"] == ALL].head(MOST_POINTS).to_dict("records"):
+    for found in _first_points(result, result.shares).to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         low, high = row["share_low_percent"], row["share_high_percent"]
         known_ends = "–" if math.isnan(low) else f"{number(low, 1)} … {number(high, 1)}"
@@ -236,6 +239,16 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     return rows
 
 
+def _first_points(result: StudyResult, table: DataFrame) -> DataFrame:
+    """The rows over all seeds of the first ``MOST_POINTS`` points."""
+    found = table[table["seed"] == ALL]
+    if len(result.records) <= MOST_POINTS:
+        return found
+    keys = list(result.places[0].key)
+    points = {tuple(row[key] for key in keys) for row in result.records[:MOST_POINTS]}
+    return found[[point in points for point in found[keys].itertuples(index=False, name=None)]]
+
+
 def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
     """Rows over all seeds, with a gap between points. Empty if there are no such measures, or if the study is of
     probes, whose delays are not its subject."""
@@ -245,7 +258,7 @@ def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
     points = {tuple(row[key] for key in keys): row for row in result.records}
     rows: list[dict[str, Any]] = []
     before = None
-    for found in table[table["seed"] == ALL].head(MOST_POINTS).to_dict("records"):
+    for found in _first_points(result, table).to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         point = tuple(row[key] for key in keys)
         first = point != before

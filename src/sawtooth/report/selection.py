@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 MOST = 500
 """A study of up to this many points is drawn with all of them."""
 _SERIES, _PANELS = 8, 4
-_X, _POINTS = 40, 400
-"""Values of x: at least the first, and as many as make the second together with series and panels."""
+_LEAST_X = 40
+"""Values of x that are drawn at least, even with the most series and panels."""
+_MOST_DRAWN = 400
+"""Points that are drawn at most, unless ``_LEAST_X`` demands more."""
 
 
 def selected(result: StudyResult) -> StudyResult:
     """The result with points at evenly spaced values of each role's columns; the first and the last value, the baseline
-    and the highlighted one are among them. All points if there are at most ``MOST``."""
+    and the highlighted one are among them. The result itself if it has at most ``MOST`` points, or if all are drawn."""
     import numpy as np
     import pandas as pd
 
@@ -32,7 +34,7 @@ def selected(result: StudyResult) -> StudyResult:
     series = _even(_values(pooled, [roles.series]), _SERIES) if roles.series else None
     panels = _even(_values(pooled, roles.panels), _PANELS) if roles.panels else None
     lines = (1 if series is None else len(series)) * (1 if panels is None else len(panels))
-    x = _even(_values(pooled, [roles.x]), max(_X, _POINTS // lines), [(roles.baseline,), (roles.detail,)])
+    x = _even(_values(pooled, [roles.x]), max(_LEAST_X, _MOST_DRAWN // lines), [(roles.baseline,), (roles.detail,)])
     wanted: list[tuple[list[Any], Any]] = [
         ([roles.x], x),
         ([roles.series], series),
@@ -51,6 +53,8 @@ def selected(result: StudyResult) -> StudyResult:
 
     keys = list(result.places[0].key)
     here = kept(pooled)
+    if here.all():
+        return result
     points = set(pooled.loc[here, keys].itertuples(index=False, name=None))
     return dataclasses.replace(
         result,
@@ -71,7 +75,7 @@ def _values(table: DataFrame, columns: Sequence[str | None]) -> list[tuple[Any, 
 
 
 def _even(values: list[tuple[Any, ...]], most: int, others: Sequence[tuple[Any, ...]] = ()) -> list[tuple[Any, ...]]:
-    """At most so many of the values, evenly spaced, and ``others``."""
+    """At most ``most`` evenly spaced values, plus those in ``others``."""
     if len(values) <= most:
         return values
     places = {round(at * (len(values) - 1) / (most - 1)) for at in range(most)}
