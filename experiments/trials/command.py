@@ -81,17 +81,27 @@ def finished(arguments: list[object]) -> str:
     return told
 
 
+_RUNS = ("points/*/*.parquet", "packs/*/*.parquet")
+
+
 def tables(out: Path) -> str:
     """A digest of all tables below a study's results, by name."""
     (directory,) = (path for path in out.glob("trial/*") if not path.is_symlink())
+    return tables_of(directory)
+
+
+def tables_of(directory: Path) -> str:
+    """Like ``tables``, for one of several results."""
     digest = hashlib.sha256()
-    for path in sorted([*directory.glob("*.csv"), *directory.glob("points/*/*.parquet")]):
+    for path in sorted(one for kind in ("*.csv", *_RUNS) for one in directory.glob(kind)):
         digest.update(f"{path.relative_to(directory)} ".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def kept(out: Path) -> dict[str, int]:
-    return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.glob("trial/2*/points/*/run.json")}
+    """When each saved run or pack of runs was written, by its description."""
+    found = [path for kind in ("points/*/run.json", "packs/*/pack.json") for path in out.glob(f"trial/2*/{kind}")]
+    return {str(path.relative_to(out)): path.stat().st_mtime_ns for path in found}
 
 
 def is_finished(out: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -13,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from experiments.trials.command import STUDY, finished, sawtooth, tables
+from experiments.trials.command import STUDY, finished, sawtooth, tables, tables_of
 
 
 def determinism(times: int, rng: random.Random, home: Path) -> Counter[str]:
@@ -140,16 +139,8 @@ def at_once(times: int, rng: random.Random, home: Path) -> Counter[str]:
         held["finished results"] += len(whole)
         held["latest is a finished one"] += (out / "trial" / "latest").resolve() in whole
         for path in whole:
-            held["same tables" if _tables_of(path) == wanted else "OTHER TABLES"] += 1
+            held["same tables" if tables_of(path) == wanted else "OTHER TABLES"] += 1
     return held
-
-
-def _tables_of(directory: Path) -> str:
-    """Like ``tables``, for one of several results."""
-    digest = hashlib.sha256()
-    for path in sorted([*directory.glob("*.csv"), *directory.glob("points/*/*.parquet")]):
-        digest.update(f"{path.relative_to(directory)} ".encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 def elsewhere(times: int, rng: random.Random, home: Path) -> Counter[str]:
