@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,9 +26,13 @@ def _column(values: Series[Any]) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        # Losses go down to 1e-7 %.
-        shown = f"{value:.{9 if abs(value) < 1e-3 else 6}f}".rstrip("0").rstrip(".")
-        return "0" if shown in ("-0", "") else shown
+        return "" if math.isnan(value) else _number(value)
     return value
+
+
+# A study of one seed has each row twice.
+@lru_cache(maxsize=256)
+def _number(value: float) -> str:
+    # Losses go down to 1e-7 %.
+    shown = f"{value:.{9 if abs(value) < 1e-3 else 6}f}".rstrip("0").rstrip(".")
+    return "0" if shown in ("-0", "") else shown

@@ -86,22 +86,30 @@ def save(
 
     Raises SawtoothError as ``Run.save`` does.
     """
-    import numpy as np
-
     lines: list[str] = []
     parts: dict[str, list[Rows]] = {}
+    places: dict[str, list[int]] = {}
     for at, (line, tables) in enumerate(runs):
-        lines.append(json.dumps(line | {"rows": {name: len(rows) for name, rows in tables.items()}}, allow_nan=False))
+        counts = {name: len(rows) for name, rows in tables.items()}
+        lines.append(json.dumps(line | {"rows": counts}, allow_nan=False))
         for name, rows in tables.items():
-            parts.setdefault(name, []).append(Rows({**rows.columns, PLACE: np.full(len(rows), at, np.int32)}))
+            parts.setdefault(name, []).append(rows)
+            places.setdefault(name, []).extend([at] * counts[name])
     with new_directory(target) as aside:
         with writing(aside):
             (aside / _LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
-            joined = table_store.Tables({name: Rows.joined(rows) for name, rows in parts.items()})
+            joined = table_store.Tables({name: _placed(rows, places[name]) for name, rows in parts.items()})
             for name in joined:
                 table_store.save(joined, name, aside / f"{name}.parquet")
             files = {file.name: checksum(file) for file in sorted(aside.iterdir())}
         write_description(aside / DESCRIPTION, {"format": FORMAT, "runs": list(names), "files": files, **about})
+
+
+def _placed(parts: Sequence[Rows], places: Sequence[int]) -> Rows:
+    """The rows of all runs, each with its run's place."""
+    import numpy as np
+
+    return Rows({**Rows.joined(parts).columns, PLACE: np.array(places, np.int32)})
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def ended(run: Run) -> Rows:
     import numpy as np
 
     columns = ("flow", "start_s", "end_s", "delivered_bytes", "completed")
-    table = whole(run.tables, "flows", columns) if "flows" in run.tables else Rows({})
+    table = whole(run.tables, "flows", columns).only(columns) if "flows" in run.tables else Rows({})
     if "completed" not in table:
         return Rows({name: np.empty(0) for name in columns})
     begun = (table["completed"] > 0) & (table["start_s"] >= run.scenario.warmup.seconds)

@@ -30,7 +30,8 @@ def counters(run: Run) -> dict[str, float]:
     rtts, ends = [], []
     for samples in groups(run.tables, "tcp_info", ("t_s", "flow", "connection", "srtt_s", "rwnd_limited_s")):
         rtt = after_warmup(run, samples)["srtt_s"]
-        rtts.append((float(rtt[rtt > 0].sum()), int((rtt > 0).sum())))
+        rtt = rtt[rtt > 0]
+        rtts.append((float(rtt.sum()), len(rtt)))
         if "rwnd_limited_s" in samples and len(samples):
             ends.append(_largest(samples))
     if sum(count for _, count in rtts):
@@ -49,6 +50,8 @@ def _largest(samples: Rows) -> Rows:
     """The largest time and the largest ``rwnd_limited_s`` of each connection."""
     import numpy as np
 
+    if len(samples) == 1:
+        return samples
     flow, connection = samples["flow"].astype(np.int64), samples["connection"].astype(np.int64)
     order = np.lexsort((connection, flow))
     flow, connection = flow[order], connection[order]

@@ -40,6 +40,8 @@ def latencies(run: Run) -> list[Latency]:
     if "probes" not in run.tables:
         return []
     compiled = run.scenario.compile()
+    if not compiled.probes:
+        return []
     table = whole(run.tables, "probes", ("t_s", "probe", "rtt_s"))
     table = table[table["t_s"] >= run.scenario.warmup.seconds]
     found = []

@@ -41,7 +41,7 @@ def of_runs(series: Sequence[ArrayLike], *, observed: int | None = None, most: f
     found = settling([seen], least=0.0)
     begins = 0 if found is None else found.samples
     rest = batch_means(seen[begins:])
-    if math.isnan(rest.low):
+    if begins and math.isnan(rest.low):
         begins, rest = 0, batch_means(seen)
     if not begins and seen.size == one.size:
         return rest.within(0.0, most)

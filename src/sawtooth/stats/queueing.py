@@ -36,15 +36,21 @@ class Queueing:
     table: Rows
 
 
-def bottleneck(run: Run) -> Queueing | None:
-    """The queue of the bottleneck: before the lowest rate on the first flow's data path. None if there is none."""
+def bottleneck(run: Run, columns: Sequence[str] | None = None) -> Queueing | None:
+    """The queue of the bottleneck: before the lowest rate on the first flow's data path. None if there is none.
+
+    ``columns`` are those of its table to read (default: all)."""
     compiled = run.scenario.compile()
     met = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
     if met is None or "queues" not in run.tables:
         return None
-    parts = [after_warmup(run, part) for part in groups(run.tables, "queues")]
-    index = compiled.transmitters.index(met)
-    return Queueing(met.name, Rows.joined([part[part["transmitter"] == index] for part in parts]))
+    index = next(at for at, one in enumerate(compiled.transmitters) if one is met)
+    read = None if columns is None else ("t_s", "transmitter", *columns)
+    parts = []
+    for part in groups(run.tables, "queues", read):
+        kept = after_warmup(run, part if read is None else part.only(read))
+        parts.append(kept[kept["transmitter"] == index])
+    return Queueing(met.name, Rows.joined(parts))
 
 
 def total(seen: Sequence[Queueing], column: str) -> float:

@@ -19,7 +19,7 @@ TOTALS = ("count", "ci_n")
 
 def per_run(row: Mapping[str, Any], runs: int) -> dict[str, Any]:
     """Replaces the sums in ``row`` (its columns in ``COUNTS``) by means per run."""
-    return {name: value / runs if name in COUNTS and runs > 1 else value for name, value in row.items()}
+    return {name: value / runs if runs > 1 and name in COUNTS else value for name, value in row.items()}
 
 
 def count_text(mean: float) -> str:

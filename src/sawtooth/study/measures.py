@@ -90,11 +90,11 @@ class Measured:
     @classmethod
     def of(cls, run: Run) -> Measured:
         """From a run with all its tables."""
-        queue = bottleneck(run)
+        queue = bottleneck(run, _READ)
         return cls(
             tuple(latencies(run)),
             smoothed_s(run),
-            None if queue is None else Queueing(queue.name, _only(queue.table, _OF_QUEUE)),
+            None if queue is None else Queueing(queue.name, queue.table.only(_OF_QUEUE)),
             transfers(run),
             tuple(applications(run)),
             {group.measures[0].name: group.of(run, queue) for group in GROUPS if group.of is not None},
@@ -104,10 +104,8 @@ class Measured:
 
 _OF_QUEUE = ("sent_packets", "delay_mean_s", *SHARES, *(name.removeprefix("queue_") for name in DROPS))
 """The columns of a queue's table that measures use. The others would be sent from workers for nothing."""
-
-
-def _only(table: Rows, columns: Sequence[str]) -> Rows:
-    return Rows({name: table[name] for name in columns if name in table})
+_READ = (*_OF_QUEUE, "sent_bytes")
+"""And what the utilization needs."""
 
 
 def _first_probe(seen: Sequence[Measured]) -> Mapping[str, float]:
