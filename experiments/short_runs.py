@@ -63,6 +63,7 @@ def main() -> None:
     runs: list[Run] = timed(
         "the simulation, with limits and warnings", lambda: [engine.run(one.scenario) for one in points]
     )
+
     def summary() -> list[PointSummary]:
         """In a worker it follows the simulation, whose compiled scenario is still there."""
         found = []

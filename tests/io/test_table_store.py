@@ -180,3 +180,24 @@ def test_tables_show_their_names_and_sizes_and_suggest_one_for_a_name_that_is_no
         tables["flow"]
     assert "flow" not in tables
     assert tables.get("flow") is None
+
+
+def test_pickled_rows_keep_columns_types_and_values() -> None:
+    """Also names, and no rows at all."""
+    columns: dict[str, Any] = {
+        "t_s": np.array([0.5, math.nan]),
+        "flow": np.array([1, 2], np.int32),
+        "name": np.array(["a", "b"], object),
+    }
+    for rows in (Rows(columns), Rows(columns)[np.array([False, False])]):
+        sent = pickle.loads(pickle.dumps(rows))
+        assert list(sent.columns) == list(rows.columns)
+        for name, values in rows.columns.items():
+            assert sent[name].dtype == values.dtype
+            np.testing.assert_array_equal(sent[name], values)
+
+
+def test_a_mask_selects_rows_and_only_selects_columns() -> None:
+    rows = Rows({"t_s": np.array([1.0, 2.0]), "flow": np.array([0, 1])})
+    assert rows[np.array([False, True])].only(("flow", "absent")).columns == {"flow": np.array([1])}
+    assert len(rows[np.array([True, True])]) == 2

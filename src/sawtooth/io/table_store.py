@@ -61,12 +61,14 @@ class Rows:
     def __getitem__(self, at: str | NDArray[bool_]) -> ndarray[Any, Any] | Rows:
         if isinstance(at, str):
             return self.columns[at]
+        if at.dtype == bool and at.all():
+            return self
         return Rows({name: values[at] for name, values in self.columns.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle takes 5 microseconds for an array of one row, and a study's workers send many. As bytes they take one.
         sent = {
-            name: values if values.dtype.hasobject else (values.dtype.str, values.tobytes())
+            name: values.tolist() if values.dtype.hasobject else (values.dtype.str, values.tobytes())
             for name, values in self.columns.items()
         }
         return _received, (sent,)
@@ -88,13 +90,13 @@ class Rows:
         return pd.DataFrame(dict(self.columns))
 
 
-def _received(sent: Mapping[str, ndarray[Any, Any] | tuple[str, bytes]]) -> Rows:
+def _received(sent: Mapping[str, list[Any] | tuple[str, bytes]]) -> Rows:
     """Restores pickled rows."""
     import numpy as np
 
     return Rows(
         {
-            name: np.frombuffer(values[1], values[0]) if isinstance(values, tuple) else values
+            name: np.frombuffer(values[1], values[0]) if isinstance(values, tuple) else np.array(values, object)
             for name, values in sent.items()
         }
     )

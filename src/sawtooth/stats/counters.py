@@ -50,11 +50,12 @@ def _largest(samples: Rows) -> Rows:
     """The largest time and the largest ``rwnd_limited_s`` of each connection."""
     import numpy as np
 
+    columns = ("flow", "connection", "t_s", "rwnd_limited_s")
     if len(samples) == 1:
-        return samples
+        return samples.only(columns)
     flow, connection = samples["flow"].astype(np.int64), samples["connection"].astype(np.int64)
     order = np.lexsort((connection, flow))
     flow, connection = flow[order], connection[order]
     begins = np.flatnonzero(np.r_[True, (np.diff(flow) != 0) | (np.diff(connection) != 0)])
-    largest = {name: np.fmax.reduceat(samples[name][order], begins) for name in ("t_s", "rwnd_limited_s")}
+    largest = {name: np.fmax.reduceat(samples[name][order], begins) for name in columns[2:]}
     return Rows({"flow": flow[begins], "connection": connection[begins], **largest})

@@ -50,4 +50,4 @@ def smoothed_s(run: Run) -> ndarray[Any, Any]:
     for part in groups(run.tables, "tcp_info", ("t_s", "srtt_s")):
         rtts = after_warmup(run, part)["srtt_s"]
         found.append(rtts[rtts > 0])
-    return np.concatenate(found)
+    return found[0] if len(found) == 1 else np.concatenate(found)
