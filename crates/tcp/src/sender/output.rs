@@ -436,6 +436,7 @@ impl Sender {
         }
         let Piece { bytes, segments } = piece;
         let count = u32::from(segments);
+        debug_assert_eq!(count, bytes.div_ceil(self.flight.mss), "all segments are full except the last");
         // Linux sets PSH on every super-packet of more than one segment, and where a write ended.
         let push = count > 1 || start + u64::from(bytes) == self.total;
         let is_new = start >= self.flight.snd_nxt;
