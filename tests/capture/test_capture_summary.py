@@ -113,7 +113,7 @@ def test_a_link_that_gathers_packets_is_as_fast_as_its_groups_are_apart_and_a_fa
     observed = replace(observe(GATHERED), cc="bbr")
     found = estimate(observed)
     assert found.rate.value == pytest.approx(200e3, rel=0.05)
-    replayed = replay(observed, found, draws=8)
+    replayed = replay(observed, found)
     test, answers = replayed.test, replayed.answers
     assert test.verdict == "fails"
     assert answers == []
