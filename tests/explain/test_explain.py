@@ -32,6 +32,7 @@ from sawtooth.whatif import Choice, estimate, observe, save_scenario
 from sawtooth.whatif.from_capture import read_transfer
 from sawtooth.whatif.kinds import TRAINED, Kinds, shipped
 from sawtooth.whatif.observation import CONTROLS
+from sawtooth.whatif.replay import CHANGES_EXPLAINED
 from sawtooth.whatif.shared import LIKELY, Shared, learned, likely
 from sawtooth.whatif.ss import from_ss
 from tests.watch.test_watch_expected import seen
@@ -83,6 +84,20 @@ def test_a_capture_is_explained_as_the_other_verbs_say(captures: Path, side: str
     assert told.lost.count == judged.facts["loss"]["lost"]
     assert told.control.answer == "cubic"
     assert told.control.shares == identify_capture(capture).names
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("name", ["ss-cubic.txt", "ss-bbr.txt", "iperf3.json"])
+def test_totals_are_explained_as_whatif_says(name: str) -> None:
+    """The path is fitted, and how many are tried depends on what an answer takes."""
+    file = Path(__file__).parents[1] / "measured" / name
+    told = explain([str(file)])
+    asked = CliRunner().invoke(whatif, [str(file), "--json"], catch_exceptions=False)
+    by_whatif = json.loads(asked.output)
+    assert [one.describe() for one in told.controls] == by_whatif["answers"]
+    assert told.test is not None
+    assert told.test.describe() == by_whatif["self_test"]
+    assert len(CHANGES) == CHANGES_EXPLAINED
 
 
 @pytest.mark.parametrize(

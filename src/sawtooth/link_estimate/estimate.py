@@ -252,10 +252,9 @@ def _check_assumed(model: CongestionModel, rtt_s: float | None, rate_bps: float 
         low, high = model.trained_on_[field]
         # A tenth beyond the ends still counts as near.
         if value is not None and not 0.9 * low <= value <= 1.1 * high:
-            message = (
-                f"{value * scale:g} {unit}, and the model was trained on {low * scale:g} … {high * scale:g} {unit}"
-            )
-            fix = "remove it; or make a model for it: sawtooth congestion calibrate"
+            ends = f"{low * scale:.3g} … {high * scale:.3g} {unit}"
+            message = f"{value * scale:g} {unit}, and the model was trained on {ends}, and answers up to a tenth beyond"
+            fix = "correct or remove it; or make a model for it: sawtooth congestion calibrate"
             raise InputError("out-of-range", message, field=field, fix=fix)
     if not model.covers(rtt_s, rate_bps):
         link = "" if rate_bps is None else f" of about {rate_bps / 1e6:g} Mbit/s"

@@ -12,7 +12,7 @@ from sawtooth.stats.path import slowest, trip_s
 from sawtooth.study.result import StudyResult
 
 _MOST = 200
-"""Maximum number of points that are examined. If there are more, an evenly spaced sample."""
+"""Maximum number of points that are examined. If there are more, an evenly spaced sample with the first and last."""
 _NAMED = 4
 """Maximum number of different values that are listed by name."""
 
@@ -29,7 +29,8 @@ class Part:
 def parts(result: StudyResult) -> list[Part]:
     """The properties in the order in which data passes them. Missing ones are omitted."""
     points = result.study.points(seeds=[result.places[0].seed], overrides=result.description["overrides"])
-    points = points[:: -(-len(points) // _MOST)]
+    last = len(points) - 1
+    points = [points[at] for at in sorted({round(last * one / (_MOST - 1)) for one in range(_MOST)})]
     each = [point.scenario.compile() for point in points]
     each = [one for one in each if one.flows]
     if not each:

@@ -21,6 +21,9 @@ WIDEST = 10.0
 """An interval that spans more than this factor contains everything, and is no test."""
 PART = 0.05
 """Probability beyond either end of an interval."""
+CHANGES_EXPLAINED = 4
+"""Changes of the path that ``explain`` simulates. They count for how many paths are drawn whoever asks, so that all
+commands draw the same paths."""
 FEWEST_RANKED = round(1 / PART) - 1
 """Runs needed for an interval by rank; with fewer, its end is beyond all of them."""
 APART = 0.006
@@ -164,11 +167,12 @@ def replay(
         told = [by_others(cc, one) for cc, one in given.items()]
         return Replays(test, told, estimate, [], {}, Runs(observed, estimate), given)
     fitted = estimate.by_replay and observed.cc in CONTROLS and observed.goodput_bps is not None
-    each = len(controls) + sum(_cause_open(observed, cc) for cc in controls) + more
+    each = len(controls) + sum(_cause_open(observed, cc) for cc in controls)
+    asked, each = each + more, each + CHANGES_EXPLAINED
     # What follows the rate is also run at the lowest one; the progress does not wait for that.
     lowest, fits = each if estimate.rate.bound == "at least" else 0, RUNS if fitted else 0
     count = max(2, affordable(observed, estimate, draws, each + lowest + fits) if fitted else draws)
-    total = count * (each + fits) + (AGAIN if fitted else 0)
+    total = count * (asked + fits) + (AGAIN if fitted else 0)
     runs = Runs(observed, estimate, total, progress, answers=each + lowest)
     if fitted:
         paths = fit(observed, estimate, runs, draws=count, seed=seed)
@@ -290,7 +294,7 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
         message = f"no path that the input allows lets {of.cc} get near what was observed: the nearest give {ratio:.0%}"
         return SelfTest("fails", ratio, f"{message}; do not rely on the estimate")
     if fitted:
-        aim = f"none: the path was fitted so that {of.cc} gets the observed goodput"
+        aim = f"no test, since the path was fitted so that {of.cc} gets the observed goodput"
         return SelfTest("fitted", ratio, f"{aim}; it gets {ratio:.0%} of it")
     apart = f"{of.cc} on the estimated path gets {ratio:.0%} of the observed goodput"
     if abs(ratio - 1) <= AGREES:
