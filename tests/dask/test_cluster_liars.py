@@ -216,7 +216,7 @@ OUTCOMES: dict[str, Callable[[Outcome], Outcome]] = {
 def test_a_point_is_kept_when_it_is_what_was_asked(lie: Callable[[Outcome], Outcome], tmp_path: Path) -> None:
     def told(said: bytes) -> bytes:
         answer = pickle.loads(said)
-        answer.results = [lie(one) for one in answer.results]
+        answer.results = [[lie(one) for one in batch] for batch in answer.results]
         return pickle.dumps(answer)
 
     there = run_study(study(), engine=Fake(), out=tmp_path / "there", executor=Scheduler(told), quiet=True)

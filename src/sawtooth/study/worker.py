@@ -84,7 +84,7 @@ def run_points(tasks: Sequence[Task]) -> list[Outcome]:
         for task in tasks:
             at = task.point
             if stop.exists():
-                raise SawtoothError("interrupted", "stopped before this point")
+                raise SawtoothError("interrupted", "stopped before this point", fix="run the study again: it continues")
             run = _run(task, None, lambda: stop.exists() or stop_requested())
             summaries.append(PointSummary.of(run))
             runs[point_directory(directory, at)] = run
