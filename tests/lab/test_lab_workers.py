@@ -32,9 +32,9 @@ LISTEN = """(processors) => {
 
 
 def opened_with(browser: Any, address: str, processors: int, *, loaded: int | None = None) -> tuple[Opened, list[int]]:
-    """The page with an answer, on a machine with so many processors, and how many runs each worker had.
+    """The page with an answer, on a machine with ``processors``, and how many runs each worker had.
 
-    ``loaded``: only so many workers can be loaded; None: all.
+    ``loaded``: the number of workers that can be loaded; None: all.
     """
     opened = Opened(browser, "about:blank", ready=False, accept_downloads=True)
     opened.page.add_init_script(f"({LISTEN})({processors})")

@@ -174,7 +174,8 @@ def _study(name: str, where: Path, verify: bool) -> Entry:
     done, broken = [], None
     for one in ids:
         try:
-            done += [one] * store.is_done(where, one)
+            if store.is_done(where, one):
+                done.append(one)
         except SawtoothError as error:
             broken = error
     state: State = "whole"

@@ -76,7 +76,7 @@ class Views:
         return self._of[name]() if name in self._of else None
 
     def files(self, name: str) -> list[tuple[Path, int | None, Place]]:
-        """A table's file of each run that has it, and the run's place in a file of several runs."""
+        """For each run that has the table: its file, and the run's place there if it holds several runs, else None."""
         found = []
         for place in self.places:
             path, at = _file(place, name)
@@ -189,6 +189,7 @@ def _is_there(path: Path, root: Path) -> bool:
 
 
 def _file(place: Place, table: str) -> tuple[Path, int | None]:
+    """The file of a run's table, whether it exists or not, and the run's place in it if a pack holds the run."""
     packed = pack.find(place.directory)
     if packed is None:
         return place.directory / f"{table}.parquet", None

@@ -32,7 +32,7 @@ struct Table {
 }
 
 impl Table {
-    /// With so many data segments, one a millisecond.
+    /// A table of `count` data segments, one a millisecond.
     fn sent(count: i64) -> Self {
         let mut table = Table::default();
         for at in 0..count {
