@@ -289,8 +289,8 @@ def query(sql: str | None = None, *, directory: str | PathLike[str] = "results",
     """Runs an SQL query over all results below ``directory`` and returns a table.
 
     Without ``sql`` it lists the available views, one row per column: ``view``, ``column``. ``latest=True`` uses only
-    the newest finished result of each study. Needs the extra ``query``. Raises SawtoothError ``tool-missing``,
-    ``bad-query``, ``file-not-found``.
+    the newest finished result of each study. Damaged results are left out, with a warning (``warnings.warn``) for each.
+    Needs the extra ``query``. Raises SawtoothError ``tool-missing``, ``bad-query``, ``file-not-found``.
     """
     from sawtooth.results.query import query as ask
     from sawtooth.results.query import views

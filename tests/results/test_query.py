@@ -17,6 +17,7 @@ from expected_error import expected_error
 from fake_engine import Fake, quick, study
 from sawtooth import Scenario
 from sawtooth.cli.program import status_of
+from sawtooth.cli.query_command import MOST_PROBLEMS
 from sawtooth.errors import SawtoothError, install_extra
 from sawtooth.results.query import query, views
 
@@ -147,7 +148,45 @@ def test_a_damaged_table_is_reported_and_a_damaged_result_left_out(home: Path, t
     path.write_bytes(b"PAR1 no table PAR1")
     assert "--verify" in str(refused(mine, "SELECT count(*) FROM intervals").fix)
     next(mine.glob("small/2*/study.json")).write_text("{")
-    assert rows(mine, "SELECT DISTINCT study FROM summary") == [{"study": "other"}]
+    with pytest.warns(match=r"small/\S+ is left out: study.json: cannot be read"):
+        assert rows(mine, "SELECT DISTINCT study FROM summary") == [{"study": "other"}]
+
+
+@pytest.mark.parametrize("sql", [["SELECT DISTINCT study FROM summary"], []], ids=["query", "views"])
+def test_the_command_names_what_it_leaves_out_and_its_exit_status_is_5(
+    home: Path, tmp_path: Path, sql: list[str], capsys
+) -> None:
+    mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
+    next(mine.glob("small/2*/study.json")).write_text("{")
+    capsys.readouterr()
+    assert status_of(["query", *sql, "--in", str(mine), "--csv"]) == 5
+    said = capsys.readouterr()
+    assert said.err.startswith("problem: small/2")
+    assert said.err.count("\n") == 1
+    assert "is left out: study.json: cannot be read" in said.err
+    assert ("small" in said.out, "other" in said.out) == (False, bool(sql))
+
+
+def test_a_point_with_a_damaged_description_is_left_out_of_the_points(home: Path, tmp_path: Path) -> None:
+    mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
+    every = query("SELECT point FROM points WHERE study = 'small'", mine).num_rows
+    path = sorted(mine.glob("small/2*/points/*/run.json"))[1]
+    path.write_text("{")
+    problems: list[str] = []
+    found = query("SELECT point FROM points WHERE study = 'small'", mine, problem=problems.append)
+    assert found.num_rows == every - 1
+    assert path.parent.name not in found["point"].to_pylist()
+    assert [path.parent.name in one for one in problems] == [True]
+
+
+def test_of_many_results_that_are_left_out_the_first_are_named(home: Path, tmp_path: Path, capsys) -> None:
+    for number in range(MOST_PROBLEMS + 2):
+        shutil.copytree(home / "mine", tmp_path / str(number))
+        (tmp_path / str(number) / "run.json").write_text("{")
+    assert status_of(["query", "SELECT * FROM results", "--in", str(tmp_path)]) == 5
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == MOST_PROBLEMS + 1
+    assert said[-1] == "problem: 2 more are left out: sawtooth results --verify"
 
 
 def test_an_empty_directory_has_views_without_rows_or_none(tmp_path: Path) -> None:

@@ -135,6 +135,33 @@ def test_a_table_of_a_run_that_was_changed_is_found_only_when_tables_are_read(ho
     assert str(path.relative_to(found.directory)) in found.problem
 
 
+def test_verify_names_every_damaged_table_of_every_result_and_its_exit_status_is_5(home: Path, capsys) -> None:
+    assert status_of(["results", "--in", str(home), "--verify"]) == 0
+    damaged = [
+        path
+        for one in listing(home)
+        for point in sorted(one.directory.glob("points/*"))[:2]
+        for path in sorted(point.glob("*.parquet"))[:2]
+    ]
+    assert len(damaged) > 4
+    for path in damaged:
+        path.write_bytes(path.read_bytes() + b" ")
+    assert status_of(["results", "--in", str(home)]) == 0
+    capsys.readouterr()
+    assert status_of(["results", "--in", str(home), "--verify"]) == 5
+    said = capsys.readouterr().out
+    assert [path for path in damaged if f"{path.relative_to(path.parents[2])}: is damaged" not in said] == []
+    assert status_of(["results", "--in", str(home), "--verify", "--json"]) == 5
+    described = json.loads(capsys.readouterr().out)
+    assert sum(len(one["problems"]) for one in described) == len(damaged)
+    assert [one["problem"] for one in described] == [one["problems"][0] for one in described]
+
+
+def test_a_damaged_description_is_still_the_latest(home: Path) -> None:
+    (only(home).directory / "study.json").write_text("{")
+    assert only(home).state == "damaged"
+
+
 def test_a_saved_run_is_listed_by_its_directory(home: Path) -> None:
     run = next(only(home).directory.glob("points/*"))
     shutil.copytree(run, home / "mine")

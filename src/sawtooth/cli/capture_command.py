@@ -7,14 +7,11 @@ from pathlib import Path
 
 import click
 
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import PARTLY, Command
 from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, say_on_stderr, width
 from sawtooth.errors import InputError
 from sawtooth.io.closing import Closing
 from sawtooth.sanitize import where
-
-PARTLY = 5
-"""Exit status if only part of a capture was analysed: the file is damaged or could not be read to its end."""
 
 
 @click.command(cls=Command, short_help="Show what connections in captures do, and what limits them.")

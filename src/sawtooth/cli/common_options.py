@@ -11,6 +11,8 @@ import click
 from sawtooth.cli import complete, terminal
 from sawtooth.errors import InputError, SawtoothError
 
+PARTLY = 5
+"""Exit status: something that was read is damaged, and the answer covers the rest."""
 LEAST_MEMORY = 1 << 30
 """Bytes of address space (``ulimit -v``) that a process needs to load the numerical libraries and do some work."""
 
@@ -36,6 +38,19 @@ def settings_option(
         callback=_overrides,
         help=words,
     )
+
+
+def control_option(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--cc: the name of a known congestion control, or None."""
+    return click.option("--cc", shell_complete=complete.controls, callback=_control, help=words)
+
+
+def _control(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
+    from sawtooth.whatif.observation import check_control
+
+    if given is not None:
+        check_control(given)
+    return given
 
 
 def _overrides(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, Any]:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli import complete
-from sawtooth.cli.capture_command import PARTLY
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import PARTLY, Command, control_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded, say_on_stderr
 from sawtooth.errors import InputError
 from sawtooth.sanitize import where
@@ -31,11 +29,7 @@ if TYPE_CHECKING:
 @click.option("--live", "from_host", is_flag=True, help="Also sample a connection of this host that sends data.")
 @click.option("--seconds", type=int, metavar="N", show_default="10", help="How long --live samples: 6 to 600 seconds.")
 @click.option("--netns", metavar="NAME|PID", help="The network namespace of --live: its name, or a process in it.")
-@click.option(
-    "--cc",
-    shell_complete=complete.controls,
-    help="The sender's congestion control (default: the one that a FILE names or shows).",
-)
+@control_option("The sender's congestion control (default: the one that a FILE names or shows).")
 @click.option(
     "--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate (default: 24, fewer on fast paths)."
 )

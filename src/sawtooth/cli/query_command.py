@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import PARTLY, Command
 from sawtooth.cli.output_format import form_options
-from sawtooth.cli.terminal import say, say_folded, width
+from sawtooth.cli.terminal import say, say_folded, say_on_stderr, width
 from sawtooth.errors import InputError
 from sawtooth.io.text_table import aligned, folded
-from sawtooth.sanitize import plain, where
+from sawtooth.sanitize import plain, sentence, where
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
+MOST_PROBLEMS = 10
+"""Maximum number of results that were left out to name."""
 MOST_ROWS = 200
 """Maximum number of rows of a table on the terminal."""
 _ENDINGS = ("parquet", "csv", "json")
@@ -33,12 +37,16 @@ _NUMBERS = ("int", "uint", "float", "double", "decimal")
 @click.option("--latest", is_flag=True, help="Use only the newest finished result of each study.")
 @click.option("--out", type=str, metavar="FILE", help="Write the answer to this file: .parquet, .csv or .json.")
 @form_options
-def query(sql: str | None, directory: str, latest: bool, out: str | None, form: str | None) -> None:
+@click.pass_context
+def query(
+    context: click.Context, sql: str | None, directory: str, latest: bool, out: str | None, form: str | None
+) -> None:
     """Query all results with SQL.
 
     Every kind of table is a view over all results. Its columns include the result's name and the fields that varied.
     Without SQL, the views are listed. The query runs in memory: it writes nothing but --out, and reads nothing outside
-    the directory of results.
+    the directory of results. If a damaged result is left out, a line on standard error says so, and the exit status
+    is 5.
 
     \b
       sawtooth query "SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'"
@@ -53,9 +61,31 @@ def query(sql: str | None, directory: str, latest: bool, out: str | None, form: 
     if sql is None:
         if out is not None:
             raise InputError("bad-usage", "needs a query", field="--out", fix='add a query: "SELECT * FROM results"')
-        _list(views(directory), form)
-        return
-    found = ask(sql, directory, latest=latest)
+        with _problems() as problems:
+            known = views(directory, problem=problems.append)
+        _list(known, form)
+    else:
+        with _problems() as problems:
+            found = ask(sql, directory, latest=latest, problem=problems.append)
+        _print(found, out, ending, form)
+    if problems:
+        context.exit(PARTLY)
+
+
+@contextlib.contextmanager
+def _problems() -> Iterator[list[str]]:
+    """A list to fill: it is printed on standard error, even if there is no answer."""
+    found: list[str] = []
+    try:
+        yield found
+    finally:
+        for one in found[:MOST_PROBLEMS]:
+            say_on_stderr(f"problem: {sentence(one)}")
+        if len(found) > MOST_PROBLEMS:
+            say_on_stderr(f"problem: {len(found) - MOST_PROBLEMS} more are left out: sawtooth results --verify")
+
+
+def _print(found: Table, out: str | None, ending: str, form: str | None) -> None:
     if out is not None:
         from sawtooth.io.atomic_io import write_bytes
 

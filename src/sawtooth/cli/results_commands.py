@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli import complete
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import PARTLY, Command
 from sawtooth.cli.terminal import say, say_folded, width
 from sawtooth.io.text_table import aligned, size
 from sawtooth.sanitize import plain, sentence, where
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 )
 @click.option("--verify", is_flag=True, help="Read every table of every run and compare its SHA-256.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
 def results(
+    context: click.Context,
     names: tuple[str, ...],
     directory: str,
     latest: bool,
@@ -54,7 +56,7 @@ def results(
 
     NAME is the name of a study, or a pattern of names: one-percent-loss, "buffer*". A star marks the newest finished
     result of a study. States: whole; running; interrupted (the same command continues it); damaged; newer (written by
-    a later sawtooth).
+    a later sawtooth). With --verify, the exit status is 5 if a result is damaged or newer.
 
     \b
       sawtooth results
@@ -69,14 +71,16 @@ def results(
         say_folded(words(found, width()))
     else:
         say_folded(f"no results {'that match ' if names or states or latest else ''}below {where(directory)}")
+    if verify and any(one.problems for one in found):
+        context.exit(PARTLY)
 
 
 def words(found: Sequence[Entry], width: int | None = None) -> str:
-    """One line per result; below it, the problem of a result that is not complete."""
+    """One line per result; below it, the problems of results that are not complete."""
     header = ["", "result", "engine", "points", "size", "begun", "state"]
     lines = [header, *(_cells(one) for one in found)]
     table = aligned(lines, (0, 1, 2, 5, 6), width, keys=2)
-    wrong = [f"{plain(one.name)}: {sentence(one.problem)}" for one in found if one.problem]
+    wrong = [f"{plain(one.name)}: {sentence(problem)}" for one in found for problem in one.problems]
     return "\n".join([*table, *([""] if wrong else []), *wrong])
 
 

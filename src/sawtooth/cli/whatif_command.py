@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli import complete
-from sawtooth.cli.capture_command import PARTLY
-from sawtooth.cli.common_options import Command
+from sawtooth.cli.common_options import PARTLY, Command, control_option
 from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError
 from sawtooth.sanitize import where
@@ -35,11 +33,7 @@ _NUMBERS = ("rate", "rtt", "loss")
 @click.option("--queue", help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
 @click.option("--throughput", help="Goodput of the transfer, for the self-test.")
 @click.option("--duration", help="Duration of the transfer (default: 30 s).")
-@click.option(
-    "--cc",
-    shell_complete=complete.controls,
-    help="The sender's congestion control (default: the one INPUT names or shows).",
-)
+@control_option("The sender's congestion control (default: the one INPUT names or shows).")
 @click.option(
     "--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate (default: 24, fewer on fast paths)."
 )

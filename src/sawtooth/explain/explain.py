@@ -12,6 +12,7 @@ from sawtooth.explain.gains import CHANGES, gains
 from sawtooth.explain.inputs import Transfer, read, with_control
 from sawtooth.whatif import Choice, Estimate, Estimated, Observed, estimate
 from sawtooth.whatif.kinds import MANAGED, PARTS
+from sawtooth.whatif.observation import check_control
 from sawtooth.whatif.replay import LEARNED, Replays, may_be_policed, replay
 from sawtooth.whatif.runs import DRAWS
 from sawtooth.whatif.shared import learned, may_use
@@ -37,8 +38,11 @@ def explain(
     ``whatif``; ``cc`` is its congestion control, whatever the files say. The same files and ``seed`` give the same
     answer.
 
-    Raises SawtoothError: ``not-a-measurement`` and as the readers of captures, ss, iperf3, probes and mtr do.
+    Raises SawtoothError: ``not-a-measurement``, ``unknown-name`` (``cc``), and as the readers of captures, ss, iperf3,
+    probes and mtr do.
     """
+    if cc is not None:
+        check_control(cc)
     transfers, probed = read(files, connection)
     transfers += [] if live is None else [live]
     inputs = (*(_input(one) for one in transfers), *(one.what for one in probed))

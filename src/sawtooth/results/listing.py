@@ -5,6 +5,7 @@ A result is the dated directory of a study (study.json) or a saved run (run.json
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 from collections.abc import Collection, Iterator
@@ -16,7 +17,7 @@ from typing import Any, Literal, get_args
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.io.atomic_io import ASIDE, is_sealed, not_a_result, read_description, read_json
 from sawtooth.run import FORMAT as RUN_FORMAT
-from sawtooth.run import Run, described, is_saved, pack
+from sawtooth.run import Run, described, pack
 from sawtooth.study import store
 
 State = Literal["whole", "running", "interrupted", "damaged", "newer"]
@@ -49,16 +50,22 @@ class Entry:
     bytes: int
     """Bytes of all its files."""
     state: State = "whole"
-    problem: str = ""
-    """What is wrong with a damaged or newer result; else empty."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with a damaged or newer result, one sentence for each part; else empty."""
     older: bool = False
     """Written in an older format, which can be read; data without a digest cannot be checked."""
     latest: bool = False
     """The newest finished result of its study in this place."""
 
+    @property
+    def problem(self) -> str:
+        """The first of its problems; else empty."""
+        return next(iter(self.problems), "")
+
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"directory": str(self.directory)}
+        lists = {"problem": self.problem, "problems": list(self.problems)}
+        return asdict(self) | lists | {"directory": str(self.directory)}
 
 
 def listing(
@@ -145,7 +152,7 @@ def _moment(text: str) -> float:
 
 
 def entry(root: Path, where: Path, verify: bool = False) -> Entry:
-    """The entry for one of ``results_below``. Problems are in its ``problem``."""
+    """The entry for one of ``results_below``."""
     relative = where.relative_to(root).as_posix()
     name = where.resolve().name if relative == "." else relative
     try:
@@ -164,39 +171,39 @@ def entry(root: Path, where: Path, verify: bool = False) -> Entry:
             started=changed,
             bytes=_bytes(where),
             state=state,
-            problem=_problem(error, where),
+            problems=(_problem(error, where),),
+            latest=_is_latest(where),
         )
 
 
 def _study(name: str, where: Path, verify: bool) -> Entry:
     found = store.describe(where)
     ids = [point["id"] for point in found["points"]]
-    done, broken = [], None
+    done, missing, errors = [], 0, list[SawtoothError]()
     for one in ids:
         try:
             if store.is_done(where, one):
                 done.append(one)
+            else:
+                missing += 1
         except SawtoothError as error:
-            broken = error
-    state: State = "whole"
-    problem = ""
-    if found["finished"] is None:
-        state = "running" if _is_locked(where) else "interrupted"
-    elif len(done) < len(ids):
-        state, problem = "damaged", f"{len(ids) - len(done)} of {len(ids)} points are missing"
+            errors.append(error)
     older = not is_sealed(where / store.DESCRIPTION)
     try:
-        if broken is not None:
-            raise broken
         older = older or any(_format(store.point_directory(where, one)) < RUN_FORMAT for one in done[:1])
-        if verify:
-            pack.forget()
-        for one in done if verify else []:
-            _read_all(store.point_directory(where, one))
     except SawtoothError as error:
-        state, problem = "damaged", _problem(error, where)
-    link = where.parent / store.LATEST
-    latest = link.is_symlink() and os.path.realpath(link) == os.path.realpath(where)
+        errors.append(error)
+    if verify:
+        pack.forget()
+        errors += [error for one in done for error in _damage(store.point_directory(where, one))]
+    problems = [_problem(error, where) for error in errors]
+    state: State = "whole"
+    if found["finished"] is None:
+        state = "running" if _is_locked(where) else "interrupted"
+    elif missing:
+        problems.insert(0, f"{missing} of {len(ids)} points are missing")
+    if problems:
+        state = "damaged"
     return Entry(
         name=name,
         directory=where,
@@ -209,9 +216,9 @@ def _study(name: str, where: Path, verify: bool) -> Entry:
         done=len(done),
         bytes=_bytes(where),
         state=state,
-        problem=problem,
+        problems=tuple(dict.fromkeys(problems)),
         older=older,
-        latest=latest,
+        latest=_is_latest(where),
     )
 
 
@@ -220,8 +227,7 @@ def _run(name: str, where: Path, verify: bool) -> Entry:
     scenario = found.get("scenario")
     if not isinstance(scenario, dict) or not isinstance(found.get("engine"), str):
         raise not_a_result("is not the description of a run", where / _RUN)
-    if verify:
-        _read_all(where)
+    problems = [_problem(error, where) for error in _damage(where)] if verify else []
     written = _changed(where)
     return Entry(
         name=name,
@@ -234,14 +240,27 @@ def _run(name: str, where: Path, verify: bool) -> Entry:
         points=1,
         done=1,
         bytes=_bytes(where),
+        state="damaged" if problems else "whole",
+        problems=tuple(dict.fromkeys(problems)),
         older=found["format"] < RUN_FORMAT,
     )
 
 
-def _read_all(where: Path) -> None:
-    if not is_saved(where):
-        raise not_a_result("is not the description of a run", where / _RUN)
-    Run.load(where)
+def _damage(where: Path) -> list[SawtoothError]:
+    """What is wrong with a saved run: its description, or each of its damaged tables."""
+    try:
+        Run.load(where)
+        return []
+    except SawtoothError as error:
+        found = [error]
+    # There may be more damaged tables than this first one.
+    with contextlib.suppress(SawtoothError, KeyError, TypeError):
+        for table in described(where)["tables"]:
+            try:
+                Run.load(where, tables=[table])
+            except SawtoothError as error:
+                found.append(error)
+    return found
 
 
 def _format(where: Path) -> int:
@@ -272,6 +291,12 @@ def _is_locked(where: Path) -> bool:
             return any(line.split()[-3].rpartition(":")[2] == str(inode) for line in locks if "FLOCK" in line)
     except (OSError, IndexError):
         return False
+
+
+def _is_latest(where: Path) -> bool:
+    """Whether it is the newest finished result of its study in this place."""
+    link = where.parent / store.LATEST
+    return link.is_symlink() and os.path.realpath(link) == os.path.realpath(where)
 
 
 def _changed(where: Path) -> str:

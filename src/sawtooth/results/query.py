@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,13 +47,21 @@ _FILE = "#file"
 """Arrow's column with the number of a row's file."""
 
 
-def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), latest: bool = False) -> Table:
+def query(
+    sql: str,
+    directory: Path | str = HOME,
+    *,
+    names: Iterable[str] = (),
+    latest: bool = False,
+    problem: Callable[[str], object] = warnings.warn,
+) -> Table:
     """The answer to one SELECT, DESCRIBE, SUMMARIZE or EXPLAIN, as an Arrow table; repeated column names become
     ``NAME_1`` and so on.
 
-    ``names`` and ``latest`` select results as in ``listing``. The views are ``results``, ``points``, and each kind of
-    table present (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB, ``bad-query`` with
-    its message, and as ``listing`` does. An exception from a signal handler ends the query.
+    ``names`` and ``latest`` select results as in ``listing``. Damaged results, and those that a later version wrote,
+    are left out; ``problem`` is called with a sentence about each. The views are ``results``, ``points``, and each kind
+    of table present (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB, ``bad-query``
+    with its message, and as ``listing`` does. An exception from a signal handler ends the query.
     """
     duckdb = _duckdb()
     if len(sql) > LONGEST:
@@ -62,7 +71,7 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
     except UnicodeEncodeError:
         fix = "type it anew, without bytes of another encoding"
         raise InputError("bad-query", "it is not UTF-8", field="SQL", fix=fix) from None
-    found = Views(listing(directory, names=tuple(names), latest=latest))
+    found = Views(listing(directory, names=tuple(names), latest=latest), problem)
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
@@ -78,10 +87,11 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
             raise _wrong(error, found) from None
 
 
-def views(directory: Path | str = HOME) -> dict[str, list[str]]:
-    """The columns of each view that has rows in some result. Raises SawtoothError as ``query`` does."""
+def views(directory: Path | str = HOME, *, problem: Callable[[str], object] = warnings.warn) -> dict[str, list[str]]:
+    """The columns of each view that has rows in some result, with ``problem`` as in ``query``. Raises SawtoothError as
+    ``query`` does."""
     duckdb = _duckdb()
-    found = Views(listing(directory))
+    found = Views(listing(directory), problem)
     there = found.there()
     with _connection(duckdb) as connection:
         try:

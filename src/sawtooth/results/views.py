@@ -52,13 +52,21 @@ class Place:
 
 
 class Views:
-    """The views of some results; damaged and newer ones are left out and named in ``left_out``."""
+    """The views of some results. Damaged and newer ones are left out, and ``problem`` is called with a sentence about
+    each."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        every = list(entries)
-        self.entries = [one for one in every if one.state not in ("damaged", "newer")]
-        self.left_out = [one.name for one in every if one.state in ("damaged", "newer")]
+    def __init__(self, entries: Iterable[Entry], problem: Callable[[str], object]) -> None:
+        self.problem = problem
+        self.entries = []
+        for one in entries:
+            if one.problem:
+                self._leave_out(one.name, one.problem)
+            else:
+                self.entries.append(one)
         self._of: dict[str, Callable[[], DataFrame]] = {"results": self._results, "points": self._points}
+
+    def _leave_out(self, name: str, why: str) -> None:
+        self.problem(f"{name} is left out: {why}")
 
     def there(self) -> list[str]:
         """Views that have rows in some result."""
@@ -95,9 +103,9 @@ class Views:
                 continue
             try:
                 described = store.describe(one.directory)
-            except SawtoothError:
+            except SawtoothError as error:
                 # It was complete a moment ago.
-                self.left_out.append(one.name)
+                self._leave_out(one.name, error.message)
                 continue
             for point in described["points"]:
                 if store.is_done(one.directory, point["id"]):
@@ -121,9 +129,13 @@ class Views:
 
         rows = []
         for place in self.places:
-            packed = pack.find(place.directory)
-            path = place.directory / "run.json"
-            found = read_json(path) if packed is None else packed.lines[place.directory.name]
+            try:
+                packed = pack.find(place.directory)
+                path = place.directory / "run.json"
+                found = read_json(path) if packed is None else packed.lines[place.directory.name]
+            except SawtoothError as error:
+                self._leave_out(f"{place.about['result']}, point {place.about['point']},", error.message)
+                continue
             scenario = found.get("scenario") if isinstance(found, dict) else None
             rows.append({**place.about, **place.key, **flat(scenario if isinstance(scenario, dict) else {})})
         return uniform(pd.DataFrame(rows, columns=None if rows else list(ABOUT)))

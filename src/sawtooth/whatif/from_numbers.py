@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Loss, Queue, Rate, Span
-from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.observation import Observed, check_control
 from sawtooth.whatif.quantity import Estimated
 
 _TOLD = "as given"
@@ -25,7 +25,11 @@ def from_numbers(
     duration: str = "30 s",
     cc: str | None = None,
 ) -> Observed:
-    """Quantities as text with units, as in a scenario file. Raises SawtoothError as the parser does, with the field."""
+    """Quantities as text with units, as in a scenario file. Raises SawtoothError as the parser does, with the field,
+    and ``unknown-name`` for a control.
+    """
+    if cc is not None:
+        check_control(cc)
     with _of("rate"):
         bps = Rate.parse(rate).bps
     with _of("rtt"):

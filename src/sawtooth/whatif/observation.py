@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines.sim import controls
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, suggestion
+from sawtooth.sanitize import plain
 from sawtooth.scenario import CONTROLS as RECORDS
 from sawtooth.scenario import header_sizes
 
@@ -32,6 +33,14 @@ _PLAUSIBLE = {
     "connections": 100_000,
 }
 """Upper limits of plausible values; the limits of scenarios where they exist."""
+
+
+def check_control(name: str) -> None:
+    """Raises InputError ``unknown-name`` if no congestion control of Linux or of ``sim`` has this name."""
+    if name not in RECORDS:
+        fix = f"{suggestion(name, RECORDS)} (omit it for a control of your own)"
+        message = f'no congestion control is named "{plain(name, 60)}"'
+        raise InputError("unknown-name", message, field="cc", fix=fix)
 
 
 @dataclass(frozen=True)
