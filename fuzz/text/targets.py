@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import math
 import shutil
 import tempfile
@@ -284,6 +285,41 @@ def _saved() -> Path:
     return target
 
 
+def pack(data: bytes) -> None:
+    """A file of a pack of short runs, with digests that fit: each run is refused, or has the rows that are its own."""
+    import pandas as pd
+
+    from sawtooth.io.atomic_io import checksum, write_json
+    from sawtooth.run import Run, described, saved_points
+    from sawtooth.run.pack import PLACE, forget, names
+
+    where = _home / "packed" / "packs" / "0"
+    shutil.copytree(CORPUS / "pack", where, dirs_exist_ok=True)
+    changed = "intervals.parquet" if data.startswith(b"PAR1") else "pack.json" if b'"runs"' in data else "runs.jsonl"
+    (where / changed).write_bytes(data)
+    if changed != "pack.json":
+        about = json.loads((where / "pack.json").read_text())
+        about["files"][changed] = checksum(where / changed)
+        write_json(where / "pack.json", about)
+    forget()
+    errors = []
+    for point in saved_points(where.parent.parent):
+        try:
+            assert described(point)["format"] == 2
+            found = Run.load(point).tables["intervals"]
+            every = pd.read_parquet(where / "intervals.parquet")
+            own = (
+                every[every[PLACE] == names(where.parent.parent).index(point.name)]
+                .drop(columns=PLACE)
+                .reset_index(drop=True)
+            )
+            pd.testing.assert_frame_equal(found, own, check_dtype=False)
+        except SawtoothError as error:
+            errors.append(error)
+    for error in errors:
+        raise error
+
+
 def model(data: bytes) -> None:
     """A model of persistent congestion, as ``calibrate`` saves it."""
     from sawtooth.link_estimate.model import CongestionModel
@@ -321,6 +357,7 @@ TARGETS: dict[str, Target] = {
         sql,
         published,
         result,
+        pack,
         model,
         policy,
     )

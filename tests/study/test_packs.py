@@ -160,6 +160,31 @@ def test_a_pack_that_says_something_else_of_itself_is_refused(copied, said, reas
         Run.load(points_of(copied)[RUNS])
 
 
+def test_a_run_whose_pack_is_missing_or_lacks_it_is_an_error_about_the_pack(copied):
+    point, path = points_of(copied)[RUNS], copied / "packs" / "1" / "pack.json"
+    described = read_description(path, 1)
+    described["runs"][0] = "64-other"
+    write_description(path, described)
+    with expected_error(code="not-a-result", file=str(path), match=f"has no run {point.name}"):
+        Run.load(point)
+    shutil.rmtree(path.parent)
+    with expected_error(code="not-a-result", file=str(path), match="there is no such file"):
+        Run.load(point)
+
+
+def test_rows_of_another_run_than_the_list_says_are_damage(copied):
+    """The list gives one run's row to the next; the table itself says whose each row is."""
+    where = copied / "packs" / "1"
+    lines = [json.loads(line) for line in (where / "runs.jsonl").read_text().splitlines()]
+    lines[0]["rows"]["intervals"], lines[1]["rows"]["intervals"] = 0, 2
+    (where / "runs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    described = read_description(where / "pack.json", 1)
+    described["files"]["runs.jsonl"] = checksum(where / "runs.jsonl")
+    write_description(where / "pack.json", described)
+    with expected_error(code="not-a-result", file=str(where / "intervals.parquet"), match="other rows"):
+        Run.load(points_of(copied)[RUNS + 1])
+
+
 def test_whether_a_point_is_saved_reads_only_the_names(copied):
     (copied / "packs" / "1" / "runs.jsonl").unlink()
     assert is_saved(points_of(copied)[RUNS])

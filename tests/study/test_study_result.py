@@ -10,9 +10,10 @@ import pytest
 from expected_error import expected_error
 from fake_engine import Failing, Fixed, Late, quick, study
 from sawtooth.errors import SawtoothError
+from sawtooth.io.atomic_io import write_description
 from sawtooth.report import write_report
 from sawtooth.stats import independent
-from sawtooth.study import StudyResult
+from sawtooth.study import StudyResult, store
 
 COLUMNS = (
     "engine,cc,path,loss_percent,seed,count,mean_mbps,std_mbps,min_mbps,q25_mbps,q50_mbps,q75_mbps,max_mbps,"
@@ -147,6 +148,24 @@ def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(copied, r
     path.write_bytes(content)
     with expected_error(code="not-a-result", file=str(path)):
         StudyResult.load(copied)
+
+
+@pytest.mark.parametrize("name", ["run.json", "intervals.parquet", "tcp_info.parquet"])
+def test_the_fix_of_a_damaged_point_of_an_unfinished_study_continues_it(copied, result, tmp_path, name):
+    out = tmp_path / "out"
+    home = out / "small" / copied.name
+    shutil.copytree(copied, home)
+    write_description(home / "study.json", store.describe(home) | {"finished": None})
+    path = home / "points" / result.places[3].id / name
+    path.write_bytes(path.read_bytes().replace(b"e", b"f", 1))
+    fix = f"delete {path.parent} and run the same command again: it computes this point again"
+    for _ in range(2):
+        with expected_error(code="not-a-result", file=str(path), fix=fix):
+            quick(out=out)
+    shutil.rmtree(path.parent)
+    again = quick(out=out)
+    assert again.directory == home
+    pd.testing.assert_frame_equal(again.details, result.details)
 
 
 def test_published_figures_that_were_changed_in_a_result_are_no_result(copied):

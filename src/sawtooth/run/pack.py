@@ -48,8 +48,10 @@ PLACE = "#run"
 """The column with a row's run: its place in the pack."""
 DESCRIPTION = "pack.json"
 _LINES = "runs.jsonl"
+_LONGEST_NAME = 255
+"""Bytes of a file's name in Linux."""
 _LARGEST = 256 * 1024 * 1024
-_NUMBERED = re.compile(r"([0-9]{1,9})-.+")
+_NUMBERED = re.compile(r"([0-9]{1,9})-[A-Za-z0-9._-]+")
 
 
 def place(directory: Path) -> Path | None:
@@ -151,12 +153,15 @@ class Pack:
 
     def _table(self, name: str) -> tuple[Rows, list[int]]:
         """The rows of all runs, and where each run's begin and end."""
+        import numpy as np
+
         if name not in self._tables:
             path = self.directory / f"{name}.parquet"
             counts = [line["rows"].get(name, 0) for line in self.lines.values()]
             with _damage(self.directory):
                 rows = saved_table(path, self.files.get(path.name, ""))
-                if not isinstance(rows, Rows) or sum(counts) != len(rows):
+                places = np.repeat(np.arange(len(counts)), counts)
+                if not isinstance(rows, Rows) or not np.array_equal(rows.columns.get(PLACE, ()), places):
                     raise not_a_result("has other rows than its description says", path)
             columns = {each: values for each, values in rows.columns.items() if each != PLACE}
             self._tables[name] = Rows(columns), [0, *itertools.accumulate(counts)]
@@ -178,6 +183,17 @@ def find(directory: Path) -> Pack | None:
     where = place(directory)
     found = None if where is None else _at(where)
     return found if found is not None and directory.name in found.names else None
+
+
+def refuse_missing(directory: Path) -> None:
+    """Raises SawtoothError ``not-a-result`` with the pack's name if ``directory`` is absent in a study with packs, and
+    its pack is absent too or has no such run."""
+    where = place(directory)
+    if where is None or directory.exists() or not where.parent.is_dir():
+        return
+    path = where / DESCRIPTION
+    read_description(path, FORMAT)
+    raise not_a_result(f"has no run {directory.name}", path)
 
 
 def names(directory: Path) -> list[str]:
@@ -204,13 +220,15 @@ def _at(where: Path) -> Pack | None:
 def _read(where: Path, state: tuple[int, int, int]) -> Pack:
     """A pack whose description is this one."""
     del state
-    path = where / DESCRIPTION
+    path, points = where / DESCRIPTION, where.parent.parent / POINTS
     with _damage(where):
         described = read_description(path, FORMAT)
         try:
             runs, files = [str(name) for name in described["runs"]], dict(described["files"])
             if len(set(runs)) < len(runs):
                 raise ValueError("two runs have the same name")
+            if not all(len(name) <= _LONGEST_NAME and place(points / name) == where for name in runs):
+                raise ValueError("a run's name is not that of a point of this pack")
             return Pack(where, str(described["engine"]), dict(described["versions"]), files, tuple(runs))
         except (KeyError, TypeError, ValueError) as error:
             raise not_a_result(f"is not the description of a pack of runs: {reason(error)}", path) from error

@@ -212,6 +212,7 @@ def _packed(directory: Path) -> pack.Pack | None:
 
 def _described(directory: Path, packed: pack.Pack | None) -> dict[str, Any]:
     if packed is None:
+        pack.refuse_missing(directory)
         return read_description(directory / "run.json", FORMAT)
     line = packed.lines[directory.name]
     return {

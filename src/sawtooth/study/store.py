@@ -30,6 +30,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import (
+    AGAIN,
     ASIDE,
     below,
     new_directory,
@@ -66,7 +67,8 @@ def results_directory(
     """The directory for a study's results, locked against other processes while the block runs.
 
     An unfinished directory with the same ``identity`` is continued; otherwise a new one is made, named by date and
-    time. ``packed``: there will be packs of runs. Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    time. ``packed``: there will be packs of runs. Raises SawtoothError ``unwritable-output`` or ``disk-full``. The fix
+    of an error in the block about a damaged point says what to delete.
     """
     home = out / name
     with writing(home):
@@ -90,6 +92,13 @@ def results_directory(
     try:
         _sweep(candidate)
         yield candidate
+    except SawtoothError as error:
+        damaged = None if error.fix != AGAIN or error.file is None else Path(error.file).parent
+        if damaged is None or damaged.parent != candidate / POINTS:
+            raise
+        # Nothing replaces a saved point, so to run the same command again is not enough.
+        fix = f"delete {damaged} and run the same command again: it computes this point again"
+        raise SawtoothError(error.code, error.message, file=error.file, fix=fix) from error
     finally:
         if lock is not None:
             os.close(lock)
