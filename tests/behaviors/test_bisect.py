@@ -156,7 +156,7 @@ def test_commits_that_do_not_build_or_run_or_decide_are_skipped(repository: Repo
     suspects = [one["hash"] for one in about["suspects"]]
     assert suspects[0] == hashes[6], "the first bad one that was tried"
     assert {*suspects} == {*hashes[2:7]}
-    told = {one["hash"]: one["told"] for one in about["steps"] if one["verdict"] == "skipped"}
+    told = {one["hash"]: one["detail"] for one in about["steps"] if one["verdict"] == "skipped"}
     assert told[hashes[2]] == "does not build: make ended with status 2"
     assert told[hashes[3]] == "a run failed: the kernel panicked"
     assert told[hashes[4]] == "does not run: the guest did not finish"

@@ -33,7 +33,7 @@ GOOD, BAD, SKIPPED = "good", "bad", "skipped"
 _UNBUILDABLE = ("build-failed", "bad-source", "patch-failed")
 _UNRUNNABLE = ("guest-failed", "guest-timeout", "testbed-failed", "unsupported")
 _MORE = "use more seeds"
-_FORMAT = 2
+_FORMAT = 3
 """The format of the verdicts' files."""
 _LONGEST, _PATIENCE_S = 20, 600.0
 """A guest that takes this many times as long as the good commit's, and more than these seconds, has hung."""
@@ -66,7 +66,7 @@ class Step:
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
-        return {**self.commit.describe(), "verdict": self.verdict, "told": self.detail}
+        return {**self.commit.describe(), "verdict": self.verdict, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -369,13 +369,13 @@ class ByExpectation:
         from sawtooth.assertions import FAILS, HOLDS
 
         judged = self._verdicts(kernel)
-        values = "; ".join(f"{one['verdict']}: {one['told']}" for one in judged)
+        values = "; ".join(f"{one['verdict']}: {one['detail']}" for one in judged)
         verdicts = {one["verdict"] for one in judged}
         return BAD if FAILS in verdicts else GOOD if verdicts == {HOLDS} else SKIPPED, values
 
     def report(self, before: Kernel, after: Kernel) -> tuple[list[dict[str, Any]], list[list[str]]]:
         both = list(zip(*(self._verdicts(one) for one in (before, after)), strict=True))
-        rows = [[old["title"], old["told"], new["told"], new["verdict"]] for old, new in both]
+        rows = [[old["title"], old["detail"], new["detail"], new["verdict"]] for old, new in both]
         return [{"expectation": old["title"], "before": old, "after": new} for old, new in both], rows
 
     def _verdicts(self, kernel: Kernel) -> list[dict[str, Any]]:
@@ -396,7 +396,7 @@ class ByExpectation:
                 quiet=True,
             )
             judged = [
-                {"title": one.title, "told": sides(one), **one.describe()}
+                {"title": one.title, "detail": sides(one), **one.describe()}
                 for one in judge(result, self._wanted).verdicts
             ]
             with writing(self._directory):
