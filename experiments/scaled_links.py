@@ -10,8 +10,9 @@ up to ``--processing`` microseconds for a packet, at random, so that seeds diffe
 ``--fewest`` connections of a scenario are left.
 
 ``--cells``: the core cells of the replication imc21-mathis-at-scale, for three hours with ``fast = "3%"``: processor
-time, and the constant C of Mathis' law, goodput = C * MSS / (RTT * sqrt(p)), where p is the share of drops. A whole run
-of ``SECONDS`` gives C by drops again (in brackets), and by halvings.
+time. Runs of ``SECONDS`` without it give the constant C of Mathis' law, goodput = C * MSS / (RTT * sqrt(p)), where p is
+the share of halvings or of drops. The original counts an hour's drops from the beginning. So C by drops is that of
+``HOUR`` too: what was dropped in the first third, and the rest as in the others. It depends on how connections start.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from sawtooth.run import Run
 
 FRAME, MSS = 1514, 1448
 SECONDS = 400
-"""Of a whole run that counts halvings."""
+"""Of a run that counts halvings; the first third is the beginning."""
+HOUR = 3600
+HOSTS, APART_MS = 10, 500
+"""Senders, and the time between two of their starts: the original starts them over ssh, one after the other."""
+SPREADS_MS = {"at once": None, "at once on each host": 0, "20 ms apart on a host": 20}
+"""The time between two connections' starts on a host."""
 CORE = [(flows, rtt_ms) for rtt_ms in (20, 100, 200) for flows in (1000, 3000, 5000)]
 """10 Gbit/s and 375 MiB."""
 PATHS: dict[str, tuple[float, float, float | str, float, list[tuple[str, int]], int]] = {
@@ -103,19 +109,37 @@ def compare(only: str, seeds: int, fewest: int, processing_us: float) -> None:
         print(f"{name}: {'; '.join(parts)}", flush=True)
 
 
-def constant(run: Run, flows: int, from_s: float, until_s: float) -> tuple[float, float, float, float]:
-    """C by drops, C by halvings, goodput in bit/s and the RTT in seconds, of ``flows`` connections of Reno."""
+def whole(path: dict[str, str], by: float, fewest: int, spread_ms: int | None) -> tuple[float, float, float]:
+    """C by halvings, C by drops once all are under way, and C by the drops of an hour from the beginning."""
+    each = fewest // HOSTS
+    starts = [0 if spread_ms is None else one // each * APART_MS + one % each * spread_ms * by for one in range(fewest)]
+    # Each is an entry of its own, because a run has the windows of the first 16 connections of an entry.
+    reno = [{"name": f"reno{number}", "cc": "reno", "start": f"{start:.0f} ms"} for number, start in enumerate(starts)]
+    run = Sim().run(Scenario.from_dict({"duration": f"{SECONDS} s", "interval": "1 s", "path": path, "flows": reno}))
+    under_way = SECONDS // 3
     of = {name: run.tables[name] for name in ("intervals", "queues", "tcp_info")}
-    of = {name: table[(table["t_s"] > from_s) & (table["t_s"] <= until_s)] for name, table in of.items()}
-    segments = float(of["intervals"]["segments_out"].sum())
-    goodput = float(of["intervals"].groupby("t_s")["goodput_bps"].sum().mean())
-    drops = float(of["queues"][of["queues"]["transmitter"] == 0]["drops"].sum())
-    # An interval is much shorter than the time between two halvings of a connection.
-    thresholds = of["tcp_info"].groupby(["flow", "connection"])["ssthresh_segments"]
-    halvings = flows * float(np.mean([(np.diff(one) != 0).sum() for _, one in thresholds]))
-    rtt_s = float(of["tcp_info"]["srtt_s"].mean())
-    by_drops, by_halvings = (goodput / flows / 8 / MSS * rtt_s * (one / segments) ** 0.5 for one in (drops, halvings))
-    return by_drops, by_halvings, goodput, rtt_s
+    later = {name: table[table["t_s"] > under_way] for name, table in of.items()}
+    goodput = float(later["intervals"].groupby("t_s")["goodput_bps"].sum().mean()) / fewest
+    rtt_s = float(later["tcp_info"]["srtt_s"].mean())
+    # Counts of a second.
+    segments, drops, halvings = (
+        count / (SECONDS - under_way)
+        for count in (
+            float(later["intervals"]["segments_out"].sum()),
+            float(later["queues"][later["queues"]["transmitter"] == 0]["drops"].sum()),
+            # An interval is much shorter than the time between two halvings of a connection.
+            sum((np.diff(one) != 0).sum() for _, one in later["tcp_info"].groupby("flow")["ssthresh_segments"]),
+        )
+    )
+    queues, sent = of["queues"], of["intervals"]
+    first = float(queues[(queues["transmitter"] == 0) & (queues["t_s"] <= under_way)]["drops"].sum())
+    all_drops = first + drops * (HOUR - under_way)
+    all_segments = float(sent[sent["t_s"] <= under_way]["segments_out"].sum()) + segments * (HOUR - under_way)
+    by_halvings, by_drops, by_all_drops = (
+        goodput / 8 / MSS * rtt_s * share**0.5
+        for share in (halvings / segments, drops / segments, all_drops / all_segments)
+    )
+    return by_halvings, by_drops, by_all_drops
 
 
 def cell(flows: int, rtt_ms: int, fewest: int) -> str:
@@ -123,18 +147,14 @@ def cell(flows: int, rtt_ms: int, fewest: int) -> str:
     path = {"rate": f"{10_000 / by:.6f} Mbit/s", "rtt": f"{rtt_ms} ms", "queue": f"{round(375 * 2**20 / by)} bytes"}
     began = time.process_time()
     reno = [{"cc": "reno", "count": fewest}]
-    fast = Sim().run(Scenario.from_dict({"duration": "3 h", "fast": "3%", "path": path, "flows": reno}))
-    took, known = time.process_time() - began, fast.meta["fast"]
-    by_drops, _, goodput, rtt_s = constant(fast, fewest, known["from_s"], known["until_s"])
-    # A run has the windows of the first 16 connections of each entry.
-    counts = [min(16, fewest - first) for first in range(0, fewest, 16)]
-    entries = [{"name": f"reno{number}", "cc": "reno", "count": count} for number, count in enumerate(counts)]
-    whole = Sim().run(Scenario.from_dict({"duration": f"{SECONDS} s", "path": path, "flows": entries}))
-    by_drops_too, by_halvings, *_ = constant(whole, fewest, SECONDS / 3, SECONDS)
+    Sim().run(Scenario.from_dict({"duration": "3 h", "fast": "3%", "path": path, "flows": reno}))
+    took = time.process_time() - began
+    runs = {name: whole(path, by, fewest, spread_ms) for name, spread_ms in SPREADS_MS.items()}
+    by_halvings, by_drops, _ = runs["at once"]
     return (
-        f"{flows} flows, {rtt_ms} ms: {took:.1f} s of processor time, {known['simulated_s']:.0f} s simulated; "
-        f"C by drops {by_drops:.2f} ({by_drops_too:.2f}), by halvings {by_halvings:.2f}; "
-        f"{goodput * by / 1e6:.0f} Mbit/s, RTT {rtt_s * 1e3:.0f} ms"
+        f"{flows} flows, {rtt_ms} ms: {took:.1f} s of processor time; "
+        f"C by halvings {by_halvings:.2f}, by drops {by_drops:.2f}; by the drops of an hour, if they start "
+        + ", ".join(f"{name} {of_hour:.2f}" for name, (_, _, of_hour) in runs.items())
     )
 
 
