@@ -116,6 +116,12 @@ def test_show_applies_overrides_and_prints_what_the_core_reads(call, scenario: P
     assert sum(link["delay_ns"] for link in compiled["links"]) == 140_000_000
 
 
+def test_show_lists_programs(call) -> None:
+    answer = call("show", "download")
+    assert "on client: curl -sfo /dev/null -w '%{json}' http://server:8000/file\n" in answer.out
+    assert "exec python3 -m http.server 8000 (a server, ready when: port 8000)\n" in answer.out
+
+
 @pytest.mark.parametrize("kind", ["scenario", "study"])
 def test_a_schema_is_printed_as_json(call, kind: str) -> None:
     assert json.loads(call("schema", kind).out)["type"] == "object"

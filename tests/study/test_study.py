@@ -292,6 +292,13 @@ def test_a_loss_model_is_a_value_beside_a_share_and_a_label_gives_it_a_name():
     assert points[1].scenario.digest() != points[0].scenario.digest()
 
 
+def test_seeds_at_the_top_are_led_into_their_table_and_to_a_list():
+    with expected_error(code="unknown-field", fix="write it into the table repeat: repeat = { seeds = … }"):
+        small(seeds=3)
+    with expected_error(code="wrong-type", fix="write it as a list: seeds = [ … ]"):
+        small(repeat={"seeds": 3})
+
+
 def test_a_table_that_the_scenario_does_not_allow_is_one_error():
     with expected_error(code="wrong-type", field="chain.rtt"):
         small(vary={"chain.rtt": [{"every": 1000}]}, columns={}).points()

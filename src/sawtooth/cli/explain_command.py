@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "With --live it selects the live connection.",
 )
 @click.option("--live", "from_host", is_flag=True, help="Also sample a connection of this host that sends data.")
-@click.option("--seconds", type=int, metavar="N", show_default="10", help="How long --live samples: 6 to 600 seconds.")
+@click.option("--seconds", type=int, metavar="N", help="How long --live samples: 6 to 600 seconds (default: 10).")
 @click.option("--netns", metavar="NAME|PID", help="The network namespace of --live: its name, or a process in it.")
 @control_option("The sender's congestion control (default: the one that a FILE names or shows).")
 @click.option(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sawtooth.sanitize import plain
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 from sawtooth.scenario.compiled import Compiled
 from sawtooth.scenario.compiled_form import (
@@ -19,13 +21,16 @@ from sawtooth.scenario.compiled_form import (
     Transmitter,
 )
 from sawtooth.scenario.record import Choice
+from sawtooth.scenario.tables import Program
 
+_LONGEST_COMMAND = 200
 _FEW = 3
 """Up to this number, changes are listed one by one."""
 
 
 def describe(scenario: Scenario) -> str:
-    """Several lines of text: the run, then each flow and probe with its path, its base RTT and its bottleneck."""
+    """Several lines of text: the run, then each flow and probe with its path, its base RTT and its bottleneck, and the
+    programs."""
     compiled = scenario.compile()
     lines = [
         f"{scenario.name}: topology {scenario.topology}, {scenario.duration} sampled every {scenario.interval}, "
@@ -39,6 +44,9 @@ def describe(scenario: Scenario) -> str:
     for probe in compiled.probes:
         lines += ["", f"probe {probe.name}: {probe.count} packets, one every {Span(probe.interval_ns)}"]
         lines += ways.of(probe)
+    if scenario.programs:
+        lines += ["", "programs"]
+        lines += [f"  {_program(one)}" for one in scenario.programs]
     if compiled.transmitters:
         lines += ["", "transmitters"]
         lines += [f"  {one.name}: {_rate(one)}, queue of {_queue(one)}" for one in compiled.transmitters]
@@ -51,6 +59,12 @@ def _traces(scenario: Scenario) -> list[str]:
         at = f"links.{number}"
         given |= {at: link.trace, f"{at}.forward": link.forward.trace, f"{at}.backward": link.backward.trace}
     return [f"{at}: rate from the trace {Path(name).name}" for at, name in given.items() if name is not None]
+
+
+def _program(program: Program) -> str:
+    command = program.command if isinstance(program.command, str) else shlex.join(program.command)
+    ready = "" if program.ready is None else f" (a server, ready when: {program.ready})"
+    return f"on {program.host}: {plain(command, _LONGEST_COMMAND)}{ready}"
 
 
 def _who(flow: Flow) -> str:

@@ -37,7 +37,7 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 @click.command(cls=Command, short_help="Show what limits the connections of this host.")
 @click.argument("words", metavar="[FILTER]...", nargs=-1)
 @click.option("--once", is_flag=True, help="Take two samples one interval apart, print the result, and exit.")
-@click.option("--interval", type=float, show_default="1", metavar="SECONDS", help="Time between samples, in seconds.")
+@click.option("--interval", type=float, metavar="SECONDS", help="Time between samples, in seconds (default: 1).")
 @click.option("--count", type=click.IntRange(1), help="Exit after N samples.")
 @click.option("--sort", default="goodput", show_default=True, type=click.Choice(_SORTS), help="Sort by this column.")
 @click.option("--top", type=click.IntRange(1), help="Show at most N connections (default: 50; all with --json).")

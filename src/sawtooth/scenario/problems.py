@@ -19,6 +19,7 @@ _TYPES = {
     "bool_type": ("true or false is needed", "write {last} = true or {last} = false"),
     "string_type": ("text is needed", 'write it in quotes: {last} = "…"'),
     "tuple_type": ("a list is needed", "write it as a list: {last} = [ … ], or [[{last}]] for a list of tables"),
+    "list_type": ("a list is needed", "write it as a list: {last} = [ … ]"),
     "model_type": ("a table is needed", "write it as a table: {last} = {{ FIELD = VALUE }}"),
     "dict_type": ("a table is needed", "write tables by name: [{last}.NAME]"),
 }
@@ -53,6 +54,9 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         fields = _fields_at(model, location[:-1])
         near = nearest(str(location[-1]), fields)
         fix = f'did you mean "{near}"?' if near else f"fields here: {', '.join(fields)}"
+        table = _table_with(model, str(location[-1])) if len(location) == 1 else None
+        if table is not None:
+            fix = f"write it into the table {table}: {table} = {{ {location[-1]} = … }}"
         fix = _core.elsewhere([str(step) for step in location], fields) or fix
         return say("unknown-field", "there is no such field", fix)
     if kind == "missing":
@@ -85,6 +89,15 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
 def _literals(expected: str) -> list[str]:
     """Names from pydantic's sentence "'a', 'b' or 'c'", or the numbers from "4 or 6"."""
     return [part for part in expected.split("'")[1::2] if part] or re.findall(r"-?\d+", expected)
+
+
+def _table_with(model: type[BaseModel], field: str) -> str | None:
+    """The table of ``model`` that has this field; None if none has, or only tables of which there may be several."""
+    for name, one in model.model_fields.items():
+        inner = model_in(one.annotation)
+        if inner is not None and typing.get_origin(one.annotation) is not dict and field in _fields_at(inner, ()):
+            return name
+    return None
 
 
 def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
