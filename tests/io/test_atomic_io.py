@@ -90,6 +90,18 @@ def test_a_file_is_replaced_in_one_step_and_keeps_its_content_on_failure(tmp_pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_json_is_indented_except_the_entries_of_a_very_long_list(tmp_path):
+    short = {"a": 1, "points": [{"id": "0"}], "deep": {"points": []}}
+    write_json(tmp_path / "short.json", short)
+    assert (tmp_path / "short.json").read_text() == json.dumps(short, indent=2) + "\n"
+    long = short | {"points": [{"id": "é\n"}] * 1001}
+    write_json(tmp_path / "long.json", long)
+    text = (tmp_path / "long.json").read_text()
+    assert json.loads(text) == long
+    assert text.count('\n    {"id": "é\\n"},\n') + text.count('\n    {"id": "é\\n"}\n  ],\n') == 501
+    assert len(text.splitlines()) == 1001 + len(json.dumps(short | {"points": [1]}, indent=2).splitlines()) - 1
+
+
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff"])
 def test_json_that_cannot_be_read_is_not_a_result(tmp_path, content):
     path = tmp_path / "a.json"

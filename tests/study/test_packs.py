@@ -20,7 +20,7 @@ from sawtooth.io.parallel import Misfit
 from sawtooth.link_estimate.inputs import load_series, read_series
 from sawtooth.results import listing
 from sawtooth.results.lookup import place
-from sawtooth.run import Run, is_saved, table_digests
+from sawtooth.run import Run, is_saved, table_digests, unsaved
 from sawtooth.run.pack import RUNS
 from sawtooth.study import Study, run_study
 from sawtooth.study import batches as plan
@@ -188,6 +188,18 @@ def test_rows_of_another_run_than_the_list_says_are_damage(copied):
 def test_whether_a_point_is_saved_reads_only_the_names(copied):
     (copied / "packs" / "1" / "runs.jsonl").unlink()
     assert is_saved(points_of(copied)[RUNS])
+
+
+def test_of_many_points_those_without_a_run_are_found_at_once(copied):
+    names = [point.name for point in points_of(copied)]
+    Run.load(points_of(copied)[RUNS + 1]).save(copied / "points" / "99999-alone")
+    shutil.rmtree(copied / "packs" / "1")
+    assert unsaved(copied, [*names, "99999-alone", "70-other", "other"]) == {
+        *names[RUNS : 2 * RUNS],
+        "70-other",
+        "other",
+    }
+    assert all(is_saved(copied / "points" / one) == (one not in unsaved(copied, names)) for one in names)
 
 
 def test_series_of_probes_are_read_from_packs(tmp_path):

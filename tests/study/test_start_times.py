@@ -110,7 +110,7 @@ def test_the_first_other_run_has_the_flows_in_reverse_order_with_their_names() -
 
 def test_more_seeds_than_the_most_runs_are_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sawtooth.study.start_times.table_digests", lambda *_: ["one"])
-    points = [Point(f"0-seed{seed}", {"study": "two"}, seed, scenario(*TWO)) for seed in range(1, 21)]
+    points = [Point.of(f"0-seed{seed}", {"study": "two"}, scenario(*TWO).with_seed(seed)) for seed in range(1, 21)]
     assert len(to_try(Path(), points, "sim")) == MOST_RUNS
     assert len(to_try(Path(), points[:3], "sim")) == 3
 

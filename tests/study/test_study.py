@@ -45,6 +45,17 @@ def test_each_point_s_scenario_has_its_values_and_its_seed():
     assert point.scenario.duration.seconds == 3
 
 
+def test_a_part_of_the_points_is_the_same_as_among_all():
+    study = small()
+    every = {point.id: point for point in study.points() if point.key == {"cc": "bbr", "loss_percent": 1}}
+    part = {point.id: (point, scenario) for point, scenario in study.each(only={("bbr", 1)})}
+    assert {name: point for name, (point, _) in part.items()} == every
+    assert len(part) == 2
+    for point, scenario in part.values():
+        assert point.scenario == scenario
+        assert point.digest == scenario.digest()
+
+
 def test_full_applies_its_overrides_and_seeds():
     points = small().points(full=True)
     assert len(points) == 6

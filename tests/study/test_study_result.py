@@ -13,7 +13,8 @@ from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import write_description
 from sawtooth.report import write_report
 from sawtooth.stats import independent
-from sawtooth.study import StudyResult, store
+from sawtooth.study import Study, StudyResult, run_study, store
+from sawtooth.study.terminal import MOST
 
 COLUMNS = (
     "engine,cc,path,loss_percent,seed,count,mean_mbps,std_mbps,min_mbps,q25_mbps,q50_mbps,q75_mbps,max_mbps,"
@@ -250,3 +251,20 @@ def test_what_was_set_by_hand_is_warned_of_beside_published_figures(tmp_path):
 def test_no_table_holds_a_date(result):
     for path in result.directory.rglob("*.csv"):
         assert result.directory.name[:8] not in path.read_text()
+
+
+def test_of_many_points_the_terminal_shows_those_with_the_lowest_and_the_highest_goodput(tmp_path: Path) -> None:
+    rates = [f"{at} Mbit/s" for at in range(1, MOST + 2)]
+    given = {"name": "many", "scenario": {"duration": "10 s"}, "vary": {"path.rate": rates}}
+    many = run_study(Study.from_dict(given), engine="model", out=tmp_path, jobs=1, quiet=True)
+    told = many.table().splitlines()
+    means = sorted(many.pooled["mean_mbps"])
+    (counted,) = (line for line in told if line.startswith(f"{MOST + 1} points"))
+    assert f"{means[0]:.2f} … {means[-1]:.2f}, median {means[len(means) // 2]:.2f}" in counted
+    rows = [line.split()[0] for line in told if line[2:].lstrip("0123456789 ").startswith("Mbit/s")]
+    shown = many.only({("1 Mbit/s",), (f"{MOST + 1} Mbit/s",)})
+    assert [len(table) for table in (shown.places, shown.details, shown.samples, shown.moved)] == [2, 4, 20, 2]
+    assert rows == [str(at) for at in (*range(1, 6), *range(MOST - 3, MOST + 2))]
+    few = Study.from_dict(given | {"vary": {"path.rate": rates[:MOST]}})
+    whole = run_study(few, engine="model", out=tmp_path, jobs=1, quiet=True).table().splitlines()
+    assert len([line for line in whole if " Mbit/s  " in line]) == MOST

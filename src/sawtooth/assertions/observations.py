@@ -46,7 +46,7 @@ class Observations:
 
     @classmethod
     def _of_result(cls, result: StudyResult) -> Observations:
-        changes = result.description["overrides"]
+        changes = result.overrides
         return cls(
             result.study,
             result.study.axes(changes),

@@ -316,6 +316,7 @@ def studies(as_json: bool) -> None:
 def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bool) -> None:
     """A study's rows as a dataset: its path, the means of its points, and the results of its expectations."""
     from sawtooth.assertions.text import words
+    from sawtooth.study.terminal import ENDS, MOST
 
     rows = found.read()
     if as_json:
@@ -326,6 +327,10 @@ def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bo
     keys = [axis.column for axis in study.axes()]
     if keys:
         means = rows.groupby(keys, sort=False, dropna=False)["mean_mbps"].agg(["count", "mean", "min", "max"])
+        if len(means) > MOST:
+            ends = means.sort_values("mean", kind="stable")
+            say(f"{len(means):,} points; the dataset has all, these have the lowest and the highest mean")
+            means = ends.iloc[[*range(ENDS), *range(-ENDS, 0)]]
         lines = [
             [*map(str, key if isinstance(key, tuple) else (key,)), str(count), *(f"{one:.2f}" for one in mbps)]
             for key, (count, *mbps) in zip(means.index, means.itertuples(index=False, name=None), strict=True)

@@ -29,6 +29,7 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
 """Errors of file systems that have nothing to synchronize: fsync(2)."""
 _SEAL = "sha256"
 _LARGEST_JSON = 256 * 1024 * 1024
+_LONG_LIST = 1000
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG)
@@ -151,7 +152,20 @@ def fresh(path: Path) -> int:
 
 def write_json(path: Path, content: Any) -> None:
     """Replaces ``path`` in one step with readable JSON. Raises SawtoothError as ``writing`` does."""
-    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    write_bytes(path, (_readable(content) + "\n").encode())
+
+
+def _readable(content: Any) -> str:
+    """Indented JSON. Each entry of a very long list in the outermost table is one line: Python takes 20 times as long
+    to indent them."""
+    write = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    fields = content.items() if isinstance(content, dict) else ()
+    long = {name: value for name, value in fields if isinstance(value, list) and len(value) > _LONG_LIST}
+    text = write({**content, **{name: [] for name in long}} if long else content, indent=2)
+    for name, entries in long.items():
+        field, lines = f"\n  {write(name)}: [", ",\n".join(f"    {write(one)}" for one in entries)
+        text = text.replace(f"{field}]", f"{field}\n{lines}\n  ]", 1)
+    return text
 
 
 def read_json(path: Path) -> Any:
@@ -167,7 +181,7 @@ def read_json(path: Path) -> Any:
 
 def write_description(path: Path, content: dict[str, Any]) -> None:
     """Writes a JSON object with its own digest. Raises SawtoothError as ``writing`` does."""
-    write_json(path, content | {_SEAL: _digest(content)})
+    write_json(path, content | {_SEAL: _digest(json.loads(json.dumps(content, allow_nan=False)))})
 
 
 def read_description(path: Path, newest: int) -> dict[str, Any]:
@@ -193,9 +207,8 @@ def is_sealed(path: Path) -> bool:
     return isinstance(found, dict) and _SEAL in found
 
 
-def _digest(content: dict[str, Any]) -> str:
-    # As it will be when read: keys are text.
-    read = json.loads(json.dumps(content, allow_nan=False))
+def _digest(read: dict[str, Any]) -> str:
+    """``read``: as JSON gives it, with keys that are text."""
     canonical = json.dumps(read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -58,7 +58,7 @@ def who(result: StudyResult, row: dict[str, Any]) -> str:
 
 
 def _compiled(result: StudyResult) -> Any:
-    return result.study.first(overrides=result.description["overrides"]).scenario.compile()
+    return result.study.first(overrides=result.overrides).scenario.compile()
 
 
 def _changes(result: StudyResult) -> list[Card]:

@@ -28,11 +28,11 @@ class Part:
 
 def parts(result: StudyResult) -> list[Part]:
     """The properties in the order in which data passes them. Missing ones are omitted."""
-    points = result.study.points(seeds=[result.places[0].seed], overrides=result.description["overrides"])
-    last = len(points) - 1
-    points = [points[at] for at in sorted({round(last * one / (_MOST - 1)) for one in range(_MOST)})]
-    each = [point.scenario.compile() for point in points]
-    each = [one for one in each if one.flows]
+    seed = result.places[0].seed
+    keys = [tuple(place.key.values()) for place in result.places if place.seed == seed]
+    few = {keys[round((len(keys) - 1) * one / (_MOST - 1))] for one in range(_MOST)}
+    points = result.study.each(seeds=[seed], overrides=result.overrides, only=few)
+    each = [one for one in (scenario.compile() for _, scenario in points) if one.flows]
     if not each:
         return []
     found = [_words("flows", [_flows(one) for one in each])]

@@ -75,9 +75,10 @@ def _formulas(result: StudyResult, wanted: DataFrame) -> list[float]:
     """The closed form's throughput for each row of key columns, in Mbit/s."""
     closed = get("model")
     found: dict[tuple[Any, ...], float] = {}
-    for point in result.study.points(seeds=[1], overrides=result.description["overrides"]):
+    drawn = {tuple(place.key.values()) for place in result.places}
+    for point, scenario in result.study.each(seeds=[1], overrides=result.overrides, only=drawn):
         try:
-            mean = float(throughput(closed.run(point.scenario)).mean())
+            mean = float(throughput(closed.run(scenario)).mean())
         except SawtoothError:
             # No closed form applies.
             mean = float("nan")

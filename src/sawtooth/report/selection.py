@@ -3,7 +3,6 @@ longer than the runs."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,33 +40,12 @@ def selected(result: StudyResult) -> StudyResult:
         (list(roles.panels), panels),
     ]
 
-    def kept(table: DataFrame) -> Any:
-        found = np.ones(len(table), dtype=bool)
-        for columns, values in wanted:
-            if values is not None:
-                found &= pd.MultiIndex.from_frame(table[columns]).isin(values)
-        return found
-
-    def of(table: DataFrame) -> DataFrame:
-        return table if table.empty else table[kept(table)].reset_index(drop=True)
-
+    here = np.ones(len(pooled), dtype=bool)
+    for columns, values in wanted:
+        if values is not None:
+            here &= pd.MultiIndex.from_frame(pooled[columns]).isin(values)
     keys = list(result.places[0].key)
-    here = kept(pooled)
-    if here.all():
-        return result
-    points = set(pooled.loc[here, keys].itertuples(index=False, name=None))
-    return dataclasses.replace(
-        result,
-        places=tuple(place for place in result.places if tuple(place.key.values()) in points),
-        moved=tuple(one for one, is_here in zip(result.moved, here, strict=True) if is_here),
-        summary=of(result.summary),
-        details=of(result.details),
-        samples=of(result.samples),
-        shares=of(result.shares),
-        latency=of(result.latency),
-        completions=of(result.completions),
-        applications=of(result.applications),
-    )
+    return result if here.all() else result.only(set(pooled.loc[here, keys].itertuples(index=False, name=None)))
 
 
 def _values(table: DataFrame, columns: Sequence[str | None]) -> list[tuple[Any, ...]]:

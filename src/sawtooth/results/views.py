@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import read_json
 from sawtooth.results.listing import Entry
-from sawtooth.run import TABLES, pack
+from sawtooth.run import TABLES, pack, unsaved
 from sawtooth.study import store
 from sawtooth.study.dataset import flat
 
@@ -107,8 +107,9 @@ class Views:
                 # It was complete a moment ago.
                 self._leave_out(one.name, error.message)
                 continue
+            missing = unsaved(one.directory, [point["id"] for point in described["points"]])
             for point in described["points"]:
-                if store.is_done(one.directory, point["id"]):
+                if point["id"] not in missing:
                     values = one.name, one.study, one.engine, point["id"], point["seed"]
                     about = dict(zip(ABOUT, values, strict=True))
                     found.append(

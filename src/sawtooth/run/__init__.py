@@ -8,6 +8,7 @@ from sawtooth.run.run import (
     save_together,
     saved_points,
     table_digests,
+    unsaved,
     versions,
 )
 from sawtooth.run.saved_table import TABLES
@@ -21,5 +22,6 @@ __all__ = [
     "save_together",
     "saved_points",
     "table_digests",
+    "unsaved",
     "versions",
 ]

@@ -17,7 +17,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -194,6 +194,17 @@ def refuse_missing(directory: Path) -> None:
     path = where / DESCRIPTION
     read_description(path, FORMAT)
     raise not_a_result(f"has no run {directory.name}", path)
+
+
+def lacking(directory: Path, points: Iterable[str]) -> set[str]:
+    """Those points of a study's results that are in no pack. Raises SawtoothError ``not-a-result`` for a damaged
+    pack."""
+    wanted: dict[str, set[str]] = {}
+    for point in points:
+        number = _NUMBERED.fullmatch(point)
+        wanted.setdefault(str(int(number[1]) // RUNS) if number else "", set()).add(point)
+    packs = ((_at(directory / PACKS / number) if number else None, those) for number, those in wanted.items())
+    return {one for pack, those in packs for one in (those if pack is None else those.difference(pack.names))}
 
 
 def names(directory: Path) -> list[str]:

@@ -178,6 +178,14 @@ def is_saved(directory: Path) -> bool:
     return (directory / "run.json").is_file() or pack.find(directory) is not None
 
 
+def unsaved(directory: Path, points: Iterable[str]) -> set[str]:
+    """Those points of a study's results that have no complete run: as ``is_saved``, for many points at once. Raises
+    SawtoothError ``not-a-result`` for a damaged pack."""
+    return {
+        one for one in pack.lacking(directory, points) if not (directory / pack.POINTS / one / "run.json").is_file()
+    }
+
+
 def described(directory: Path) -> dict[str, Any]:
     """The format, engine, versions, seed, scenario and meta of a saved run, and the names of its tables. Raises
     SawtoothError as ``load`` does."""

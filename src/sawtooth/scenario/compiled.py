@@ -15,6 +15,8 @@ from sawtooth.scenario import compiled_form
 from sawtooth.scenario.compiled_form import Flow, Link, Probe, Transmitter
 from sawtooth.scenario.record import Module, Record
 
+_PARTS = (dict, list)
+
 
 class Compiled(compiled_form.Scenario):
     """The core's form of a whole scenario, and what the core does not read: the name of the ``kernel`` that the engine
@@ -27,6 +29,19 @@ class Compiled(compiled_form.Scenario):
     program_hosts: tuple[str, ...] = ()
     called: Mapping[str, str]
     _text: str
+    _form: Mapping[str, Any]
+    """The parts as JSON has them. Each is made on its first use: a run of a few milliseconds uses half of them."""
+
+    def __getattr__(self, name: str) -> Any:
+        form = self.__dict__.get("_form", {})
+        if name not in form:
+            raise AttributeError(name)
+        found = self.__dict__[name] = _value(name, form[name])
+        return found
+
+    def _fields(self) -> dict[str, Any]:
+        made = {name: getattr(self, name) for name in self._form}
+        return made | {name: value for name, value in self.__dict__.items() if name != "_form"}
 
     @property
     def senders(self) -> list[Flow | Probe]:
@@ -82,7 +97,8 @@ class Compiled(compiled_form.Scenario):
             # A path between programs is a probe that sends nothing: the testbed routes it, and nobody measures it.
             form["probes"] = [one for one in form["probes"] if one["count"]]
         about = {"kernel": kernel, "programs": tuple(names), "program_hosts": tuple(hosts), "called": dict(called)}
-        return cls(**_read(form), **about, _text=text)
+        parts = {name: form.pop(name) for name in list(form) if isinstance(form[name], _PARTS)}
+        return cls(**form, **about, _text=text, _form=parts)
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
@@ -90,19 +106,24 @@ class Compiled(compiled_form.Scenario):
         return cls.of(json.dumps(form))
 
 
-def _read(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a JSON object. ``from`` is a keyword of Python."""
-    return {
-        "from_" if name == "from" else name: _value(name, value) if isinstance(value, (dict, list)) else value
-        for name, value in form.items()
-    }
+def _read(kind: type[Record], form: Mapping[str, Any]) -> Record:
+    """A record from its JSON object. ``from`` is a keyword of Python."""
+    made = kind.__new__(kind)
+    fields = made.__dict__
+    if "from" in form:
+        form = {"from_" if name == "from" else name: value for name, value in form.items()}
+    fields.update(form)
+    for name, value in form.items():
+        if value.__class__ in _PARTS:
+            fields[name] = _value(name, value)
+    return made
 
 
 def _value(name: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return compiled_form.KINDS.get(name, Record)(**_read(value))
+        return _read(compiled_form.KINDS.get(name, Record), value)
     if not isinstance(value, list):
         return value
     # Most lists are numbers only.
-    inner = value and isinstance(value[0], (dict, list))
+    inner = value and isinstance(value[0], _PARTS)
     return tuple(_value(name, one) for one in value) if inner else tuple(value)

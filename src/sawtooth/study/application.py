@@ -100,6 +100,7 @@ KINDS = {
 """The kinds of ``source`` that a study reports."""
 COLUMNS = tuple(name for kind in KINDS.values() for name in kind.columns)
 """Columns of a study's table; NaN without a flow of the kind, or with too few samples for a percentile."""
+_UNKNOWN = dict.fromkeys(sorted(COLUMNS, key=lambda name: name.endswith("_p95")), math.nan)
 NAMES = ("application",)
 """Columns of the table ``applications`` besides the flow's name and ``COLUMNS``."""
 
@@ -112,11 +113,10 @@ def of_kind(kind: str, seen: Sequence[Sequence[Application]]) -> dict[str, float
 
 def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Application]]) -> list[dict[str, Any]]:
     """One row per flow, from one run or from several that differ only in their seeds."""
-    empty = dict.fromkeys(sorted(COLUMNS, key=lambda name: name.endswith("_p95")), math.nan)
     table = []
     for each in zip(*seen, strict=True):
         about = {"flow": each[0].name, "application": each[0].kind}
-        table.append({**key, "seed": seed, **about, **empty, **_values_of_kind(each[0].kind, each)})
+        table.append({**key, "seed": seed, **about, **_UNKNOWN, **_values_of_kind(each[0].kind, each)})
     return table
 
 

@@ -223,7 +223,7 @@ class Writer:
     def __init__(self, dataset: Dataset, points: Sequence[Point]) -> None:
         self._dataset = dataset
         self._fields = {point.id: flat(point.scenario.to_dict()) for point in points}
-        self._digests = {point.id: point.scenario.digest() for point in points}
+        self._digests = {point.id: point.digest for point in points}
         self._schema = _schema(points, list(self._fields.values()))
         self._rows: list[dict[str, Any]] = []
         self._since = time.monotonic()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def opposite(result: StudyResult) -> list[list[str]]:
     """The names of the flows in each direction; empty if all go the same way."""
-    scenario = result.study.first(overrides=result.description["overrides"]).scenario
+    scenario = result.study.first(overrides=result.overrides).scenario
     flows = scenario.compile().flows
     backward = {one.name: one.forward == flows[0].backward for one in flows}
     ways: dict[bool, list[str]] = {}

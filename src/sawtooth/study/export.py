@@ -50,9 +50,7 @@ def run_into(
         for batch in groups(len(points), long, engine)
     ]
     left = [batch for batch in missing if batch]
-    tasks = [
-        [PointTask(Place(one.id, one.key, one.seed), one.scenario.to_dict(), engine) for one in batch] for batch in left
-    ]
+    tasks = [[PointTask(Place(one.id, one.key, one.seed), one.given, engine) for one in batch] for batch in left]
     done = len(points) - sum(map(len, left))
 
     def resumable(error: SawtoothError) -> SawtoothError:

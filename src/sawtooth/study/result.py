@@ -6,14 +6,15 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.io.atomic_io import checksum, not_a_result, reason, write_bytes
+from sawtooth.io.collector import paused
 from sawtooth.io.csv import csv_text
 from sawtooth.io.displayable import Drawn
 from sawtooth.run import Run
@@ -106,9 +107,12 @@ class StudyResult(Drawn):
     moved: tuple[MovedStarts | None, ...]
     """For each row of ``pooled``: the result with other starts of the flows; None if they were not tried."""
     warnings: tuple[str, ...]
-    limits: tuple[dict[str, Any], ...] = ()
+    limits: tuple[dict[str, Any], ...]
+    overrides: Mapping[str, Any]
+    """The fields that were set, as in ``description``."""
 
     @classmethod
+    @paused()
     def build(
         cls,
         study: Study,
@@ -179,7 +183,7 @@ class StudyResult(Drawn):
             for rows_of in (measures.latency_rows, measures.completion_rows, measures.application_rows)
         )
         tables = details[columns], details, samples, shared, of_probes, of_transfers, of_applications
-        return cls(study, engine, directory, kept, published, *tables, moved, tuple(sentences), tuple(limits))
+        return cls(study, engine, directory, kept, published, *tables, moved, tuple(sentences), tuple(limits), changed)
 
     @classmethod
     def load(cls, directory: Path | str) -> StudyResult:
@@ -224,13 +228,37 @@ class StudyResult(Drawn):
                 found.setdefault(tuple(row[key] for key in self.places[0].key), []).append(row)
         return found
 
-    @property
+    def only(self, points: Set[tuple[Any, ...]]) -> StudyResult:
+        """The result of these points, given by the values of their key columns."""
+        keys = list(self.places[0].key)
+
+        def of(table: DataFrame) -> DataFrame:
+            here = [one in points for one in table[keys].itertuples(index=False, name=None)] if len(table) else []
+            return table[here].reset_index(drop=True) if len(table) else table
+
+        every = self.pooled[keys].itertuples(index=False, name=None)
+        return replace(
+            self,
+            places=tuple(place for place in self.places if tuple(place.key.values()) in points),
+            moved=tuple(moved for moved, one in zip(self.moved, every, strict=True) if one in points),
+            summary=of(self.summary),
+            details=of(self.details),
+            samples=of(self.samples),
+            shares=of(self.shares),
+            latency=of(self.latency),
+            completions=of(self.completions),
+            applications=of(self.applications),
+        )
+
+    @cached_property
     def by_seed(self) -> list[list[float]]:
         """The means of each point's seeds in Mbit/s, in the order of ``pooled``."""
         single = self.details[self.details["seed"] != ALL]
-        keys = list(self.places[0].key)
-        groups = single.groupby(keys, sort=False, dropna=False)["mean_mbps"]
-        return [[float(mean) for mean in means] for _, means in groups]
+        found: dict[tuple[Any, ...], list[float]] = {}
+        keys = single[list(self.places[0].key)].itertuples(index=False, name=None)
+        for key, mean in zip(keys, single["mean_mbps"].tolist(), strict=True):
+            found.setdefault(key, []).append(mean)
+        return list(found.values())
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -279,7 +307,8 @@ class StudyResult(Drawn):
         }
 
     def table(self, width: int | None = None) -> str:
-        """The terminal's table: one line per point over all seeds, with published means if there are some.
+        """The terminal's table: one line per point over all seeds, with published means if there are some. Of more than
+        100 points, it shows those with the lowest and the highest goodput.
 
         ``width`` is in characters: columns that do not fit follow in a second table below.
         """

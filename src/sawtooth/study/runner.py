@@ -14,9 +14,10 @@ from typing import Any
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.io.atomic_io import writing
+from sawtooth.io.collector import paused
 from sawtooth.io.parallel import Misfit, Workers, fan_out
 from sawtooth.io.progress_bar import Bar
-from sawtooth.run import versions
+from sawtooth.run import unsaved, versions
 from sawtooth.study import start_times
 from sawtooth.study.batches import groups, is_short
 from sawtooth.study.goodput_ceiling import refuse_unattainable
@@ -94,12 +95,13 @@ def run_study(
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
         begun = has_points(directory)
+        missing = unsaved(directory, [point.id for point in points]) if begun else set()
         left = ([points[number] for number in batch] for batch in batches)
         tasks = [
             [
-                Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
+                Task(point.id, point.given, at(point.id, where), where, seal, capture)
                 for point in batch
-                if not begun or not is_done(directory, point.id)
+                if not begun or point.id in missing
             ]
             for batch in left
         ]
@@ -114,6 +116,7 @@ def run_study(
                     start_times.to_try(directory, points, engine), points, directory, study.name, jobs, executor, quiet
                 )
             result = StudyResult.build(study, chosen.name, directory, places, published, summaries)
+            summaries.clear()
             result.write_tables()
             computed(directory, {"warnings": list(result.warnings), "published": result.published_described()})
             if ending is not None:
@@ -126,6 +129,7 @@ def run_study(
         return result
 
 
+@paused()
 def checked(
     study: Study,
     engine: Engine,
@@ -138,18 +142,18 @@ def checked(
 
     Raises SawtoothError as the engine and ``Study.points`` do.
     """
-    points = study.points(full=full, seeds=seeds, overrides=overrides)
-    refuse_unattainable(study, points, overrides)
-    long = set()
-    for number, point in enumerate(points):
+    points, long = [], set()
+    # One scenario at a time: 100,000 of them fill a GB, and each further one then takes three times as long.
+    for number, (point, scenario) in enumerate(study.each(full=full, seeds=seeds, overrides=overrides)):
+        points.append(point)
         try:
-            engine.check(point.scenario)
-            # Here, since it needs the compiled form too, and only the last scenarios keep theirs.
-            if not is_short(point.scenario):
+            engine.check(scenario)
+            if not is_short(scenario):
                 long.add(number)
         except SawtoothError as error:
             message = f"{error.message} (at the point {point.id})"
             raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
+    refuse_unattainable(study, points, overrides)
     return points, long
 
 
@@ -168,10 +172,7 @@ def described(
         "overrides": dict(overrides or {}),
         "seeds": list(seeds) if seeds is not None else None,
         "versions": versions(),
-        "points": [
-            {"id": point.id, "key": point.key, "seed": point.seed, "digest": point.scenario.digest()}
-            for point in points
-        ],
+        "points": [{"id": point.id, "key": point.key, "seed": point.seed, "digest": point.digest} for point in points],
     }
 
 
@@ -182,6 +183,7 @@ def identity(described: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@paused()
 def _run_tasks(
     tasks: list[list[Task]],
     summaries: dict[str, PointSummary],
@@ -196,29 +198,27 @@ def _run_tasks(
     done = points - len(left)
 
     def count(number: int, outcomes: list[Outcome]) -> None:
+        nonlocal done
         given = {task.point: task for task in tasks[number]}
         if not isinstance(outcomes, list) or sorted(one.point for one in outcomes) != sorted(given):
             raise Misfit(f"the result of other points than {', '.join(given)}")
         for outcome in outcomes:
-            count_one(given[outcome.point], outcome)
-
-    def count_one(task: Task, outcome: Outcome) -> None:
-        nonlocal done
-        if outcome.error is not None:
-            raise outcome.error.at(field=f"point {outcome.point}")
-        if outcome.files is not None and not is_done(directory, outcome.point):
-            keep(directory, outcome.point, outcome.files, task.scenario)
-        if outcome.saved and not is_done(directory, outcome.point):
-            raise Misfit(f"the point {outcome.point} was not saved")
-        if outcome.summary is not None:
-            summaries[outcome.point] = outcome.summary
-        done += outcome.saved
-        _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
+            if outcome.error is not None:
+                raise outcome.error.at(field=f"point {outcome.point}")
+            if outcome.files is not None and not is_done(directory, outcome.point):
+                keep(directory, outcome.point, outcome.files, given[outcome.point].scenario)
+        if lost := unsaved(directory, [one.point for one in outcomes if one.saved]):
+            raise Misfit(f"the point {min(lost)} was not saved")
+        for outcome in outcomes:
+            if outcome.summary is not None:
+                summaries[outcome.point] = outcome.summary
+            done += outcome.saved
+            _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
 
     _log.info("%d of %d points to run, results in %s", len(left), points, directory)
 
     def kept() -> int:
-        return points - sum(not is_done(directory, task.point) for task in left)
+        return points - len(unsaved(directory, [task.point for task in left]))
 
     try:
         with Bar(name, points, done=done, quiet=quiet) as bar:

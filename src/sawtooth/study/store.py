@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import fcntl
 import itertools
-import json
 import os
 import secrets
 import shutil
@@ -44,6 +43,7 @@ from sawtooth.io.atomic_io import (
 from sawtooth.io.parallel import Misfit
 from sawtooth.run import TABLES, Run, is_saved
 from sawtooth.run.pack import PACKS, POINTS
+from sawtooth.scenario import Scenario
 
 FORMAT = 2
 """Format version of ``study.json``: 2 if there are packs, else 1."""
@@ -192,7 +192,7 @@ def keep(directory: Path, point: str, files: Mapping[str, bytes], scenario: Mapp
             found = Run.load(aside)
         except SawtoothError as error:
             raise Misfit(f"the files of the point {point} are no whole run: {error.message}") from error
-        if found.scenario.to_dict() != json.loads(json.dumps(scenario)):
+        if found.scenario != Scenario.from_dict(scenario):
             raise Misfit(f"the run of the point {point} is of another scenario")
 
 

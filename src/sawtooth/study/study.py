@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -232,13 +232,21 @@ class Study(Displayable, Table):
         ``full`` applies the table ``[full]``; ``seeds`` replaces the repetitions; ``overrides`` are dotted fields and
         win over everything. Raises SawtoothError: as the scenario does, with the point named; ``too-many-points``.
         """
-        return list(self._each(full=full, seeds=seeds, overrides=overrides))
+        return [point for point, _ in self.each(full=full, seeds=seeds, overrides=overrides)]
 
     def first(self, *, overrides: Mapping[str, Any] | None = None) -> Point:
         """The first of ``points``, without the others. Raises SawtoothError as ``points`` does for it."""
-        return next(self._each(full=False, seeds=None, overrides=overrides))
+        return next(self.each(overrides=overrides))[0]
 
-    def _each(self, *, full: bool, seeds: Sequence[int] | None, overrides: Mapping[str, Any] | None) -> Iterator[Point]:
+    def each(
+        self,
+        *,
+        full: bool = False,
+        seeds: Sequence[int] | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        only: Container[tuple[Any, ...]] | None = None,
+    ) -> Iterator[tuple[Point, Scenario]]:
+        """``points`` one by one, each with its scenario; ``only`` those with these values of the key columns."""
         wanted = dict(overrides or {})
         if "seed" in wanted:
             fix = "give --seeds N, or change seeds in the file"
@@ -259,18 +267,20 @@ class Study(Displayable, Table):
         number = 0
         settings_by_digest: dict[str, str] = {}
         for key, settings, slugs, shown in self._combinations(axes, wanted):
+            if only is not None and tuple(key.values()) not in only:
+                number += len(chosen)
+                continue
             try:
                 here = base.set(settings)
-                digest = here.digest()
-                if digest in settings_by_digest and self.cases is None:
-                    fix = "remove one of them: they are one value, written in two ways"
-                    raise InputError(
-                        "duplicate-name", f"is the same point as {settings_by_digest[digest]}", field="vary", fix=fix
-                    )
-                settings_by_digest[digest] = shown
                 for seed in chosen:
-                    slug = "-".join([*slugs, f"seed{seed}"])
-                    yield Point(f"{number:0{width}d}-{slug}", key, seed, here.with_seed(seed))
+                    slug, scenario = "-".join([*slugs, f"seed{seed}"]), here.with_seed(seed)
+                    point = Point.of(f"{number:0{width}d}-{slug}", key, scenario)
+                    if point.digest in settings_by_digest and self.cases is None:
+                        same = settings_by_digest[point.digest]
+                        fix = "remove one of them: they are one value, written in two ways"
+                        raise InputError("duplicate-name", f"is the same point as {same}", field="vary", fix=fix)
+                    settings_by_digest[point.digest] = shown
+                    yield point, scenario
                     number += 1
             except SawtoothError as error:
                 message = f"{error.message} (at the point {shown})" if shown else error.message
@@ -502,7 +512,19 @@ class Point:
     id: str
     key: dict[str, Any]
     seed: int
-    scenario: Scenario
+    given: dict[str, Any]
+    """What its scenario was given (``Scenario.given``), which takes a tenth of the scenario's memory."""
+    digest: str
+    """The digest of its scenario."""
+
+    @classmethod
+    def of(cls, id: str, key: dict[str, Any], scenario: Scenario) -> Point:
+        return cls(id, key, scenario.seed, scenario.given(), scenario.digest())
+
+    @property
+    def scenario(self) -> Scenario:
+        """Its scenario, read from ``given`` at each use."""
+        return Scenario.from_dict(self.given)
 
 
 def _flat(given: Any, field: str) -> Any:

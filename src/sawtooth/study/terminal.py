@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.io.text_table import aligned, cell
@@ -19,16 +20,38 @@ from sawtooth.study.shares import ALL
 if TYPE_CHECKING:
     from sawtooth.study.result import StudyResult
 
+MOST = 100
+"""Points of which each has its line."""
+ENDS = 5
+"""Points with the lowest mean, and with the highest, that are shown of more."""
+
 
 def table(result: StudyResult, width: int | None = None) -> str:
-    """One line per point, all seeds together: goodput in Mbit/s, the mean with its 95% interval. In a study of probes
-    it shows what a flow got and the estimate from probes. ``width`` is the terminal's, in characters."""
+    """One line per point, all seeds together: goodput in Mbit/s, the mean with its 95% interval. Of more than ``MOST``
+    points, those with the lowest and the highest mean. In a study of probes it shows what a flow got and the estimate
+    from probes. ``width`` is the terminal's, in characters."""
     if result.study.is_of_probes:
         return _of_probes(result, width)
     if not result.study.first().scenario.flows:
         return _of_programs(result, width)
     if len(result.records) == 1 and result.published is None:
         return _of_one(result, width)
+    if len(result.records) <= MOST:
+        return _of_points(result, [result], [], width)
+    ordered = sorted((row for row in result.records if not math.isnan(row["mean_mbps"])), key=itemgetter("mean_mbps"))
+    note = f"{len(result.records):,} points; table.csv has all, these are the first and the last"
+    if ordered:
+        middle = ordered[len(ordered) // 2]["mean_mbps"]
+        low, median, high = (cell(one) for one in (ordered[0]["mean_mbps"], middle, ordered[-1]["mean_mbps"]))
+        note = f"{len(result.records):,} points with means of {low} … {high}, median {median}; table.csv has all, "
+        note += "these are the lowest and the highest"
+    ends = [tuple(row[key] for key in result.places[0].key) for row in ordered or result.records]
+    parts = [result.only(set(ends[:ENDS])), result.only(set(ends[-ENDS:]))]
+    return _of_points(result.only({*ends[:ENDS], *ends[-ENDS:]}), parts, [note], width)
+
+
+def _of_points(result: StudyResult, parts: Sequence[StudyResult], note: list[str], width: int | None) -> str:
+    """``parts`` of the result, with a gap between, or the whole of it, with a gap between groups."""
     keys = list(result.places[0].key)
     compared = result.published is not None
     several = any(len(set(seeds)) > 1 for seeds in result.by_seed)
@@ -40,23 +63,24 @@ def table(result: StudyResult, width: int | None = None) -> str:
     header += ["utilization"]
     lines = [header]
     x = result.study.roles().x
-    before = None
-    for row, seeds, moved in zip(result.records, result.by_seed, result.moved, strict=True):
-        group = [row[key] for key in keys if key != x]
-        if before is not None and group != before:
-            lines.append([])
-        before = group
-        starts = moved.means[ALL] if moved else ()
-        cells = [plain(row[key]) for key in keys]
-        if ways:
-            cells += [cell(mean_of(result, row, names)) for names in ways]
-        else:
-            cells += [cell(row["mean_mbps"]), interval(row, by_start=starts), *[ends(seeds)] * several]
-            cells += [cell(row["std_mbps"]), cell(row["q50_mbps"]), cell(row["change_percent"], "+.1f", "%")]
-        if compared:
-            cells += [cell(row["published_mean_mbps"]), cell(row["ratio"])]
-        cells += [cell(row[UTILIZATION], ".1f", "%")]
-        lines.append(cells)
+    before: object = None
+    for number, part in enumerate(parts):
+        for row, seeds, moved in zip(part.records, part.by_seed, part.moved, strict=True):
+            group = [row[key] for key in keys if key != x] if len(parts) == 1 else number
+            if before is not None and group != before:
+                lines.append([])
+            before = group
+            starts = moved.means[ALL] if moved else ()
+            cells = [plain(row[key]) for key in keys]
+            if ways:
+                cells += [cell(mean_of(result, row, names)) for names in ways]
+            else:
+                cells += [cell(row["mean_mbps"]), interval(row, by_start=starts), *[ends(seeds)] * several]
+                cells += [cell(row["std_mbps"]), cell(row["q50_mbps"]), cell(row["change_percent"], "+.1f", "%")]
+            if compared:
+                cells += [cell(row["published_mean_mbps"]), cell(row["ratio"])]
+            cells += [cell(row[UTILIZATION], ".1f", "%")]
+            lines.append(cells)
     title = result.study.title or result.study.name
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
@@ -67,7 +91,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
         *_latency(result, keys, words, width),
         *_applications(result, keys, words, width),
     )
-    return "\n".join([title, *notes, "", *aligned(lines, words, width, keys=len(keys)), *more])
+    return "\n".join([title, *notes, *note, "", *aligned(lines, words, width, keys=len(keys)), *more])
 
 
 def _of_programs(result: StudyResult, width: int | None) -> str:
@@ -170,7 +194,7 @@ def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str]
 
 def _ceiling(result: StudyResult) -> str:
     """The ceiling that headers put on goodput, for comparison."""
-    changed = result.description["overrides"]
+    changed = result.overrides
     most = ceiling(result.study.first(overrides=changed).scenario.compile())
     if most is None:
         return ""

@@ -11,6 +11,7 @@ from typing import Any
 from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError, unforeseen
 from sawtooth.io.atomic_io import writing
+from sawtooth.io.collector import paused
 from sawtooth.io.parallel import stop_requested
 from sawtooth.io.tempdirs import directory as temporary
 from sawtooth.run import Run, save_together
@@ -72,6 +73,7 @@ def run_point(task: Task) -> Outcome:
         progress.remove()
 
 
+@paused()
 def run_points(tasks: Sequence[Task]) -> list[Outcome]:
     """Runs points of one batch, one after the other, and saves several of them in one pack. If one fails or is stopped,
     those before it are saved like single points. Never raises: errors are in the outcomes."""
