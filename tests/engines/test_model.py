@@ -166,7 +166,7 @@ def test_what_no_closed_form_covers_is_refused_by_name(tables, field):
 def test_a_way_back_too_slow_for_the_acknowledgements_is_refused():
     path = {"rate": "100 Mbit/s", "rtt": "20 ms", "reverse_rate": "3 Mbit/s"}
     get("model").check(Scenario(path=path))
-    with pytest.raises(SawtoothError, match="acknowledgements that fill the way back"):
+    with pytest.raises(SawtoothError, match="acknowledgements that fill the return path"):
         get("model").check(Scenario(path=path | {"reverse_rate": "2 Mbit/s"}))
 
 

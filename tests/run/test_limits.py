@@ -28,7 +28,7 @@ NAMES = {
         "receive window"
     ],
     "the same with a buffer that is large enough": ["send buffer"],
-    "acknowledgements": ["way back"],
+    "acknowledgements": ["return path"],
     "a shaper below the line's rate": ["rate"],
     "marks": ["marks"],
     "loss that BBR v1 passes on": ["path loss"],
@@ -64,6 +64,18 @@ def test_python_and_the_page_name_the_same_limit(page: dict[str, list[dict[str, 
     assert [one["words"] for one in run.limits] == [row["limit"] for row in page[case]]
     for one in run.limits:
         assert dict(one["shares"]).get(one["limit"], 0.0) == one["share"]
+
+
+def test_super_packets_lost_on_the_path_are_no_drops_of_a_queue() -> None:
+    """Each loss takes up to 45 segments, so there are fewer losses than retransmissions."""
+    link = {"from": "a", "to": "b", "rate": "1 Gbit/s", "delay": "0.2 ms", "forward": {"loss": "1%"}}
+    hosts = {"a": {"offload": True}, "b": {}}
+    flow = {"from": "a", "to": "b", "cc": "cubic"}
+    run = Sim().run(
+        Scenario.from_dict({"topology": "custom", "duration": "3 s", "hosts": hosts, "links": [link], "flows": [flow]})
+    )
+    assert run.tables["queues"]["drops"].sum() == 0
+    assert [one["limit"] for one in run.limits] == ["path loss"]
 
 
 @pytest.mark.parametrize("interval", ["1 s", "100 ms"])

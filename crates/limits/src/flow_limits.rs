@@ -334,7 +334,10 @@ impl FlowLimits {
         let traffic = &self.traffic[self.group[flow_index]];
         let is_full = |one: usize| traffic.bytes[one] * 8.0 / lifetime.seconds() > FULL_SHARE * self.bps(one, lifetime);
         let [path, policer] = self.segments_lost(flow_index);
-        let by_path = path > counters.retransmits - path;
+        let dropped: f64 =
+            compiled::transmitters(&self.compiled, &flow.forward).iter().map(|&one| traffic.drops[one]).sum();
+        // A loss counts once, even if it is a super-packet of many segments.
+        let by_path = path > counters.retransmits - path || (path > 0.0 && policer == 0.0 && dropped == 0.0);
         // A control that takes losses for congestion leaves room, so a full link does not limit it.
         let is_misread = by_path && compiled::treats_loss_as_congestion(flow);
         let bottleneck = self.bottleneck(flow_index, lifetime);
@@ -347,8 +350,6 @@ impl FlowLimits {
             return NetworkLimit::new(Limit::ReturnPath, unheld_share, "the return path, full of acknowledgements");
         }
         let marked: f64 = counters.senders.iter().flatten().map(|one| one.marked).sum();
-        let dropped: f64 =
-            compiled::transmitters(&self.compiled, &flow.forward).iter().map(|&one| traffic.drops[one]).sum();
         // Segments that timers repeated before an answer could arrive were not lost.
         let any_lost = path > 0.0 || policer > 0.0 || dropped > 0.0;
         if counters.segments == 0.0 && !any_lost {

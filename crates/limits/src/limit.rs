@@ -39,7 +39,7 @@ impl Limit {
             Limit::SendBuffer => "send buffer",
             Limit::Rate => "rate",
             Limit::SharedRate => "shared rate",
-            Limit::ReturnPath => "way back",
+            Limit::ReturnPath => "return path",
             Limit::Marks => "marks",
             Limit::QueueDrops => "queue drops",
             Limit::PolicerDrops => "policer drops",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _BACK = 1
-"""The transmitter of a catalogue's first link on the way back."""
+"""The transmitter of a catalogue's first link on the return path."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _sum(table: str, column: str) -> Callable[[Run], float]:
 
 
 def _of_queues(column: str, *, backward: bool = False, mean: bool = False) -> Callable[[Run], float]:
-    """The sum or mean for the transmitter on the way back, or for all others."""
+    """The sum or mean for the transmitter on the return path, or for all others."""
 
     def value(run: Run) -> float:
         rows = run.tables["queues"]

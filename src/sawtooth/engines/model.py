@@ -211,7 +211,7 @@ class Model:
         if any(link.loss_pattern and link.loss_pattern.packets for link in way):
             raise _unsupported("loss", "the loss of single packets", 'give a share, like "1%"')
         if any(link.loss_ppb for link in back):
-            raise _unsupported("loss", "loss of acknowledgements", "set the loss on the way back to 0%")
+            raise _unsupported("loss", "loss of acknowledgements", "set the loss on the return path to 0%")
         if all(link.transmitter is None for link in way):
             raise _unsupported("rate", "a path without any rate", "give one link a rate")
         if sum(link.delay_ns for link in (*way, *back)) == 0:
@@ -229,7 +229,9 @@ class Model:
         # At best one acknowledgement for two segments.
         acknowledgements = predicted * HEADERS_BYTES / (2 * sender.mss)
         if any(one.rate_bps < acknowledgements for one in compiled.transmitters_of(flow.backward)):
-            raise _unsupported("rate", "acknowledgements that fill the way back", "give the way back a higher rate")
+            raise _unsupported(
+                "rate", "acknowledgements that fill the return path", "give the return path a higher rate"
+            )
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """One row per interval, all with the predicted mean. Raises SawtoothError as ``check`` does."""

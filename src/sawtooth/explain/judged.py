@@ -31,7 +31,7 @@ _PLACES = {
     "data before": "between the sender and the capture point",
     "data after": "between the capture point and the receiver",
     "data both": "on both sides of the capture point",
-    "acknowledgements": "on the way back: acknowledgements, not data",
+    "acknowledgements": "on the return path: acknowledgements, not data",
 }
 _SURE = {
     "exact": "the IP identification shows it",

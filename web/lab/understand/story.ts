@@ -100,7 +100,7 @@ export function limitSentence({ limited, seenS, rttS, receiveBuffer, fills }: Li
     words.push(`The line is full, and it is not alone there: it gets ${percent(share_of_rate)}, ${others.join(", ")}.`);
   }
   if (limit === "rate") words.push(`The line is full, and it has it for itself: it gets ${percent(share_of_rate)} of what the rate allows.`);
-  if (limit === "way back") words.push("Acknowledgements fill the way back, so fewer packets can leave.");
+  if (limit === "return path") words.push("Acknowledgements fill the return path, so fewer packets can leave.");
   if (share("receive window") >= MIN_SHARE) {
     const window = Math.floor(receiveBuffer / 2 / SEGMENT);
     words.push(`The receiver's window held it back for ${percent(share("receive window"))} of its time: its buffer is a window of about ${window} segments, and ${fills} fill this path.`);

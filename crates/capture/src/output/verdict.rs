@@ -72,7 +72,7 @@ fn loss_sentence(facts: &DataFacts) -> String {
         "data before" => "between the sender and the capture point",
         "data after" => "between the capture point and the receiver",
         "data both" => "on both sides of the capture point",
-        "acknowledgements" => "as acknowledgements, on the way back",
+        "acknowledgements" => "as acknowledgements, on the return path",
         _ => "",
     };
     let where_lost = if where_lost.is_empty() {

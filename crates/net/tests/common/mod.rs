@@ -39,7 +39,7 @@ pub fn probe(interval_ns: u64, count: u64) -> Value {
 }
 
 /// One bottleneck: `sender → router` has the rate and the queue, `router → receiver` the loss and half of the round
-/// trip; the way back is unlimited.
+/// trip; the return path is unlimited.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     pub cc: &'static str,

@@ -131,7 +131,7 @@ fn a_connection_opens_carries_its_bytes_and_closes_as_on_linux() {
     assert_eq!(synack.options.timestamps.unwrap().1, syn.options.timestamps.unwrap().0);
     assert_eq!(synack.time_ns - syn.time_ns, 20 * MS + 74 * 80);
     assert_eq!(syn.time_ns, 1_767_225_600 * SECOND);
-    // 64 less the routers passed, of which the way back has none.
+    // 64 less the routers passed, of which the return path has none.
     assert_eq!((syn.ttl, synack.ttl), (64, 64));
 
     let data: Vec<Segment> = segments.iter().copied().filter(|segment| segment.payload > 0).collect();
