@@ -186,7 +186,7 @@ def test_of_many_results_that_are_left_out_the_first_are_named(home: Path, tmp_p
     assert status_of(["query", "SELECT * FROM results", "--in", str(tmp_path)]) == 5
     said = capsys.readouterr().err.splitlines()
     assert len(said) == MOST_PROBLEMS + 1
-    assert said[-1] == "problem: 2 more are left out: sawtooth results --verify"
+    assert said[-1] == f"problem: 2 more are left out: sawtooth results --verify --in {tmp_path}"
 
 
 def test_an_empty_directory_has_views_without_rows_or_none(tmp_path: Path) -> None:

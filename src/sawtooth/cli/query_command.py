@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -61,11 +62,11 @@ def query(
     if sql is None:
         if out is not None:
             raise InputError("bad-usage", "needs a query", field="--out", fix='add a query: "SELECT * FROM results"')
-        with _problems() as problems:
+        with _problems(directory) as problems:
             known = views(directory, problem=problems.append)
         _list(known, form)
     else:
-        with _problems() as problems:
+        with _problems(directory) as problems:
             found = ask(sql, directory, latest=latest, problem=problems.append)
         _print(found, out, ending, form)
     if problems:
@@ -73,7 +74,7 @@ def query(
 
 
 @contextlib.contextmanager
-def _problems() -> Iterator[list[str]]:
+def _problems(directory: str) -> Iterator[list[str]]:
     """A list to fill: it is printed on standard error, even if there is no answer."""
     found: list[str] = []
     try:
@@ -82,7 +83,8 @@ def _problems() -> Iterator[list[str]]:
         for one in found[:MOST_PROBLEMS]:
             say_on_stderr(f"problem: {sentence(one)}")
         if len(found) > MOST_PROBLEMS:
-            say_on_stderr(f"problem: {len(found) - MOST_PROBLEMS} more are left out: sawtooth results --verify")
+            listed = f"sawtooth results --verify --in {shlex.quote(directory)}"
+            say_on_stderr(f"problem: {len(found) - MOST_PROBLEMS} more are left out: {plain(listed, 400)}")
 
 
 def _print(found: Table, out: str | None, ending: str, form: str | None) -> None:
