@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from sawtooth import sanitize
 from sawtooth.whatif.estimate import TAIL_DROP, Estimate
-from sawtooth.whatif.observation import Observed
+from sawtooth.whatif.observation import BY_MODEL, Observed
 from sawtooth.whatif.quantity import Estimated
-from sawtooth.whatif.replay import Answer, SelfTest
+from sawtooth.whatif.replay import Answer, SelfTest, may_be_policed
 
 _SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
@@ -30,6 +30,8 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     if not answered:
         return "\n".join([*lines, "", "expected goodput: unknown; the lines above say why"])
     lines += ["", "expected goodput", *_indented(_table(observed, answered))]
+    if may_be_policed(observed) and observed.cc not in BY_MODEL and any(one.cc in BY_MODEL for one in answered):
+        lines += ["", "note: the kind of queue is not judged; if a policer dropped what was lost, BBR gets no more"]
     return "\n".join(lines)
 
 
