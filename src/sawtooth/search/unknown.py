@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.sanitize import plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.expressions import NUMBER, Amount
@@ -59,8 +59,8 @@ class Unknown:
         """Parses ``path.loss=0.0001%..5%``. Loss, rates and queues are logarithmic unless ``scale`` says otherwise.
         With ``scenario``, a range from 0 knows its smallest measurable value.
 
-        Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``unknown-unit``, ``unknown-name``, ``empty-axis``,
-        ``out-of-range``, ``conflict`` for the seed.
+        Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``missing-unit``, ``unknown-unit``, ``unknown-name``,
+        ``empty-axis``, ``out-of-range``, ``conflict`` for the seed.
         """
         found = _RANGE.fullmatch(text)
         if found is None:
@@ -77,6 +77,8 @@ class Unknown:
             message = f"the range {plain(found[2], 30)} .. {plain(found[3], 30)} is empty"
             turned = f"{plain(field, 80)}={plain(found[3], 30)}..{plain(found[2], 30)}"
             raise InputError("empty-axis", message, field=field, fix=f"write the smaller end first: {turned}")
+        if scenario is not None and not unit:
+            _check_unit(scenario, field, found[2], found[3])
         whole = not unit and low.is_integer() and high.is_integer() and "." not in found[2] + found[3]
         step = 1.0 if whole else _step(unit, field)
         if scale is not None and scale not in SCALES:
@@ -203,6 +205,19 @@ class Unknown:
         elif self.from_zero:
             how = f"{how}; 0 cannot be run, so the range begins at {self.least_of}"
         return f"{self.field}, {ends}, {how}"
+
+
+def _check_unit(scenario: Scenario, field: str, low: str, high: str) -> None:
+    """Raises InputError ``missing-unit`` if the field's values have a unit."""
+    try:
+        scenario.set({field: int(high) if high.isdigit() else float(high)})
+    except SawtoothError as error:
+        units = re.findall(r'"[0-9.]+ ?([^"]+)"', error.fix or "")
+        if error.code == "missing-unit" and units:
+            fix = f"write {plain(field, 80)}={low}{units[-1]}..{high}{units[-1]}"
+            if "share" in (error.fix or ""):
+                fix = f"write percent at both ends: {error.fix}"
+            raise InputError("missing-unit", "the ends of the range have no unit", field=field, fix=fix) from None
 
 
 def _end(text: str, field: str) -> tuple[float, str]:
