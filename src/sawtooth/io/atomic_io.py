@@ -156,8 +156,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def _readable(content: Any) -> str:
-    """Indented JSON. Each entry of a very long list in the outermost table is one line: Python takes 20 times as long
-    to indent them."""
+    """Indented JSON. Each entry of a very long list in the outermost table is one line: Python indents slowly."""
     write = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
     fields = content.items() if isinstance(content, dict) else ()
     long = {name: value for name, value in fields if isinstance(value, list) and len(value) > _LONG_LIST}

@@ -143,7 +143,11 @@ def _transfers(seen: Sequence[Measured]) -> Mapping[str, float]:
 
 
 def _of_kind(kind: str) -> Callable[[Sequence[Measured]], Mapping[str, float]]:
-    return lambda seen: application.of_kind(kind, [one.applications for one in seen])
+    def values(seen: Sequence[Measured]) -> Mapping[str, float]:
+        every = [one.applications for one in seen]
+        return application.of_kind(kind, every) if any(every) else {}
+
+    return values
 
 
 _PLACES = {"p50": "median", "p90": "90th percentile", "p95": "95th percentile", "p99": "99th percentile"}

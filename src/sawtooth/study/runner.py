@@ -91,7 +91,9 @@ def run_study(
     batches = [[number] for number in range(len(points))] if alone else groups(len(points), long, engine)
     packed = any(len(batch) > 1 for batch in batches)
     name, known = study.directory, identity(description)
-    with results_directory(Path(out), name, known, description, packed=packed) as directory:
+    # Many short runs take minutes. Other studies may take days, beside a cluster's client.
+    collecting = paused() if packed else contextlib.nullcontext()
+    with collecting, results_directory(Path(out), name, known, description, packed=packed) as directory:
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
         begun = has_points(directory)
@@ -183,7 +185,6 @@ def identity(described: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@paused()
 def _run_tasks(
     tasks: list[list[Task]],
     summaries: dict[str, PointSummary],
