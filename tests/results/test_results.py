@@ -135,7 +135,11 @@ def test_a_table_of_a_run_that_was_changed_is_found_only_when_tables_are_read(ho
     assert str(path.relative_to(found.directory)) in found.problem
 
 
-def test_verify_names_every_damaged_table_of_every_result_and_its_exit_status_is_5(home: Path, capsys) -> None:
+def test_verify_names_every_damaged_table_of_every_result_and_its_exit_status_is_5(
+    home: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pytest-xdist sets it for its workers, and long lines would be folded.
+    monkeypatch.delenv("COLUMNS", raising=False)
     assert status_of(["results", "--in", str(home), "--verify"]) == 0
     damaged = [
         path
