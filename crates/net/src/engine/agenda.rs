@@ -8,14 +8,24 @@ use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// When each cell's next event may be.
-    pub next: Vec<Time>,
-    /// The links into each cell with packets on them; unused for cells that packets only pass through.
-    pub heaps: Vec<LinkHeap>,
+    pub cells: Vec<Ahead>,
     departures: Departures,
     timers: Timers,
     /// For each link, the cell where its packets arrive, and whether they only pass through it.
     arrives_in: Vec<(u32, bool)>,
+}
+
+/// How far a cell is, and what is ahead in it.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The time up to which its events have been processed.
+    pub reached: Time,
+    /// When its next event may be.
+    pub next: Time,
+    /// When its next timer may be due.
+    due: Time,
+    /// The links into it with packets on them; unused for cells that packets only pass through.
+    links: LinkHeap,
 }
 
 /// What a timer is for.
@@ -30,34 +40,44 @@ pub enum Due {
 impl Agenda {
     /// For `cells` cells; with the cell of each host timer and of each link's arrivals.
     pub fn new(cells: usize, departures: Departures, timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
-        Agenda {
-            next: vec![Time::ZERO; cells],
-            heaps: vec![LinkHeap::default(); cells],
-            departures,
-            timers: Timers::new(cells, timers),
-            arrives_in,
-        }
+        let ahead = Ahead { reached: Time::ZERO, next: Time::ZERO, due: Time::NEVER, links: LinkHeap::default() };
+        Agenda { cells: vec![ahead; cells], departures, timers: Timers::new(cells, timers), arrives_in }
     }
 
-    /// When the next timer of `cell` may be due.
-    #[inline]
-    pub fn next_timer(&self, cell: u32) -> Time {
-        self.timers.next_due(cell).min(self.departures.next_due(cell))
+    /// When the next timer of `cell` may be due; the next arrival there, [`Time::NEVER`] if there is none, and its link.
+    #[inline(always)]
+    pub fn ahead(&self, cell: u32) -> (Time, (Time, u32)) {
+        let Ahead { due, links, .. } = &self.cells[cell as usize];
+        (*due, links.first())
+    }
+
+    /// The first arrival in `cell` has been taken; the next one on its link is at `next`.
+    #[inline(always)]
+    pub fn arrived(&mut self, cell: u32, next: Time) {
+        self.cells[cell as usize].links.replace_top(next);
     }
 
     /// Takes the next timer of `cell` if it is really due. At one instant a packet leaves before a host acts.
     #[inline]
     pub fn pop_timer(&mut self, cell: u32) -> Option<Due> {
-        if self.departures.next_due(cell) <= self.timers.next_due(cell) {
+        let due = if self.departures.next_due(cell) <= self.timers.next_due(cell) {
             self.departures.pop(cell).map(Due::Departure)
         } else {
             self.timers.pop(cell).map(Due::Timer)
-        }
+        };
+        self.look(cell);
+        due
+    }
+
+    /// A timer or a departure of `cell` has changed.
+    #[inline]
+    fn look(&mut self, cell: u32) {
+        self.cells[cell as usize].due = self.timers.next_due(cell).min(self.departures.next_due(cell));
     }
 
     /// When the first event of all may be.
     pub fn first(&self) -> Time {
-        self.next.iter().copied().min().unwrap_or(Time::NEVER)
+        self.cells.iter().map(|cell| cell.next).min().unwrap_or(Time::NEVER)
     }
 }
 
@@ -65,27 +85,32 @@ impl Calendar for Agenda {
     #[inline]
     fn arrival(&mut self, link: u32, time: Time) {
         let (cell, through) = self.arrives_in[link as usize];
-        let next = &mut self.next[cell as usize];
-        *next = time.min(*next);
+        let cell = &mut self.cells[cell as usize];
+        cell.next = time.min(cell.next);
         if !through {
-            self.heaps[cell as usize].push(time, link);
+            cell.links.push(time, link);
         }
     }
 
     #[inline]
     fn departure(&mut self, transmitter: u32, time: Time) {
-        self.departures.set(transmitter, time);
+        let cell = self.departures.set(transmitter, time);
+        self.look(cell);
     }
 
     /// A timer of the cell that is running; before the first event, of any cell.
     #[inline]
     fn timer(&mut self, index: u32, due: Time) {
-        self.timers.set(index, due);
+        if let Some(cell) = self.timers.set(index, due) {
+            self.look(cell);
+        }
     }
 
     #[inline(always)]
     fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
-        self.timers.tick(index, due, tick, clock);
+        if let Some(cell) = self.timers.tick(index, due, tick, clock) {
+            self.look(cell);
+        }
     }
 
     fn add_timer(&mut self, link: u32) {

@@ -27,10 +27,17 @@ pub struct Cells {
     pub count: usize,
     /// The inlets of each cell.
     pub inlets: Vec<Vec<Inlet>>,
-    /// For each cell that packets only pass through: the links into it. Empty for all other cells.
-    pub inputs: Vec<Vec<u32>>,
+    /// How packets pass through each cell.
+    pub crossings: Vec<Crossing>,
+}
+
+/// How packets pass through a cell in which none begins or ends its way.
+#[derive(Clone, Debug)]
+pub struct Crossing {
+    /// The links into it; empty for all other cells.
+    pub inputs: Vec<u32>,
     /// Whether a link begins and ends in the cell.
-    pub inner: Vec<bool>,
+    pub inner: bool,
 }
 
 /// A link by which packets come into a cell: what another cell has not done yet arrives at the earliest after its
@@ -59,8 +66,9 @@ impl Cells {
         names.dedup();
         let of_host: Vec<u32> = group.iter().map(|g| names.partition_point(|name| name < g).fit_u32()).collect();
         let count = names.len();
-        let inputs = transit_inputs(scenario, &of_host, count);
-        let mut cells = Cells { count, inlets: vec![Vec::new(); count], inputs, inner: vec![false; count], of_host };
+        let inputs = transit_inputs(scenario, &of_host, count).into_iter();
+        let crossings = inputs.map(|inputs| Crossing { inputs, inner: false }).collect();
+        let mut cells = Cells { count, inlets: vec![Vec::new(); count], crossings, of_host };
         for link in &scenario.links {
             let (from, to) = (cells.of_host[link.from], cells.of_host[link.to]);
             if from != to {
@@ -68,7 +76,7 @@ impl Cells {
                 let inlet = Inlet { from, delay: Span::from_nanos(link.least_delay_ns()), transmitter };
                 cells.inlets[to as usize].push(inlet);
             } else {
-                cells.inner[to as usize] = true;
+                cells.crossings[to as usize].inner = true;
             }
         }
         cells.inlets.iter_mut().filter(|inlets| inlets.len() > INLETS_MAX).for_each(one_a_cell);
@@ -77,7 +85,7 @@ impl Cells {
 
     /// Packets through the cell of `host` are processed in order with everything else.
     pub fn take_one_by_one(&mut self, host: usize) {
-        self.inputs[self.of_host[host] as usize].clear();
+        self.crossings[self.of_host[host] as usize].inputs.clear();
     }
 }
 

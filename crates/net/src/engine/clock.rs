@@ -3,7 +3,7 @@
 mod decisions;
 
 use crate::engine::agenda::{Agenda, Due};
-use crate::engine::cells::{Cells, Inlet};
+use crate::engine::cells::{Cells, Crossing, Inlet};
 use crate::engine::departures::Departures;
 use crate::hosts::{Hosts, Outside};
 use crate::network::routes::{END, MIXED, Routes};
@@ -42,8 +42,6 @@ pub struct Simulation {
     hosts: Hosts,
     cells: Cells,
     end: Time,
-    /// The time up to which each cell's events have been processed.
-    reached: Vec<Time>,
     interval: Span,
     next_sample: Time,
     baseline: Baseline,
@@ -80,14 +78,13 @@ impl Simulation {
         let departures = Departures::new(cells.count, homes, network.transmitters.iter().map(Transmitter::holds));
         let timers: Vec<u32> = hosts.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
         let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]);
-        let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
+        let arrives_in = arrives_in.map(|cell| (cell, !cells.crossings[cell as usize].inputs.is_empty()));
         let mut agenda = Agenda::new(cells.count, departures, &timers, arrives_in.collect());
         hosts.begin(&mut agenda);
         let ends_datagrams = scenario.flows.iter().any(|flow| flow.traffic.datagrams().is_some());
         Simulation {
             outside: Outside { now: Time::ZERO, more: false, network, calendar: agenda },
             end: Time::from_nanos(scenario.duration_ns),
-            reached: vec![Time::ZERO; cells.count],
             agents: Agents::new(&hosts, &cells),
             cells,
             hosts,
@@ -234,8 +231,9 @@ impl Simulation {
             let limit = self.next_sample.min(until + Span::from_nanos(1));
             for cell in 0..self.cells.count {
                 let horizon = self.horizon(cell, first).min(limit);
-                self.reached[cell] = horizon;
-                if self.outside.calendar.next[cell] < horizon {
+                let ahead = &mut self.outside.calendar.cells[cell];
+                ahead.reached = horizon;
+                if ahead.next < horizon {
                     let asked = if ASKS && self.agents.in_cell[cell] {
                         self.run_to_decision(cell.fit_u32(), horizon)
                     } else {
@@ -243,7 +241,8 @@ impl Simulation {
                         false
                     };
                     if asked || self.events >= self.stop {
-                        self.reached[cell] = horizon.min(self.outside.calendar.next[cell]);
+                        let ahead = &mut self.outside.calendar.cells[cell];
+                        ahead.reached = horizon.min(ahead.next);
                         return false;
                     }
                 }
@@ -270,7 +269,7 @@ impl Simulation {
     /// The time before which nothing can arrive in `cell`, if nothing happens anywhere before `first`.
     fn horizon(&self, cell: usize, first: Time) -> Time {
         let sooner = |horizon: Time, inlet: &Inlet| {
-            let mut departs = self.reached[inlet.from as usize].max(first);
+            let mut departs = self.outside.calendar.cells[inlet.from as usize].reached.max(first);
             if let Some(transmitter) = inlet.transmitter {
                 departs = departs.max(self.outside.network.transmitters[transmitter as usize].free);
             }
@@ -283,14 +282,13 @@ impl Simulation {
     #[inline(always)]
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         let mut left = self.stop - self.events;
-        let inputs = &self.cells.inputs[cell as usize];
+        let Crossing { inputs, inner } = &self.cells.crossings[cell as usize];
         let next = if inputs.is_empty() {
             self.run_hosts(cell, horizon, &mut left)
         } else {
-            let inner = self.cells.inner[cell as usize];
-            self.outside.network.pass_through(inputs, inner, horizon, &mut left, &mut self.outside.calendar)
+            self.outside.network.pass_through(inputs, *inner, horizon, &mut left, &mut self.outside.calendar)
         };
-        self.outside.calendar.next[cell as usize] = next;
+        self.outside.calendar.cells[cell as usize].next = next;
         self.events = self.stop - left;
     }
 
@@ -301,25 +299,19 @@ impl Simulation {
     /// timers that are due.
     fn run_hosts(&mut self, cell: u32, horizon: Time, left: &mut u64) -> Time {
         loop {
-            let timer = self.outside.calendar.next_timer(cell);
-            let arrival = self.outside.calendar.heaps[cell as usize].peek();
-            match arrival {
-                Some((time, link)) if time < timer => {
-                    if time >= horizon || *left == 0 {
-                        return time;
-                    }
-                    self.arrive(cell, link, time);
-                }
-                _ => {
-                    if timer >= horizon || *left == 0 {
-                        return timer;
-                    }
-                    self.outside.now = timer;
-                    match self.outside.calendar.pop_timer(cell) {
-                        Some(Due::Timer(index)) => self.hosts.fire(index, &mut self.outside),
-                        Some(Due::Departure(transmitter)) => self.depart(transmitter),
-                        None => {}
-                    }
+            let (timer, (arrival, link)) = self.outside.calendar.ahead(cell);
+            let first = timer.min(arrival);
+            if first >= horizon || *left == 0 {
+                return first;
+            }
+            if arrival < timer {
+                self.arrive(cell, link, arrival);
+            } else {
+                self.outside.now = timer;
+                match self.outside.calendar.pop_timer(cell) {
+                    Some(Due::Timer(index)) => self.hosts.fire(index, &mut self.outside),
+                    Some(Due::Departure(transmitter)) => self.depart(transmitter),
+                    None => {}
                 }
             }
             *left -= 1;
@@ -334,11 +326,11 @@ impl Simulation {
         let input = &mut network.links[link as usize];
         if input.head() != now {
             // A packet overtook the one for this entry, which has another entry now.
-            return calendar.heaps[cell as usize].replace_top(Time::NEVER);
+            return calendar.arrived(cell, Time::NEVER);
         }
         let packet = input.arrive().packet;
         let (next, mut after) = (input.head(), input.next);
-        calendar.heaps[cell as usize].replace_top(next);
+        calendar.arrived(cell, next);
         network.seen(packet, link, now);
         if after == MIXED {
             after = network.next_link(packet, link);

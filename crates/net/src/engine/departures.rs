@@ -28,15 +28,18 @@ impl Departures {
         Departures { due: vec![Time::NEVER; homes.len()], homes, cells: found }
     }
 
+    /// Returns the transmitter's cell.
     #[inline]
-    pub fn set(&mut self, transmitter: u32, due: Time) {
+    pub fn set(&mut self, transmitter: u32, due: Time) -> u32 {
         let before = std::mem::replace(&mut self.due[transmitter as usize], due);
-        let cell = &mut self.cells[self.homes[transmitter as usize] as usize];
+        let home = self.homes[transmitter as usize];
+        let cell = &mut self.cells[home as usize];
         if due <= cell.next {
             cell.next = due;
         } else if before == cell.next {
             cell.look(&self.due);
         }
+        home
     }
 
     /// When the first departure in `cell` is.

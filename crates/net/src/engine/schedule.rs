@@ -6,18 +6,32 @@ use sawtooth_units::Time;
 
 /// Links with packets on them, the earliest arrival first; ties go to the lower index. A link's next arrival only
 /// changes while it is on top or when it was idle, so no search is needed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LinkHeap {
+    /// The first, kept apart because most cells have no other; [`Time::NEVER`]: none.
+    top: (Time, u32),
     heap: Vec<(Time, u32)>,
 }
 
+impl Default for LinkHeap {
+    fn default() -> Self {
+        LinkHeap { top: (Time::NEVER, 0), heap: Vec::new() }
+    }
+}
+
 impl LinkHeap {
-    pub fn peek(&self) -> Option<(Time, u32)> {
-        self.heap.first().copied()
+    /// The first arrival, [`Time::NEVER`] if there is none, and its link.
+    #[inline(always)]
+    pub fn first(&self) -> (Time, u32) {
+        self.top
     }
 
     pub fn push(&mut self, time: Time, link: u32) {
-        self.heap.push((time, link));
+        let other = if (time, link) < self.top { std::mem::replace(&mut self.top, (time, link)) } else { (time, link) };
+        if other.0 == Time::NEVER {
+            return;
+        }
+        self.heap.push(other);
         let mut at = self.heap.len() - 1;
         while at > 0 {
             let parent = (at - 1) / 2;
@@ -32,24 +46,26 @@ impl LinkHeap {
     /// Gives the top its next arrival, or removes it if there is none.
     #[inline(always)]
     pub fn replace_top(&mut self, next: Time) {
-        if let [only] = &mut self.heap[..]
-            && next < Time::NEVER
-        {
-            only.0 = next;
-        } else {
-            self.replace_among(next);
+        self.top.0 = next;
+        if !self.heap.is_empty() {
+            self.sift_down();
         }
     }
 
+    /// Lets another one be first if it is earlier than the top, whose time has changed.
     #[inline(never)]
-    fn replace_among(&mut self, next: Time) {
-        if next == Time::NEVER {
+    fn sift_down(&mut self) {
+        if self.top < self.heap[0] {
+            return;
+        }
+        let later = std::mem::replace(&mut self.top, self.heap[0]);
+        if later.0 < Time::NEVER {
+            self.heap[0] = later;
+        } else {
             self.heap.swap_remove(0);
             if self.heap.is_empty() {
                 return;
             }
-        } else {
-            self.heap[0].0 = next;
         }
         let entry = self.heap[0];
         let mut at = 0;
@@ -119,17 +135,19 @@ impl Slot {
         (LEVELS - self.put.wheel_level(self.tick)) << LATER_BITS | later
     }
 
-    /// Puts it on its wheel, if it comes before its entry there.
+    /// Puts it on its wheel, if it comes before its entry there; returns the cell of that wheel.
     #[inline(always)]
-    fn put(&mut self, index: u32, wheels: &mut [Wheel]) {
+    fn put(&mut self, index: u32, wheels: &mut [Wheel]) -> Option<u32> {
         if self.due > self.queued.time() {
-            return;
+            return None;
         }
         let entry = Entry::new(self.due, self.rank(), index);
-        if entry < self.queued {
-            self.queued = entry;
-            wheels[self.cell as usize].push(entry);
+        if entry >= self.queued {
+            return None;
         }
+        self.queued = entry;
+        wheels[self.cell as usize].push(entry);
+        Some(self.cell)
     }
 }
 
@@ -155,12 +173,12 @@ impl Timers {
         }
     }
 
-    /// Sets timer `index` to `due`; `Time::NEVER` cancels it.
+    /// Sets timer `index` to `due`; `Time::NEVER` cancels it. Returns the cell whose next timer may have changed.
     #[inline(always)]
-    pub fn set(&mut self, index: u32, due: Time) {
+    pub fn set(&mut self, index: u32, due: Time) -> Option<u32> {
         let slot = &mut self.slots[index as usize];
         slot.due = due;
-        slot.put(index, &mut self.wheels);
+        slot.put(index, &mut self.wheels)
     }
 
     /// As [`Self::set`], with a timer on Linux's wheel (kernel/time/timer.c) that fires at `tick`. In one tick, timers
@@ -168,13 +186,13 @@ impl Timers {
     /// again within its bucket keeps its place, also if it was cancelled meanwhile: Linux leaves it on the wheel
     /// (`inet_csk_clear_xmit_timer`).
     #[inline(always)]
-    pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) {
+    pub fn tick(&mut self, index: u32, due: Time, tick: Time, clock: Clock) -> Option<u32> {
         let slot = &mut self.slots[index as usize];
         if tick != slot.tick && tick < Time::NEVER {
             self.ticks = self.ticks.wrapping_add(1);
             (slot.tick, slot.put, slot.before) = (tick, clock, self.ticks);
         }
-        self.set(index, due);
+        self.set(index, due)
     }
 
     /// When the next timer of `cell` may be due.
@@ -217,13 +235,19 @@ mod tests {
         for (time, link) in [(30, 0), (10, 2), (10, 1), (20, 3)] {
             heap.push(t(time), link);
         }
-        assert_eq!(heap.peek(), Some((t(10), 1)));
+        assert_eq!(heap.first(), (t(10), 1));
         heap.replace_top(t(25));
-        assert_eq!(heap.peek(), Some((t(10), 2)));
+        assert_eq!(heap.first(), (t(10), 2));
         heap.replace_top(Time::NEVER);
-        assert_eq!(heap.peek(), Some((t(20), 3)));
+        assert_eq!(heap.first(), (t(20), 3));
         heap.replace_top(Time::NEVER);
-        assert_eq!(heap.peek(), Some((t(25), 1)));
+        assert_eq!(heap.first(), (t(25), 1));
+        heap.replace_top(Time::NEVER);
+        assert_eq!(heap.first(), (t(30), 0));
+        heap.replace_top(Time::NEVER);
+        assert_eq!(heap.first().0, Time::NEVER);
+        heap.push(t(40), 5);
+        assert_eq!(heap.first(), (t(40), 5));
     }
 
     #[test]

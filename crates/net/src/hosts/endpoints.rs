@@ -25,7 +25,8 @@ impl Hosts {
         let connection = &self.connections[packet.owner as usize];
         let length = u32::from(packet.size) - HEADERS - connection.options();
         if connection.card > 0 {
-            return self.merge(packet, length, outside);
+            // The copy is made only on this path.
+            return self.merge(Packet { ..packet }, length, outside);
         }
         self.take_segments(packet, length, length, outside);
     }
@@ -160,7 +161,10 @@ impl Hosts {
         if ack.sack.count > 0 {
             outside.network.packets.keep_sack(&mut packet, ack.sack);
         }
-        self.forward(packet, outside);
+        if self.wire.is_some() {
+            self.tap_sent(&Packet { ..packet }, outside.now, &mut outside.network);
+        }
+        outside.network.forward(packet, outside.now, &mut outside.calendar);
     }
 
     #[inline(always)]

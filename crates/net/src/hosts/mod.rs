@@ -332,7 +332,7 @@ impl Hosts {
     }
 
     /// Puts a packet on the first link of its route.
-    #[inline]
+    #[inline(never)]
     fn forward<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         if self.wire.is_some() {
             self.tap_sent(&packet, outside.now, &mut outside.network);

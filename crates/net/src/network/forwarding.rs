@@ -179,13 +179,14 @@ impl Network {
     }
 
     /// Puts a packet on the first link of its route.
+    #[inline(always)]
     pub fn forward(&mut self, packet: Packet, now: Time, calendar: &mut impl Calendar) {
         let link = self.routes.link(packet.at);
         if let Some(mut entrance) = self.entrance(link) {
             entrance.send(&packet, now, calendar);
         } else if self.links[link as usize].loses(now) {
             self.packets.release(&packet);
-            self.lost_first(&packet, link, 1, now);
+            self.lost_first(&Packet { ..packet }, link, 1, now);
         } else {
             let packet = self.packets.insert(packet);
             self.send(packet, link, now, calendar);
@@ -404,19 +405,39 @@ fn merge_sides<const N: usize>(
     left: &mut u64,
     calendar: &mut impl Calendar,
 ) -> Time {
-    loop {
-        let second = usize::from(sides[1].input.head() < sides[0].input.head());
-        let Side { input, output, next } = &mut sides[second];
-        if input.head() >= horizon {
-            return input.head();
+    let [one, other] = &mut sides;
+    while one.input.head().min(other.input.head()) < horizon {
+        let head = other.input.head();
+        let until = if head < horizon { head + Span::from_nanos(1) } else { horizon };
+        *left -= one.pass(until, transmitters[0], packets, calendar);
+        let until = one.input.head().min(horizon);
+        *left -= other.pass(until, transmitters[N - 1], packets, calendar);
+    }
+    one.input.head().min(other.input.head())
+}
+
+impl Side<'_> {
+    /// Passes on what arrives before `until`; returns how many packets that are.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        until: Time,
+        transmitter: &mut Transmitter,
+        packets: &mut Packets,
+        calendar: &mut impl Calendar,
+    ) -> u64 {
+        let Side { input, output, next } = self;
+        let mut passed = 0;
+        while input.head() < until {
+            let OnWay { arrival, packet } = input.arrive();
+            passed += 1;
+            match output.transmit(packet, arrival, transmitter) {
+                Transmitted::First => calendar.arrival(*next, output.head()),
+                Transmitted::Behind => {}
+                Transmitted::Dropped => packets.discard(packet),
+            }
         }
-        let OnWay { arrival, packet } = input.arrive();
-        *left -= 1;
-        match output.transmit(packet, arrival, transmitters[second % N]) {
-            Transmitted::First => calendar.arrival(*next, output.head()),
-            Transmitted::Behind => {}
-            Transmitted::Dropped => packets.discard(packet),
-        }
+        passed
     }
 }
 

@@ -1,7 +1,8 @@
 //! A transmitter: how long each packet takes to leave, one after the other, and the queue before it.
 
 use crate::network::queue::delays::Delays;
-use crate::network::queue::{Discipline, Drops, Flows, Held, Place, Waiting};
+use crate::network::queue::taildrop::TailDrop;
+use crate::network::queue::{Drops, Flows, Held, Place, Waiting};
 use crate::network::rate_schedule::{Leaving, RateSchedule};
 use crate::scenario;
 use sawtooth_units::width::Fit;
@@ -23,7 +24,10 @@ pub struct Transmitter {
     pub free: Time,
     /// Replaces `per_byte` if the rate varies or there is a token bucket.
     pace: Option<Box<RateSchedule>>,
-    discipline: Discipline,
+    /// What waits and has a known departure.
+    waiting: TailDrop,
+    /// Present if its discipline holds packets; then nothing waits otherwise.
+    held: Option<Box<Held>>,
     counters: Counters,
     /// Delays of held packets that have begun to leave, or of all packets if the scenario asks for it.
     delays: Option<Delays>,
@@ -59,7 +63,7 @@ pub struct Ahead {
 impl Transmitter {
     /// `tells_delays`: report percentiles whatever the discipline.
     pub fn new(config: &scenario::Transmitter, place: Place, tells_delays: bool) -> Self {
-        let discipline = Discipline::new(config, place);
+        let held = Held::new(config, place).map(Box::new);
         Transmitter {
             // The slowest rate, 1 bit/s, gives 2^63.
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
@@ -67,8 +71,9 @@ impl Transmitter {
             free: Time::ZERO,
             pace: RateSchedule::of(config).map(Box::new),
             counters: Counters::default(),
-            delays: (tells_delays || matches!(discipline, Discipline::Held(_))).then(Delays::new),
-            discipline,
+            delays: (tells_delays || held.is_some()).then(Delays::new),
+            waiting: TailDrop::new(config),
+            held,
         }
     }
 
@@ -91,28 +96,25 @@ impl Transmitter {
     /// As [`Self::send`], for a constant rate.
     #[inline(always)]
     pub fn send_steady(&mut self, size: u32, now: Time) -> Option<Time> {
-        let now_ps = now.nanos() * PICOS_PER_NANO;
-        let start = self.free_ps.max(now_ps);
-        if !self.admits(size, start, now_ps) {
-            return None;
-        }
+        let start = if self.free > now {
+            if !self.admits(size, self.free_ps, now) {
+                return None;
+            }
+            self.free_ps
+        } else {
+            now.nanos() * PICOS_PER_NANO
+        };
         Some(self.leave(size, start))
     }
 
-    /// Whether the queue accepts a packet that begins to leave at `start`; counts what waits and what is dropped.
+    /// Whether the queue accepts a packet that begins to leave at `start`, later than now; counts its wait, or a drop.
     #[inline(always)]
-    fn admits(&mut self, size: u32, start: u64, now_ps: u64) -> bool {
-        if start > now_ps {
-            let taken = match &mut self.discipline {
-                Discipline::TailDrop(queue) => queue.takes(size, start, now_ps),
-                Discipline::Held(_) => unreachable!("what is held leaves by events"),
-            };
-            if !taken {
-                self.counters.drops += 1;
-                return false;
-            }
-            self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
+    fn admits(&mut self, size: u32, start: u64, now: Time) -> bool {
+        if !self.waiting.takes(size, start, now) {
+            self.counters.drops += 1;
+            return false;
         }
+        self.counters.waited_ns += u128::from(start / PICOS_PER_NANO - now.nanos());
         true
     }
 
@@ -136,7 +138,7 @@ impl Transmitter {
         let pace = self.pace.as_mut()?;
         pace.comes(now_ps);
         let (Leaving { start, end }, state) = pace.leave(size, now_ps, self.free_ps);
-        if !self.admits(size, start, now_ps) {
+        if start > now_ps && !self.admits(size, start, now) {
             return None;
         }
         self.pace.as_mut()?.keep(state);
@@ -157,7 +159,7 @@ impl Transmitter {
     #[expect(clippy::manual_div_ceil, reason = "half the instructions, and it cannot overflow")]
     fn leave(&mut self, size: u32, start: u64) -> Time {
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION).fit_u64();
-        self.free_ps = start + duration.min(NEVER_PS.saturating_sub(start));
+        self.free_ps = start.saturating_add(duration).min(NEVER_PS);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
         self.free = Time::from_nanos((self.free_ps + (PICOS_PER_NANO - 1)) / PICOS_PER_NANO);
@@ -177,7 +179,7 @@ impl Transmitter {
     /// Whether it holds packets until they leave: then they arrive by [`Self::put`] and leave by [`Self::next`].
     #[inline]
     pub fn holds(&self) -> bool {
-        matches!(self.discipline, Discipline::Held(_))
+        self.held.is_some()
     }
 
     /// Takes a packet that is held until it leaves. If it begins at once, returns it with the time when it has left
@@ -185,7 +187,7 @@ impl Transmitter {
     pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) -> Option<(Waiting, Time)> {
         let now = waiting.since;
         let idle = self.free <= now;
-        let held = self.held()?;
+        let held = self.held.as_mut()?;
         let at_once = idle && held.waiting().0 == 0;
         held.put(waiting, drops);
         held.choose(now, drops);
@@ -200,7 +202,7 @@ impl Transmitter {
         // Exact to the picosecond, unless a shaper held it back.
         let start = if now > self.free { now.nanos() * PICOS_PER_NANO } else { self.free_ps };
         let is_free = now >= self.free;
-        let held = self.held()?;
+        let held = self.held.as_mut()?;
         if held.shapes() {
             held.choose(now, drops);
         }
@@ -214,10 +216,7 @@ impl Transmitter {
 
     /// When to call [`Self::next`] after `now`, if that is not always when the last packet has left: under a shaper.
     pub fn lets_go(&self, now: Time) -> Option<Time> {
-        match &self.discipline {
-            Discipline::TailDrop(_) => None,
-            Discipline::Held(queue) => queue.lets_go(self.free.max(now)),
-        }
+        self.held.as_ref()?.lets_go(self.free.max(now))
     }
 
     #[inline(always)]
@@ -251,10 +250,7 @@ impl Transmitter {
 
     /// The flows, if its discipline reports them.
     pub fn flows(&self) -> Option<Flows> {
-        match &self.discipline {
-            Discipline::TailDrop(_) => None,
-            Discipline::Held(queue) => queue.flows(),
-        }
+        self.held.as_ref()?.flows()
     }
 
     /// The counters up to `now`.
@@ -267,38 +263,24 @@ impl Transmitter {
 
     /// What its counters include too early, or not yet, at `now`.
     pub fn ahead(&mut self, now: Time) -> Ahead {
-        match &mut self.discipline {
-            Discipline::TailDrop(queue) => {
-                let now_ps = now.nanos() * PICOS_PER_NANO;
-                let (packets, bytes) = queue.waiting(now_ps);
-                Ahead { packets, bytes, waits_ns: queue.will_wait_ns(now_ps).cast_signed() }
-            }
-            Discipline::Held(queue) => Ahead { waits_ns: -i128::from(queue.waited_ns(now)), ..Ahead::default() },
+        if let Some(held) = &self.held {
+            return Ahead { waits_ns: -i128::from(held.waited_ns(now)), ..Ahead::default() };
         }
-    }
-
-    #[inline]
-    fn held(&mut self) -> Option<&mut Held> {
-        match &mut self.discipline {
-            Discipline::TailDrop(_) => None,
-            Discipline::Held(queue) => Some(queue),
-        }
+        let (packets, bytes) = self.waiting.waiting(now);
+        Ahead { packets, bytes, waits_ns: self.waiting.will_wait_ns(now).cast_signed() }
     }
 
     /// Packets and bytes waiting at `now`.
     pub fn waiting(&mut self, now: Time) -> (u64, u64) {
-        match &mut self.discipline {
-            Discipline::TailDrop(queue) => queue.waiting(now.nanos() * PICOS_PER_NANO),
-            Discipline::Held(queue) => queue.waiting(),
+        match &self.held {
+            Some(held) => held.waiting(),
+            None => self.waiting.waiting(now),
         }
     }
 
     /// Packets that are held, and on no link yet.
     pub fn holding(&self) -> usize {
-        match &self.discipline {
-            Discipline::TailDrop(_) => 0,
-            Discipline::Held(queue) => queue.waiting().0.fit_usize(),
-        }
+        self.held.as_ref().map_or(0, |held| held.waiting().0.fit_usize())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{ALL, READ, Receiver, Unread, longest_delay, shortest_delay};
 use crate::clock::Clock;
-use crate::packet::Ack;
+use crate::packet::{Ack, Sack};
 use sawtooth_units::{Span, Time};
 
 /// `TCP_FASTRETRANS_THRESH`: this many duplicate ACKs are never compressed.
@@ -164,8 +164,11 @@ impl Receiver {
         self.compress_until = Time::NEVER;
         let (tsval, tsecr, room) =
             if self.options.timestamps { (clock.timestamp(), self.ts_recent, 3) } else { (0, 0, 4) };
-        let sack = if self.sack { self.reassembly.sack(room) } else { Default::default() };
         let (ece, ace, ecn) = self.marks.tells();
-        emit(&Ack { next, window, tsval, tsecr, sack, ece, ace, ecn });
+        let mut ack = Ack { next, window, tsval, tsecr, sack: Sack::default(), ece, ace, ecn };
+        if self.sack && self.reassembly.reports() {
+            ack.sack = self.reassembly.sack(room);
+        }
+        emit(&ack);
     }
 }

@@ -196,6 +196,12 @@ impl Reassembly {
         }
     }
 
+    /// Whether [`Self::sack`] has anything to report.
+    #[inline]
+    pub fn reports(&self) -> bool {
+        self.recent_count > 0 || self.duplicate.is_some()
+    }
+
     /// The option for an acknowledgement with room for `room` blocks; a DSACK is reported once.
     pub fn sack(&mut self, room: usize) -> Sack {
         let mut sack = Sack::default();

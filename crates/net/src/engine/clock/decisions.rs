@@ -54,17 +54,17 @@ impl Simulation {
         self.hosts.choose(index, action, &mut self.outside);
         let cell = self.cells.of_host[self.hosts.connections[index as usize].from as usize];
         let calendar = &mut self.outside.calendar;
-        let arrival = calendar.heaps[cell as usize].peek().map_or(Time::NEVER, |(time, _)| time);
-        let next = calendar.next_timer(cell).min(arrival);
-        calendar.next[cell as usize] = next;
-        let reached = &mut self.reached[cell as usize];
-        *reached = next.min(*reached);
+        let (timer, (arrival, _)) = calendar.ahead(cell);
+        let next = timer.min(arrival);
+        let ahead = &mut calendar.cells[cell as usize];
+        ahead.next = next;
+        ahead.reached = next.min(ahead.reached);
     }
 
     /// Processes the events of a cell with such a sender before `horizon` one by one. True: a connection waits.
     pub(super) fn run_to_decision(&mut self, cell: u32, horizon: Time) -> bool {
         let stop = self.stop;
-        while self.events < stop && self.outside.calendar.next[cell as usize] < horizon {
+        while self.events < stop && self.outside.calendar.cells[cell as usize].next < horizon {
             self.stop = self.events + 1;
             self.run_cell(cell, horizon);
             if let Some(index) = self.hosts.take_waiting() {

@@ -28,22 +28,15 @@ use crate::network::queue::fq_pie::FqPie;
 use crate::network::queue::pie::Pie;
 use crate::network::queue::red::Red;
 use crate::network::queue::sfq::Sfq;
-use crate::network::queue::taildrop::TailDrop;
 use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use std::sync::Arc;
 
-/// A transmitter's queue. A discipline that decides only on arrival knows the departure at once, so no event is needed.
-/// One that also decides on departure holds its packets and is asked for the next one whenever the transmitter is free.
-#[derive(Clone, Debug)]
-pub enum Discipline {
-    TailDrop(TailDrop),
-    Held(Box<Held>),
-}
-
-/// A queue that holds its packets. The next packet is chosen when the previous one begins to leave, as under Linux's
+/// A queue that holds its packets, because its discipline also decides on departure: it is asked for the next one
+/// whenever the transmitter is free. One that decides only on arrival ([`taildrop::TailDrop`]) knows the departure at
+/// once, so no event is needed. The next packet is chosen when the previous one begins to leave, as under Linux's
 /// token bucket, which checks whether it has enough tokens for it; until then it still counts as waiting.
 #[derive(Clone, Debug)]
 pub struct Held {
@@ -149,14 +142,13 @@ impl Drops {
     }
 }
 
-impl Discipline {
-    pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
+impl Held {
+    /// `None`: the discipline knows departures on arrival.
+    pub fn new(config: &scenario::Transmitter, place: Place) -> Option<Self> {
         let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
         let Place { frame, hz, rng, .. } = place.clone();
         let kind = match config.discipline {
-            scenario::Discipline::TailDrop | scenario::Discipline::Tbf(_) => {
-                return Discipline::TailDrop(TailDrop::new(config));
-            }
+            scenario::Discipline::TailDrop | scenario::Discipline::Tbf(_) => return None,
             scenario::Discipline::Fifo {} => Kind::Fifo(Fifo::default()),
             scenario::Discipline::Codel(codel) => {
                 Kind::Codel(codel::Law::new(codel, frame), Codel::default(), Fifo::default())
@@ -174,19 +166,9 @@ impl Discipline {
             scenario::Discipline::DualPi2(given) => Kind::DualPi2(DualPi2::new(given, frame, rng)),
         };
         let [limit_packets, limit_bytes] = limits;
-        Discipline::Held(Box::new(Held {
-            kind,
-            chosen: None,
-            packets: 0,
-            bytes: 0,
-            since_ns: 0,
-            limit_packets,
-            limit_bytes,
-        }))
+        Some(Held { kind, chosen: None, packets: 0, bytes: 0, since_ns: 0, limit_packets, limit_bytes })
     }
-}
 
-impl Held {
     /// Takes a packet. What is dropped because of it (perhaps itself) goes to `drops`.
     #[inline(always)]
     pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {

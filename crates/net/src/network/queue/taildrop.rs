@@ -3,6 +3,7 @@
 
 use crate::network::slice_queue::SliceQueue;
 use crate::scenario;
+use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
 const LOOK_AT_LEAST: u64 = 64;
@@ -40,9 +41,9 @@ impl TailDrop {
 
     /// Takes a packet that begins to leave at `start_ps`, later than now; false if there is no room.
     #[inline(always)]
-    pub fn takes(&mut self, size: u32, start_ps: u64, now_ps: u64) -> bool {
+    pub fn takes(&mut self, size: u32, start_ps: u64, now: Time) -> bool {
         let put = self.put + u64::from(size);
-        if (self.waiting.len() >= self.look_at || put > self.look_at_put) && !self.makes_room(put, now_ps) {
+        if (self.waiting.len() >= self.look_at || put > self.look_at_put) && !self.makes_room(put, now) {
             return false;
         }
         self.put = put;
@@ -53,8 +54,9 @@ impl TailDrop {
     /// Packets that begin to leave within this nanosecond make room first. Arrivals are rounded up to whole
     /// nanoseconds, and after an acknowledgement woke an idle transmitter, each next one arrives exactly when the
     /// previous packet has left.
-    fn settle(&mut self, now_ps: u64) {
-        if let Some((_, put)) = self.waiting.pop_while(|&(start, _)| start < now_ps + PICOS_PER_NANO) {
+    fn settle(&mut self, now: Time) {
+        let later_ps = (now.nanos() + 1) * PICOS_PER_NANO;
+        if let Some((_, put)) = self.waiting.pop_while(|&(start, _)| start < later_ps) {
             self.removed = put;
             self.look_at_put = self.limit_bytes.saturating_add(put);
         }
@@ -62,20 +64,21 @@ impl TailDrop {
 
     /// Whether a packet up to byte `put` fits after removing those that have begun to leave.
     #[inline(never)]
-    fn makes_room(&mut self, put: u64, now_ps: u64) -> bool {
-        self.settle(now_ps);
+    fn makes_room(&mut self, put: u64, now: Time) -> bool {
+        self.settle(now);
         self.look_at = self.limit_packets.min(LOOK_AT_LEAST.max(2 * self.waiting.len() as u64)).fit_usize();
         self.waiting.len() < self.look_at && put <= self.look_at_put
     }
 
     /// Packets and bytes that wait.
-    pub fn waiting(&mut self, now_ps: u64) -> (u64, u64) {
-        self.settle(now_ps);
+    pub fn waiting(&mut self, now: Time) -> (u64, u64) {
+        self.settle(now);
         (self.waiting.len() as u64, self.put - self.removed)
     }
 
     /// How long the waiting packets will still wait, in nanoseconds in total.
-    pub fn will_wait_ns(&self, now_ps: u64) -> u128 {
+    pub fn will_wait_ns(&self, now: Time) -> u128 {
+        let now_ps = now.nanos() * PICOS_PER_NANO;
         let left = self.waiting.as_slice().iter().map(|&(start, _)| u128::from(start.saturating_sub(now_ps)));
         left.sum::<u128>() / u128::from(PICOS_PER_NANO)
     }
@@ -89,9 +92,9 @@ mod tests {
     fn what_begins_to_leave_within_this_nanosecond_makes_room_first() {
         let json = r#"{"name": "t", "rate_bps": 1, "queue_packets": 1, "queue_bytes": null}"#;
         let mut queue = TailDrop::new(&serde_json::from_str(json).unwrap());
-        assert!(queue.takes(1_514, 7_999, 5_000));
-        assert!(!queue.takes(1_514, 20_000, 6_000));
-        assert!(queue.takes(1_514, 20_000, 7_000));
-        assert_eq!(queue.waiting(7_000), (1, 1_514));
+        assert!(queue.takes(1_514, 7_999, Time::from_nanos(5)));
+        assert!(!queue.takes(1_514, 20_000, Time::from_nanos(6)));
+        assert!(queue.takes(1_514, 20_000, Time::from_nanos(7)));
+        assert_eq!(queue.waiting(Time::from_nanos(7)), (1, 1_514));
     }
 }
