@@ -351,10 +351,9 @@ fn wait(queue: &mut SliceQueue<Queued>, sent: Sent, begins: Time, bytes: u32, no
 fn each_segment(mut packet: Packet, burst: Burst, [mss, headers]: [u32; 2], mut send: impl FnMut(&Packet, u32)) {
     let mut bytes = mss;
     packet.seq = burst.start;
-    let count = burst.bytes.div_ceil(mss);
-    for left in (0..count).rev() {
+    for left in (0..burst.count).rev() {
         if left == 0 {
-            bytes = burst.bytes - (count - 1) * mss;
+            bytes = burst.bytes - (burst.count - 1) * mss;
             packet.flags |= if burst.push { PUSH } else { 0 };
             packet.size = (bytes + headers).fit_u16();
         }

@@ -196,17 +196,14 @@ macro_rules! controls {
                 }
             }
 
-            pub fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32 {
+            /// Most segments of a super-packet, where auto-sizing says `auto`.
+            pub fn tso_segs(&self, flight: &Flight, window: &Window, auto: u32) -> u32 {
                 match self {
-                    $(Congestion::$variant(control) => control.min_tso_segs(flight, window),)+
-                    Congestion::Module(module) => module.min_tso_segs(flight, window),
-                }
-            }
-
-            pub fn tso_segs(&self, flight: &Flight, window: &Window) -> Option<u32> {
-                match self {
-                    $(Congestion::$variant(control) => control.tso_segs(flight, window),)+
-                    Congestion::Module(_) => None,
+                    $(Congestion::$variant(control) => {
+                        let own = control.tso_segs(flight, window);
+                        own.unwrap_or_else(|| auto.max(control.min_tso_segs(flight, window)))
+                    })+
+                    Congestion::Module(module) => auto.max(module.min_tso_segs(flight, window)),
                 }
             }
 

@@ -170,16 +170,13 @@ impl Sender {
     /// Most segments of a super-packet: as the algorithm says, otherwise a fraction of a second at the pacing rate, and
     /// more on short paths.
     fn tso_segs(&self) -> u32 {
-        if let Some(segs) = self.congestion.tso_segs(&self.flight, &self.window) {
-            return segs;
-        }
         let mut bytes = self.window.pacing_rate >> gso::PACING_SHIFT;
         let shift = self.flight.min_rtt_us >> TSO_RTT_LOG;
         if shift < u32::BITS {
             bytes = bytes.saturating_add(GSO_MAX_SIZE >> shift);
         }
         let segs = bytes.min(GSO_MAX_SIZE) / u64::from(self.flight.mss);
-        (segs as u32).max(self.congestion.min_tso_segs(&self.flight, &self.window))
+        self.congestion.tso_segs(&self.flight, &self.window, segs as u32)
     }
 
     /// Whether the pacer holds data back; if so, sets its timer.
@@ -230,7 +227,7 @@ impl Sender {
         if self.throttled {
             return self.pacing_timer.min(leaves(self.packets_before(self.host_room)));
         }
-        if self.host_queue > 0 && self.pacing_timer < Time::NEVER {
+        if self.host_queue > 0 && self.super_packets > 1 && self.pacing_timer < Time::NEVER {
             let retransmits = self.flight.lost_out > self.flight.retrans_out;
             let bytes = u64::from(self.tso_segs()) * u64::from(self.flight.mss);
             let limit = self.small_queue(bytes, u32::from(retransmits));
