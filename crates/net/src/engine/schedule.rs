@@ -289,7 +289,7 @@ mod tests {
         let due = t(40_000_000);
         timers.set(4, due);
         timers.tick(0, t(20_000_000), t(20_000_000), clock);
-        (1..4).for_each(|index| timers.tick(index, due, due, clock));
+        (1..4).for_each(|index| _ = timers.tick(index, due, due, clock));
         // Set again within its bucket, it keeps its place, whatever is due meanwhile; from another it comes first.
         timers.tick(1, t(30_000_000), due, clock);
         timers.tick(1, due, due, clock);

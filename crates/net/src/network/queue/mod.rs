@@ -344,7 +344,7 @@ mod tests {
         };
         let rng = Rng::new(1, Purpose::Queue, 0);
         let place = Place { frame: 1000, hz: 1000, sends: false, rng, ends: [[0, 1]].into() };
-        let Discipline::Held(mut queue) = Discipline::new(&config, place) else { panic!("it holds packets") };
+        let Some(mut queue) = Held::new(&config, place) else { panic!("it holds packets") };
         let (mut drops, mut left, mut number) = (Drops::default(), Vec::new(), 0);
         for ms in 0..500 * loads.len() as u64 {
             let since = Time::ZERO + Span::from_millis(ms);
