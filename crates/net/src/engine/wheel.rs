@@ -10,10 +10,10 @@ use std::collections::BinaryHeap;
 
 /// Slots of the lowest level last `1 << GRAIN` nanoseconds: 66 µs.
 const GRAIN: u32 = 16;
-const SLOT_BITS: u32 = 8;
+const SLOT_BITS: u32 = 10;
 const SLOTS: usize = 1 << SLOT_BITS;
 /// Enough for 200 days.
-const LEVELS: usize = 5;
+const LEVELS: usize = 4;
 
 /// A timer's index, below its rank among those of the same time, below the time: the order is that of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -349,16 +349,14 @@ fn wait(queue: &mut SliceQueue<Queued>, sent: Sent, begins: Time, bytes: u32, no
 /// Calls `send` with each packet of a burst, of which `packet` is the first one if that has full size.
 #[inline(always)]
 fn each_segment(mut packet: Packet, burst: Burst, [mss, headers]: [u32; 2], mut send: impl FnMut(&Packet, u32)) {
-    let mut bytes = mss;
     packet.seq = burst.start;
-    for left in (0..burst.count).rev() {
-        if left == 0 {
-            bytes = burst.bytes - (burst.count - 1) * mss;
-            packet.flags |= if burst.push { PUSH } else { 0 };
-            packet.size = (bytes + headers).fit_u16();
-        }
-        send(&packet, bytes);
+    for _ in 1..burst.count {
+        send(&packet, mss);
         packet.flags &= !CWR;
         packet.seq += u64::from(mss);
     }
+    let bytes = burst.bytes - (burst.count - 1) * mss;
+    packet.flags |= if burst.push { PUSH } else { 0 };
+    packet.size = (bytes + headers).fit_u16();
+    send(&packet, bytes);
 }
