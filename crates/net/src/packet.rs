@@ -2,6 +2,7 @@
 
 use sawtooth_tcp::packet::Ecn;
 pub use sawtooth_tcp::packet::{AE, CWR, ECE, PUSH};
+use sawtooth_tcp::steady::Visit;
 
 /// The meaning of a packet for the receiving host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,16 @@ impl Packet {
         }
         let is_probe = matches!(self.kind, Kind::ProbeRequest | Kind::ProbeReply);
         u64::from(self.owner) << 32 | u64::from(self.generation) << 1 | u64::from(is_probe)
+    }
+
+    /// See [`sawtooth_tcp::steady`]. Timestamps follow the clock.
+    pub fn visit(&mut self, visit: &mut Visit) {
+        let Packet { owner, generation, seq, tsval: _, tsecr: _, window, sack, at, size, kind, flags } = self;
+        visit.needs(matches!(kind, Kind::Data | Kind::Ack) && *sack == 0);
+        visit.owner(*owner);
+        visit.sequence(seq);
+        [*owner, *generation, *window, *at].into_iter().for_each(|word| visit.same(word));
+        visit.same(u64::from(*size) << 16 | u64::from(*flags) << 8 | *kind as u64);
     }
 
     pub fn ecn(&self) -> Ecn {

@@ -98,8 +98,8 @@ table! {
             "what the clock of programs shows when the run starts, in UTC, on the engine kernel; the simulator's clock does not change; absent: 2026-01-01";
         queue_delays: bool, Any, Flag(false),
             "also record percentiles of the queue delay of tail-drop queues, on the engine sim; no other result changes, and runs take about 2% longer. Other engines ignore it";
-        fast: Option<Loss>, Between("0.1%", "10%"), Nothing,
-            "on the engine sim, a run that is steady repeats what it measured until its end, once half of the 95% interval of each flow's goodput is at most this share; other engines ignore it. absent: every packet is simulated";
+        fast: Option<Loss>, Between("0%", "10%"), Nothing,
+            "on the engine sim, a run that is steady repeats what it measured until its end, once half of the 95% interval of each flow's goodput is at most this share; 0%: packets that repeat others exactly are skipped, and no result changes. Other engines ignore it. absent: every packet is simulated";
         path: Option<Path>, Any, Nothing, "network of topology \"path\"";
         chain: Option<Chain>, Any, Nothing, "network of topologies \"chain\" and \"chain-asymmetric\"";
         dumbbell: Option<Dumbbell>, Any, Nothing, "network of topology \"dumbbell\"";

@@ -88,6 +88,13 @@ impl Clock {
         })
     }
 
+    /// When `ticks` have passed since `tick`, which is not in the future.
+    pub fn after(self, tick: u32, ticks: u32) -> Time {
+        let age = self.jiffies().wrapping_sub(tick);
+        let at = (self.jiffies64() + u64::from(ticks)).saturating_sub(u64::from(age));
+        Time::from_nanos((u128::from(at) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(self.hz())).fit_u64())
+    }
+
     /// The level of Linux's timer wheel on which a timer is that is set now for `due`; 0 is the nearest.
     pub fn wheel_level(self, due: Time) -> u32 {
         let ticks = Clock::new(due, self.hz()).jiffies64().saturating_sub(self.jiffies64());

@@ -19,5 +19,6 @@ pub mod options;
 pub mod packet;
 pub mod receiver;
 pub mod sender;
+pub mod steady;
 pub mod window;
 pub mod windowed;

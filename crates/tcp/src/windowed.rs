@@ -3,6 +3,9 @@
 //! A sample as good as an older one outlives it, so candidates for the extreme get worse the younger they are. Three
 //! are kept, apart in time: the extreme itself, and its successors when it leaves the window.
 
+use crate::clock::Clock;
+use crate::steady::Visit;
+
 const CANDIDATES: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +78,16 @@ impl WindowedMin {
 
     pub fn get(&self) -> u32 {
         !self.0.get()
+    }
+
+    /// See [`crate::steady`]. `window` is in ticks.
+    pub fn visit(&mut self, window: u32, clock: Clock, visit: &mut Visit) {
+        let [first, second, third] = self.0.candidates.each_ref().map(|candidate| candidate.at);
+        let ages = [(first == second, window / 4), (second == third, window / 2), (true, window)];
+        for (_, age) in ages.into_iter().filter(|(matters, _)| *matters) {
+            visit.until_unless_seen(first, clock, age);
+        }
+        self.0.candidates.iter_mut().for_each(|candidate| visit.seen(&mut candidate.at, clock.hz()));
     }
 
     /// Takes `value`, seen at `at`; returns the minimum.

@@ -106,6 +106,17 @@ impl Simulation {
         self.inner.delivered_packets()
     }
 
+    /// From now on, packets that repeat others exactly are skipped.
+    fn skip_repeated(&mut self) {
+        self.inner.skip_repeated();
+    }
+
+    /// How many of the delivered packets were skipped.
+    #[getter]
+    fn skipped_packets(&self) -> u64 {
+        self.inner.skipped_packets()
+    }
+
     /// The rows since the last call: table name → column name → array.
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tables(py, &mut self.inner)

@@ -137,6 +137,13 @@ fn chain(hosts: usize, rate_bps: u64, loss_ppb: u64, cc: &str, seconds: u64) -> 
     scenario(seconds, hosts, &cards, &links, &flow(cc, 1, &format!("{forward:?}"), &format!("{backward:?}")))
 }
 
+/// One flow for an hour over 20 ms, whose own card is the bottleneck.
+pub fn hour() -> String {
+    let transmitters = [transmitter("b", 10 * GIGABIT, 4_000)];
+    let links = [link(0, 1, Some(0), 10_000_000, 0), link(1, 0, None, 10_000_000, 0)];
+    scenario(3_600, 2, &transmitters, &links, &flow("cubic", 1, "[0]", "[1]"))
+}
+
 /// Many flows over one bottleneck of 1 Gbit/s with 48 ms of queue and 20 ms of delay.
 fn bottleneck(flows: usize, cc: &str, seconds: u64) -> String {
     let transmitters = [transmitter("b", 1_000_000_000, 4_000)];

@@ -4,6 +4,7 @@ use crate::calendar::Calendar;
 use crate::engine::departures::Departures;
 use crate::engine::schedule::{LinkHeap, Timers};
 use sawtooth_tcp::clock::Clock;
+use sawtooth_tcp::steady::Visit;
 use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]
@@ -73,6 +74,19 @@ impl Agenda {
     #[inline]
     fn look(&mut self, cell: u32) {
         self.cells[cell as usize].due = self.timers.next_due(cell).min(self.departures.next_due(cell));
+    }
+
+    /// See [`sawtooth_tcp::steady`]. Timers for which not `moves` stay, and limit how far the others may move. These are
+    /// forgotten then.
+    pub fn visit(&mut self, moves: impl Fn(u32) -> bool, visit: &mut Visit) {
+        self.timers.due().filter(|(index, _)| !moves(*index)).for_each(|(_, due)| visit.until(due));
+        if visit.is_moving() {
+            self.timers.cancel(moves);
+            for (index, cell) in (0..).zip(&mut self.cells) {
+                cell.links.delay(visit.ahead());
+                cell.due = self.timers.next_due(index).min(self.departures.next_due(index));
+            }
+        }
     }
 
     /// When the first event of all may be.

@@ -1,6 +1,9 @@
 //! The simulation: processes events in order of time; hosts and network act on them.
 
 mod decisions;
+mod repeating;
+mod repetition;
+mod skipping;
 
 use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Crossing, Inlet};
@@ -9,14 +12,15 @@ use crate::hosts::{Hosts, Outside};
 use crate::network::routes::{END, MIXED, Routes};
 use crate::network::transmitter::Transmitter;
 use crate::network::{Network, transmitter_hosts};
-use crate::observe::sampling::Baseline;
+use crate::observe::sampling::{Baseline, Observed};
 use crate::observe::tables::{Table, Tables};
 use crate::observe::tap::Taps;
 use crate::scenario::Scenario;
 use decisions::Agents;
 use sawtooth_tcp::sender::SenderStats;
-use sawtooth_units::width::Fit;
+use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
+use skipping::Skipping;
 use std::io;
 use std::sync::Arc;
 
@@ -53,6 +57,7 @@ pub struct Simulation {
     sampling: u64,
     watch: Watch,
     agents: Agents,
+    skipping: Skipping,
     finished: bool,
 }
 
@@ -96,6 +101,7 @@ impl Simulation {
             stop: 0,
             sampling: 0,
             watch: Watch::default(),
+            skipping: Skipping::default(),
             finished: false,
         }
     }
@@ -166,9 +172,19 @@ impl Simulation {
         let until = until.min(self.end);
         let target = self.work().saturating_add(max_events);
         loop {
-            self.stop = (target - self.sampling).min(self.events.saturating_add(WATCHED));
-            if self.reaches::<ASKS>(until) {
-                break;
+            if !ASKS && self.events >= self.skipping.due {
+                self.consider();
+            }
+            self.stop = target.saturating_sub(self.sampling).min(self.events.saturating_add(WATCHED));
+            self.stop = if ASKS { self.stop } else { self.stop.min(self.skipping.due) };
+            let next = if ASKS { until } else { self.skipping.at.map_or(until, |at| at.min(until)) };
+            if self.reaches::<ASKS>(next) {
+                if next == until {
+                    break;
+                }
+                self.outside.now = next;
+                self.search(until);
+                continue;
             }
             if ASKS && self.agents.waiting.is_some() {
                 return false;
@@ -361,6 +377,12 @@ impl Simulation {
     }
 
     fn sample(&mut self) {
-        self.baseline.sample(self.outside.now, &mut self.outside.network, &mut self.hosts, &mut self.tables);
+        let now = self.outside.now;
+        let seen = Observed::new(now, &mut self.outside.network, &self.hosts);
+        if self.baseline.record(seen, &mut self.tables)
+            && let Some(table) = &mut self.tables.datagrams
+        {
+            self.hosts.take_datagrams(now.nanos().approx() / 1e9, |row| table.push(row));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::wheel::{Entry, Wheel};
 use sawtooth_tcp::clock::Clock;
-use sawtooth_units::Time;
+use sawtooth_units::{Span, Time};
 
 /// Links with packets on them, the earliest arrival first; ties go to the lower index. A link's next arrival only
 /// changes while it is on top or when it was idle, so no search is needed.
@@ -41,6 +41,12 @@ impl LinkHeap {
             self.heap.swap(parent, at);
             at = parent;
         }
+    }
+
+    /// Everything arrives later.
+    pub fn delay(&mut self, by: Span) {
+        let all = std::iter::once(&mut self.top).chain(&mut self.heap);
+        all.filter(|(time, _)| *time < Time::NEVER).for_each(|(time, _)| *time += by);
     }
 
     /// Gives the top its next arrival, or removes it if there is none.
@@ -193,6 +199,21 @@ impl Timers {
             (slot.tick, slot.put, slot.before) = (tick, clock, self.ticks);
         }
         self.set(index, due)
+    }
+
+    /// When each timer is due, by index.
+    pub fn due(&self) -> impl Iterator<Item = (u32, Time)> {
+        (0..).zip(self.slots.iter().map(|slot| slot.due))
+    }
+
+    /// Cancels some, as if the others had been set at once now, however much later that is.
+    pub fn cancel(&mut self, is_cancelled: impl Fn(u32) -> bool) {
+        self.wheels = self.counts.iter().map(|&timers| Wheel::new(timers >= MANY)).collect();
+        for (index, slot) in (0..).zip(&mut self.slots) {
+            slot.due = if is_cancelled(index) { Time::NEVER } else { slot.due };
+            slot.queued = Entry::NEVER;
+            slot.put(index, &mut self.wheels);
+        }
     }
 
     /// When the next timer of `cell` may be due.

@@ -7,7 +7,8 @@ use crate::packet::Packet;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::receiver::Receiver;
-use sawtooth_tcp::sender::{Sender, SenderStats};
+use sawtooth_tcp::sender::{Scoreboard, Sender, SenderStats};
+use sawtooth_tcp::steady::Visit;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
@@ -213,6 +214,29 @@ impl Connection {
     }
     pub fn receiver_clock(&self, now: Time) -> Clock {
         Clock::new(now, self.to_hz)
+    }
+
+    /// See [`sawtooth_tcp::steady`].
+    pub fn visit(&mut self, now: Time, visit: &mut Visit) {
+        visit.needs(!self.offload && !self.whole && self.card == 0);
+        visit.needs(matches!(self.phase, Phase::Established(_) | Phase::Idle | Phase::Done));
+        let mut board = Scoreboard::new(self.mss);
+        self.sender().into_iter().for_each(|sender| sender.swap_board(&mut board));
+        visit.whole(self, |connection, visit| {
+            let clocks = [connection.sender_clock(now), connection.receiver_clock(now)];
+            connection.host_queue.as_mut_slice().iter_mut().for_each(|queued| visit.time(&mut queued.leaves));
+            match (&mut connection.phase, &mut connection.receiver) {
+                (Phase::Established(sender), Some(receiver)) => {
+                    visit.ends(connection.total, receiver.delivered());
+                    sender.visit(clocks[0], visit);
+                    receiver.visit(clocks[1], visit);
+                }
+                (Phase::Established(_), None) => visit.unknown(),
+                _ => visit.connection(0, 0),
+            }
+        });
+        board.visit(visit);
+        self.sender().into_iter().for_each(|sender| sender.swap_board(&mut board));
     }
 
     /// Releases what has left the host's queue by `now`.

@@ -13,6 +13,7 @@ mod probe;
 mod reader;
 mod reading;
 pub mod source;
+mod steady;
 mod wire;
 
 use crate::calendar::Calendar;

@@ -1,11 +1,13 @@
 //! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and the packets on it.
 
 use crate::network::loss::Loss;
+use crate::network::packets::Packets;
 use crate::network::routes::END;
 use crate::network::slice_queue::SliceQueue;
 use crate::network::transmitter::Transmitter;
 use crate::network::variation::{Special, Variation};
 use crate::scenario;
+use sawtooth_tcp::steady::Visit;
 use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
 
@@ -184,6 +186,27 @@ impl Link {
         });
         packet
     }
+    /// See [`sawtooth_tcp::steady`]. Where a packet is stored does not matter.
+    pub fn visit(&mut self, packets: &mut Packets, visit: &mut Visit) {
+        visit.needs(self.special.is_none() && self.loss.is_none());
+        visit.same(self.lost);
+        visit.same(self.way.behind.len() as u64);
+        let mut one = |on_way: &mut OnWay| {
+            visit.time(&mut on_way.arrival);
+            if on_way.arrival < Time::NEVER {
+                packets.get_mut(on_way.packet).visit(visit);
+            }
+        };
+        one(&mut self.way.first);
+        self.way.behind.as_mut_slice().iter_mut().for_each(one);
+    }
+
+    /// The packets on the link.
+    pub fn on_way(&self) -> impl Iterator<Item = Handle> {
+        let first = (self.way.first.arrival < Time::NEVER).then_some(self.way.first.packet);
+        first.into_iter().chain(self.way.behind.as_slice().iter().map(|on_way| on_way.packet))
+    }
+
     /// Packets on the link.
     pub fn in_transit(&self) -> usize {
         self.way.behind.len() + usize::from(self.way.first.arrival != Time::NEVER)

@@ -56,6 +56,10 @@ impl Chance {
 }
 
 impl Loss {
+    pub fn is_none(&self) -> bool {
+        matches!(self.model, Model::None)
+    }
+
     pub fn new(link: &Link, seed: u64, index: usize) -> Self {
         let steps = || link.losses.iter().map(|&(at, ppb)| (Time::from_nanos(at), Chance::of_billion(ppb))).collect();
         let model = match &link.loss_pattern {

@@ -1,11 +1,20 @@
 //! A queue in one slice. Every packet passes it on every link, so it has only what is needed: items come at the end,
 //! leave at the front, and move back to the front only where there is no more room behind them.
 
-#[derive(Clone, Debug)]
+use std::fmt::{self, Debug, Formatter};
+
+#[derive(Clone)]
 pub struct SliceQueue<T> {
     items: Vec<T>,
     /// The first of them have left.
     gone: usize,
+}
+
+/// As the items in it: what has left does not matter.
+impl<T: Copy + Debug> Debug for SliceQueue<T> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(formatter)
+    }
 }
 
 impl<T: Copy> SliceQueue<T> {

@@ -5,6 +5,7 @@ use crate::network::queue::taildrop::TailDrop;
 use crate::network::queue::{Drops, Flows, Held, Place, Waiting};
 use crate::network::rate_schedule::{Leaving, RateSchedule};
 use crate::scenario;
+use sawtooth_tcp::steady::Visit;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
@@ -166,9 +167,14 @@ impl Transmitter {
         self.free
     }
 
-    /// How long `bytes` take to leave.
+    /// How long `bytes` take to leave, in picoseconds.
+    pub fn picos_of(&self, bytes: u32) -> u64 {
+        ((u128::from(bytes) * u128::from(self.per_byte)) >> FRACTION).fit_u64()
+    }
+
+    /// The same, in whole nanoseconds.
     pub fn span(&self, bytes: u32) -> Span {
-        Span::from_nanos(((u128::from(bytes) * u128::from(self.per_byte)) >> FRACTION).fit_u64() / PICOS_PER_NANO)
+        Span::from_nanos(self.picos_of(bytes) / PICOS_PER_NANO)
     }
 
     /// A super-packet that left counts as one packet, and each further segment as another.
@@ -276,6 +282,20 @@ impl Transmitter {
             Some(held) => held.waiting(),
             None => self.waiting.waiting(now),
         }
+    }
+
+    /// See [`sawtooth_tcp::steady`].
+    pub fn visit(&mut self, now: Time, visit: &mut Visit) {
+        visit.needs(self.pace.is_none() && self.delays.is_none() && self.held.is_none());
+        visit.picos(&mut self.free_ps);
+        self.free = Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO));
+        self.waiting.visit(now, visit);
+        let Counters { packets, drops, bytes, early_drops, marks, overlimits, waited_ns, dropped_waited_ns } =
+            &mut self.counters;
+        [*drops, *early_drops, *marks, *overlimits].into_iter().for_each(|count| visit.same(count));
+        visit.needs(*dropped_waited_ns == 0);
+        [packets, bytes].into_iter().for_each(|count| visit.count(count));
+        visit.count_wide(waited_ns);
     }
 
     /// Packets that are held, and on no link yet.

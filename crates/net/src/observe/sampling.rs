@@ -3,6 +3,7 @@
 use crate::hosts::Hosts;
 use crate::hosts::connection::Phase;
 use crate::network::Network;
+use crate::network::queue::Flows;
 use crate::network::transmitter::{Ahead, Counters};
 use crate::observe::tables::{Interval, Loss, Queue, Tables, TcpInfo};
 use crate::scenario::Scenario;
@@ -39,16 +40,17 @@ impl Baseline {
         }
     }
 
-    /// Closes the interval that ends now; the run's last one may be shorter than the others.
-    pub fn sample(&mut self, now: Time, network: &mut Network, hosts: &mut Hosts, tables: &mut Tables) {
+    /// Closes the interval that ends with `seen`; the run's last one may be shorter than the others.
+    /// False: it has no length.
+    pub fn record(&mut self, seen: Observed, tables: &mut Tables) -> bool {
+        let Observed { now, totals, senders, transmitters, links } = seen;
         let t_s = now.nanos().approx() / 1e9;
         let interval = now.since(self.time);
         if interval == Span::ZERO {
-            return;
+            return false;
         }
         self.time = now;
         let interval_s = interval.secs_f64();
-        let totals = hosts.flow_totals();
         for (flow, &(stats, bytes)) in totals.iter().enumerate() {
             let (before, before_bytes) = self.flows[flow];
             tables.intervals.push(Interval {
@@ -63,21 +65,15 @@ impl Baseline {
             });
         }
         self.flows = totals;
-        if let Some(table) = &mut tables.datagrams {
-            hosts.take_datagrams(t_s, |row| table.push(row));
-        }
-        sample_senders(t_s, now, hosts, tables);
-        for (i, transmitter) in network.transmitters.iter_mut().enumerate() {
-            let (packets, bytes) = transmitter.waiting(now);
-            let quantiles = transmitter.take_delays([0.5, 0.95, 0.99]);
-            let [median, high, highest] = quantiles.map_or([f64::NAN; 3], |all| all.map(Span::secs_f64));
-            let flows = transmitter.flows().map(|flows| {
+        senders.into_iter().for_each(|sender| tables.tcp_info.push(sender.row(t_s)));
+        for (i, seen) in transmitters.into_iter().enumerate() {
+            let [median, high, highest] = seen.delays.map_or([f64::NAN; 3], |all| all.map(Span::secs_f64));
+            let flows = seen.flows.map(|flows| {
                 let begun = flows.begun - std::mem::replace(&mut self.begun[i], flows.begun);
                 [begun, flows.new, flows.old].map(Approx::approx)
             });
             let [begun, new, old] = flows.unwrap_or([f64::NAN; 3]);
-            let ((now, ahead), (before, was)) =
-                ((transmitter.counters(now), transmitter.ahead(now)), self.transmitters[i]);
+            let ((now, ahead), (before, was)) = ((seen.counters, seen.ahead), self.transmitters[i]);
             let waited_ns = now.waited_ns - before.waited_ns;
             let dropped_waited_ns = now.dropped_waited_ns - before.dropped_waited_ns;
             let queued_ns = (waited_ns + dropped_waited_ns).cast_signed() - (ahead.waits_ns - was.waits_ns);
@@ -87,8 +83,8 @@ impl Baseline {
             tables.queues.push(Queue {
                 t_s,
                 transmitter: i.fit_i64(),
-                packets: packets.cast_signed(),
-                bytes: bytes.cast_signed(),
+                packets: seen.waiting.0.cast_signed(),
+                bytes: seen.waiting.1.cast_signed(),
                 mean_packets: queued_ns.max(0).cast_unsigned().approx() / interval.nanos().approx(),
                 drops: (now.drops - before.drops).cast_signed(),
                 sent_packets: sent_packets.cast_signed(),
@@ -106,28 +102,94 @@ impl Baseline {
             });
             self.transmitters[i] = (now, ahead);
         }
-        for (i, link) in network.links.iter().enumerate() {
+        for (i, now) in links.into_iter().enumerate() {
             if self.lossy[i] {
-                let now = [link.lost, link.policed];
                 let [lost, policed] = [0, 1].map(|of| (now[of] - self.links[i][of]).fit_i64());
                 tables.links.push(Loss { t_s, link: i.fit_i64(), lost, policed });
                 self.links[i] = now;
             }
         }
+        true
     }
 }
 
-fn sample_senders(t_s: f64, now: Time, hosts: &Hosts, tables: &mut Tables) {
-    for connection in hosts.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS) {
-        let Phase::Established(sender) = &connection.phase else {
-            continue;
-        };
+/// What can be seen at one time, since the start of the run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    pub now: Time,
+    totals: Vec<(SenderStats, u64)>,
+    senders: Vec<SenderSeen>,
+    transmitters: Vec<TransmitterSeen>,
+    links: Vec<[u64; 2]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SenderSeen {
+    /// Without the time and what follows.
+    info: TcpInfo,
+    delivered: u64,
+    /// Nanoseconds limited by the receive window and by the send buffer.
+    limited_ns: [u64; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TransmitterSeen {
+    waiting: (u64, u64),
+    delays: Option<[Span; 3]>,
+    flows: Option<Flows>,
+    counters: Counters,
+    ahead: Ahead,
+}
+
+impl Observed {
+    pub fn new(now: Time, network: &mut Network, hosts: &Hosts) -> Self {
+        let transmitters = network.transmitters.iter_mut().map(|transmitter| TransmitterSeen {
+            waiting: transmitter.waiting(now),
+            delays: transmitter.take_delays([0.5, 0.95, 0.99]),
+            flows: transmitter.flows(),
+            counters: transmitter.counters(now),
+            ahead: transmitter.ahead(now),
+        });
+        Observed {
+            now,
+            totals: hosts.flow_totals(),
+            senders: senders(now, hosts),
+            transmitters: transmitters.collect(),
+            links: network.links.iter().map(|link| [link.lost, link.policed]).collect(),
+        }
+    }
+
+    /// The same later, where everything repeats `times` times as from `first` to `second`: what counts differs.
+    pub fn later(mut self, [first, second]: [&Observed; 2], times: u64) -> Self {
+        let more = |value: &mut u64, from: u64, to: u64| *value += (to - from) * times;
+        self.now += Span::from_nanos((second.now - first.now).nanos() * times);
+        for ((own, from), to) in self.totals.iter_mut().zip(&first.totals).zip(&second.totals) {
+            more(&mut own.0.segments_out, from.0.segments_out, to.0.segments_out);
+            more(&mut own.1, from.1, to.1);
+        }
+        for ((own, from), to) in self.senders.iter_mut().zip(&first.senders).zip(&second.senders) {
+            more(&mut own.delivered, from.delivered, to.delivered);
+            (0..2).for_each(|of| more(&mut own.limited_ns[of], from.limited_ns[of], to.limited_ns[of]));
+        }
+        for ((own, from), to) in self.transmitters.iter_mut().zip(&first.transmitters).zip(&second.transmitters) {
+            let (own, from, to) = (&mut own.counters, from.counters, to.counters);
+            more(&mut own.packets, from.packets, to.packets);
+            more(&mut own.bytes, from.bytes, to.bytes);
+            own.waited_ns += (to.waited_ns - from.waited_ns) * u128::from(times);
+        }
+        self
+    }
+}
+
+fn senders(now: Time, hosts: &Hosts) -> Vec<SenderSeen> {
+    let sampled = hosts.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS);
+    let seen = sampled.filter_map(|connection| {
+        let Phase::Established(sender) = &connection.phase else { return None };
         let clock = connection.sender_clock(now);
         let (flight, window) = (&sender.flight, &sender.window);
         let (rwnd, sndbuf) = sender.limited_ns(clock);
         let unlimited = window.pacing_rate == UNPACED;
-        tables.tcp_info.push(TcpInfo {
-            t_s,
+        let info = TcpInfo {
             flow: i64::from(connection.flow),
             connection: i64::from(connection.number),
             cwnd_segments: i64::from(window.cwnd),
@@ -142,8 +204,17 @@ fn sample_senders(t_s: f64, now: Time, hosts: &Hosts, tables: &mut Tables) {
             delivered_ce_segments: flight.delivered_ce.cast_signed(),
             lost_segments: i64::from(flight.lost_out),
             state: flight.ca_state as i64,
-            rwnd_limited_s: rwnd.approx() / 1e9,
-            sndbuf_limited_s: sndbuf.approx() / 1e9,
-        });
+            ..TcpInfo::default()
+        };
+        Some(SenderSeen { info, delivered: flight.delivered, limited_ns: [rwnd, sndbuf] })
+    });
+    seen.collect()
+}
+
+impl SenderSeen {
+    fn row(self, t_s: f64) -> TcpInfo {
+        let [rwnd_limited_s, sndbuf_limited_s] = self.limited_ns.map(|ns| ns.approx() / 1e9);
+        let delivered_segments = self.delivered.cast_signed();
+        TcpInfo { t_s, delivered_segments, rwnd_limited_s, sndbuf_limited_s, ..self.info }
     }
 }

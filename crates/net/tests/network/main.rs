@@ -16,4 +16,5 @@ mod offload;
 mod queues;
 mod readers;
 mod repetition;
+mod skipping;
 mod watching;

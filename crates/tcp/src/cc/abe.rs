@@ -58,6 +58,10 @@ impl<C: Marked> Control for Abe<C> {
         self.0.sndbuf_expand()
     }
 
+    fn is_settled(&self, window: &Window, clock: Clock) -> bool {
+        self.0.is_settled(window, clock)
+    }
+
     fn current_phase(&self) -> Phase {
         self.0.current_phase()
     }

@@ -94,6 +94,13 @@ macro_rules! controls {
                 }
             }
 
+            pub fn is_settled(&self, window: &Window, clock: Clock) -> bool {
+                match self {
+                    $(Congestion::$variant(control) => control.is_settled(window, clock),)+
+                    Congestion::Module(_) => false,
+                }
+            }
+
             pub fn hears_of_acks(&self) -> bool {
                 match self {
                     $(Congestion::$variant(_) => <$control>::HEARS_OF_ACKS,)+

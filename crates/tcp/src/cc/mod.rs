@@ -181,6 +181,12 @@ pub trait Control: Sized {
         Phase::Other
     }
 
+    /// Whether what it keeps stays as it is while the same packets repeat, however time and rounds go on (see
+    /// [`crate::steady`]).
+    fn is_settled(&self, _window: &Window, _clock: Clock) -> bool {
+        false
+    }
+
     /// `in_ack_event`: acknowledged segments are removed and deliveries counted. Called only if
     /// [`Self::HEARS_OF_ACKS`].
     fn in_ack_event(&mut self, _flight: &Flight) {}

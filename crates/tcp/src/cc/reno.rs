@@ -50,6 +50,10 @@ impl Control for Reno {
         SNDBUF_EXPAND
     }
 
+    fn is_settled(&self, _: &Window, _: Clock) -> bool {
+        true
+    }
+
     /// One segment per acknowledged segment below `ssthresh`, above it one segment a window.
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, _: Clock) {
         if let Some(acked) = beyond_slow_start(flight, window, acked) {

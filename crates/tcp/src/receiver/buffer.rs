@@ -4,6 +4,7 @@
 use super::reassembly::BUFFER_FRAGMENTS;
 use crate::clock::Clock;
 use crate::options::{Device, HostOptions, SHARE_BITS};
+use crate::steady::Visit;
 use sawtooth_units::width::Fit;
 
 /// Kernel memory of a received buffer beyond its payload, for frames that arrive singly (no GRO): `sk_buff` and small
@@ -26,7 +27,7 @@ const SHORTEST_TO_GROW: u64 = 128;
 const INITIAL_WINDOW: u64 = 10;
 
 /// Values that depend only on the sizes while nothing is out of order: computed when they change, not for each segment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plain {
     /// [`Buffer::select`] with everything read, and with one full segment unread.
     windows: [u64; 2],
@@ -34,7 +35,7 @@ struct Plain {
     is_grown: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     device: Device,
     mss: u64,
@@ -64,6 +65,23 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// See [`crate::steady`]. How the buffer is sized follows rounds and the kernel's clocks.
+    pub fn visit(&mut self, visit: &mut Visit) {
+        let rounds = [&mut self.space, &mut self.space_seq, &mut self.space_since_us, &mut self.rtt_us];
+        rounds.into_iter().chain([&mut self.rtt_seq]).chain(&mut self.rtt_since_us).for_each(|it| visit.round(it));
+        visit.round_count(&mut self.last_echo);
+    }
+
+    /// The byte, the microsecond and the echo with which a segment changes how the buffer is sized.
+    pub fn next_round(&self) -> (u64, u64, u32) {
+        let space_us = if self.rtt_us > 0 { self.space_since_us + self.rtt_us / 8 } else { u64::MAX };
+        (self.rtt_seq, space_us, self.last_echo + 1)
+    }
+    /// The sizes that this results in.
+    pub fn sizes(&self) -> [u64; 2] {
+        [self.size, self.clamp]
+    }
+
     pub fn new(options: &HostOptions, clock: Clock) -> Self {
         let mss = u64::from(options.mss);
         let size = options.receive_buffer_start.min(options.receive_buffer);

@@ -13,11 +13,12 @@ mod merged;
 mod queue;
 mod reading;
 mod reassembly;
+mod steady;
 
 use crate::clock::Clock;
 use crate::options::HostOptions;
 use crate::packet::{Ack, Block, CWR, Ecn, PAWS_WINDOW_MS, PUSH};
-use buffer::Buffer;
+pub use buffer::Buffer;
 pub use echo::Echo;
 use echo::Marks;
 use queue::ReceiveQueue;

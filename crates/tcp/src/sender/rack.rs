@@ -7,6 +7,7 @@ use super::{REORDERING, Sender};
 use crate::cc::Loss;
 use crate::clock::Clock;
 use crate::flight::CaState;
+use crate::steady::Visit;
 use sawtooth_units::width::{Fit, Low};
 
 /// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2, step 4).
@@ -56,6 +57,12 @@ impl Rack {
             dsack_seen: false,
             widened_at: 0,
         }
+    }
+
+    /// See [`crate::steady`].
+    pub fn visit(&mut self, visit: &mut Visit) {
+        visit.micros(&mut self.sent_us);
+        visit.sequence(&mut self.end);
     }
 
     /// Forces a check for losses at the next ACK, whatever it delivers.

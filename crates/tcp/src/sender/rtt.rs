@@ -7,6 +7,7 @@
 
 use crate::clock::Clock;
 use crate::flight::Flight;
+use crate::steady::Visit;
 use crate::windowed::WindowedMin;
 use sawtooth_units::width::Low;
 
@@ -28,7 +29,7 @@ pub struct Rtt {
     /// What the timeout adds to the round-trip time (K RTTVAR): follows the peaks, up at once and down slowly.
     variance_us: u32,
     /// The round trip ends when this segment is acknowledged.
-    round_end: u64,
+    pub(super) round_end: u64,
     min: WindowedMin,
 }
 
@@ -89,6 +90,13 @@ impl Rtt {
     pub fn update_min(&mut self, flight: &mut Flight, sample_us: u32, clock: Clock) {
         let value = if sample_us == 0 { clock.micros_from_jiffies(1).low_u32() } else { sample_us };
         flight.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz(), clock.jiffies(), value);
+    }
+
+    /// See [`crate::steady`]. The end of a round changes nothing where the variance is at its floor.
+    pub fn visit(&mut self, clock: Clock, visit: &mut Visit) {
+        visit.needs(self.peak_us == RTO_MIN_US && (self.variance_us - self.peak_us) >> 2 == 0);
+        visit.round(&mut self.round_end);
+        self.min.visit(MIN_RTT_WINDOW_SECONDS * clock.hz(), clock, visit);
     }
 
     /// The timeout in ticks (section 2.4 without its floor, and 2.5).

@@ -4,6 +4,7 @@
 //! Linux splits an `sk_buff` (`tcp_fragment`); both parts keep their history. One file,
 //! because only it may see both lists.
 
+use crate::steady::Visit;
 use sawtooth_units::width::Fit;
 
 /// Received out of order, reported by SACK.
@@ -331,6 +332,31 @@ impl Scoreboard {
             None => self.oldest = at,
         }
         self.newest = at;
+    }
+
+    /// See [`crate::steady`]. Places do not matter.
+    pub fn visit(&mut self, visit: &mut Visit) {
+        let mut next = self.first();
+        while let Some(at) = next {
+            let Node { run, next: after, newer, .. } = self.node_mut(at);
+            visit.needs(after == newer);
+            next = place(*after);
+            run.visit(visit);
+        }
+    }
+}
+
+impl Run {
+    fn visit(&mut self, visit: &mut Visit) {
+        let Run { start, sent_us, first_tx_ago_us, delivered_ago_us, delivered, lost, in_flight, .. } = self;
+        visit.sequence(start);
+        visit.micros(sent_us);
+        visit.deliveries(delivered);
+        [*first_tx_ago_us, *delivered_ago_us, *lost, *in_flight].into_iter().for_each(|word| visit.same(word));
+        let Run { bytes, segments, after, delivered_ce, flags, .. } = *self;
+        [bytes, segments.into(), after.into(), delivered_ce.into(), flags.into()]
+            .into_iter()
+            .for_each(|word| visit.same(word));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::network::slice_queue::SliceQueue;
 use crate::scenario;
+use sawtooth_tcp::steady::Visit;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
@@ -74,6 +75,18 @@ impl TailDrop {
     pub fn waiting(&mut self, now: Time) -> (u64, u64) {
         self.settle(now);
         (self.waiting.len() as u64, self.put - self.removed)
+    }
+
+    /// See [`sawtooth_tcp::steady`].
+    pub fn visit(&mut self, now: Time, visit: &mut Visit) {
+        self.settle(now);
+        visit.same(self.put - self.removed);
+        visit.same(self.waiting.len() as u64);
+        let removed = self.removed;
+        self.waiting.as_mut_slice().iter_mut().for_each(|(start, put)| {
+            visit.picos(start);
+            visit.same(*put - removed);
+        });
     }
 
     /// How long the waiting packets will still wait, in nanoseconds in total.

@@ -103,6 +103,12 @@ impl Control for Cubic {
         }
     }
 
+    /// HyStart follows rounds; an epoch's first second learns nothing.
+    fn is_settled(&self, window: &Window, clock: Clock) -> bool {
+        let is_old = self.curve.age(clock).is_none_or(|ticks| ticks >= clock.hz().cast_signed());
+        is_old && (self.hystart.found || !window.in_slow_start())
+    }
+
     /// After idle time the curve continues where it was.
     fn event(&mut self, _: &Flight, _: &mut Window, event: Event, clock: Clock) {
         if let Event::TxStart { last_send_jiffies } = event {
