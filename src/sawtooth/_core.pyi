@@ -364,3 +364,11 @@ class Simulation:
     @property
     def delivered_packets(self) -> int:
         """Number of data packets delivered to receivers so far."""
+
+    def skip_repeated(self) -> None:
+        """From now on, packets that repeat others exactly are skipped. No row changes; but a call of ``advance`` may
+        handle a period more than its events."""
+
+    @property
+    def skipped_packets(self) -> int:
+        """How many of the delivered packets were skipped."""

@@ -1,4 +1,5 @@
-"""``fast``: what is steady is repeated, adds up, and agrees with the whole run; all else is simulated whole."""
+"""``fast``: what is steady is repeated, adds up, and agrees with the whole run; all else is simulated whole. With an
+error of zero, what repeats exactly is skipped."""
 
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,44 @@ def test_captures_have_every_packet(tmp_path: Path) -> None:
     captured = Sim(capture=tmp_path, capture_at=("sender",)).run(given)
     assert "fast" not in captured.meta
     assert captured.warnings[0] == "fast: the whole run was simulated: captures have every packet"
+
+
+CARD: dict[str, Any] = {
+    "topology": "custom",
+    "duration": "60 s",
+    "hosts": {"a": {}, "b": {}},
+    "cards": {"a": {"rate": "100 Mbit/s", "queue": "400 packets"}},
+    "links": [{"from": "a", "to": "b", "delay": "1 ms"}],
+    "flows": [{"from": "a", "to": "b", "cc": "cubic"}],
+}
+"""A flow whose own card is the bottleneck."""
+
+
+def exact(fast: str | None = "0%", engine: Sim | None = None, **fields: Any) -> Run:
+    given = {**CARD, **fields} | ({} if fast is None else {"fast": fast})
+    return (engine or Sim()).run(Scenario.from_dict(given))
+
+
+def test_without_an_error_only_what_repeats_exactly_is_skipped_and_no_row_changes() -> None:
+    one, other = exact(), exact(None)
+    assert all(one.tables[name].equals(other.tables[name]) for name in other.tables)
+    skipped, delivered = one.meta["skipped_packets"], one.meta["delivered_packets"]
+    assert skipped > 0.3 * delivered
+    assert delivered == other.meta["delivered_packets"]
+    assert one.meta["events"] < other.meta["events"]
+    assert one.warnings[0] == f"fast: {skipped:,} of {delivered:,} packets were skipped"
+    assert not {"fast"} & one.meta.keys()
+    assert not {"fast", "skipped_packets"} & other.meta.keys()
+
+
+def test_where_nothing_repeats_exactly_the_whole_run_is_simulated(tmp_path: Path) -> None:
+    lossy = run("0%", duration="20 s")
+    assert lossy.warnings[0] == "fast: the whole run was simulated: no packets repeat others exactly"
+    assert lossy.meta["skipped_packets"] == 0
+    captured = exact(engine=Sim(capture=tmp_path, capture_at=("a",)), duration="2 s")
+    assert captured.warnings[0] == "fast: the whole run was simulated: captures have every packet"
+    flows = [{**CARD["flows"][0], "cc": module(source(tmp_path))}]
+    assert exact(flows=flows).warnings[0] == "fast: the whole run was simulated: a control is in C"
 
 
 BOUNDS = np.arange(0, 101, 10)

@@ -921,7 +921,8 @@ class Scenario(Part):
     """
     fast: Loss | None
     """on the engine sim, a run that is steady repeats what it measured until its end, once half of the 95% interval of
-    each flow's goodput is at most this share; other engines ignore it. absent: every packet is simulated
+    each flow's goodput is at most this share; 0%: packets that repeat others exactly are skipped, and no result
+    changes. Other engines ignore it. absent: every packet is simulated
     """
     path: Path | None
     """network of topology "path"
