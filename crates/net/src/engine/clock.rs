@@ -222,7 +222,9 @@ impl Simulation {
         self.events + self.sampling
     }
 
-    /// Processes all events up to `until`; false if it pauses earlier, at [`Self::stop`].
+    /// Processes all events up to `until`; false if it pauses earlier, at [`Self::stop`]. Inlined: a second
+    /// caller ([`Self::run_to`]) would otherwise cost instructions.
+    #[inline(always)]
     fn reaches<const ASKS: bool>(&mut self, until: Time) -> bool {
         while self.events < self.stop {
             let first = self.outside.calendar.first();
