@@ -188,17 +188,28 @@ impl Link {
     }
     /// See [`sawtooth_tcp::steady`]. Where a packet is stored does not matter.
     pub fn visit(&mut self, packets: &mut Packets, visit: &mut Visit) {
-        visit.needs(self.special.is_none() && self.loss.is_none());
-        visit.same(self.lost);
-        visit.same(self.way.behind.len() as u64);
+        let Link {
+            special,
+            loss,
+            lost,
+            policed,
+            way: Way { first, behind },
+            transmitter: _,
+            way_in: _,
+            delay: _,
+            overhead: _,
+            next: _,
+        } = self;
+        visit.needs(special.is_none() && loss.is_none());
+        [*lost, *policed, behind.len() as u64].into_iter().for_each(|word| visit.same(word));
         let mut one = |on_way: &mut OnWay| {
             visit.time(&mut on_way.arrival);
             if on_way.arrival < Time::NEVER {
                 packets.get_mut(on_way.packet).visit(visit);
             }
         };
-        one(&mut self.way.first);
-        self.way.behind.as_mut_slice().iter_mut().for_each(one);
+        one(first);
+        behind.as_mut_slice().iter_mut().for_each(one);
     }
 
     /// The packets on the link.

@@ -286,12 +286,12 @@ impl Transmitter {
 
     /// See [`sawtooth_tcp::steady`].
     pub fn visit(&mut self, now: Time, visit: &mut Visit) {
-        visit.needs(self.pace.is_none() && self.delays.is_none() && self.held.is_none());
-        visit.picos(&mut self.free_ps);
-        self.free = Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO));
-        self.waiting.visit(now, visit);
-        let Counters { packets, drops, bytes, early_drops, marks, overlimits, waited_ns, dropped_waited_ns } =
-            &mut self.counters;
+        let Transmitter { free_ps, free, pace, delays, held, waiting, counters, per_byte: _ } = self;
+        visit.needs(pace.is_none() && delays.is_none() && held.is_none());
+        visit.picos(free_ps);
+        *free = Time::from_nanos(free_ps.div_ceil(PICOS_PER_NANO));
+        waiting.visit(now, visit);
+        let Counters { packets, drops, bytes, early_drops, marks, overlimits, waited_ns, dropped_waited_ns } = counters;
         [*drops, *early_drops, *marks, *overlimits].into_iter().for_each(|count| visit.same(count));
         visit.needs(*dropped_waited_ns == 0);
         [packets, bytes].into_iter().for_each(|count| visit.count(count));

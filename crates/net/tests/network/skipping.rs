@@ -82,7 +82,7 @@ fn drawn(seed: u64) -> Value {
     let mut links = vec![link(0, 1, Some(0), delay_ns, 0), link(1, 0, None, delay_ns, 0)];
     let (mut forward, mut backward) = (vec![0], vec![1]);
     match draw.below(7) {
-        // Another card behind it, faster, slower or as fast; and on the way back.
+        // Another card behind it, faster, slower or as fast; and on the return path.
         0 | 1 => {
             let other = draw.of(&[rate_mbps, rate_mbps * 2, rate_mbps * 9 / 10]) * 1_000_000;
             transmitters.extend([transmitter("b", other, queue), transmitter("c", other, queue)]);

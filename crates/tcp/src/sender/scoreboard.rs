@@ -348,15 +348,25 @@ impl Scoreboard {
 
 impl Run {
     fn visit(&mut self, visit: &mut Visit) {
-        let Run { start, sent_us, first_tx_ago_us, delivered_ago_us, delivered, lost, in_flight, .. } = self;
+        let Run {
+            start,
+            sent_us,
+            first_tx_ago_us,
+            delivered_ago_us,
+            delivered,
+            lost,
+            in_flight,
+            bytes,
+            segments,
+            after,
+            delivered_ce,
+            flags,
+        } = self;
         visit.sequence(start);
         visit.micros(sent_us);
         visit.deliveries(delivered);
-        [*first_tx_ago_us, *delivered_ago_us, *lost, *in_flight].into_iter().for_each(|word| visit.same(word));
-        let Run { bytes, segments, after, delivered_ce, flags, .. } = *self;
-        [bytes, segments.into(), after.into(), delivered_ce.into(), flags.into()]
-            .into_iter()
-            .for_each(|word| visit.same(word));
+        [*first_tx_ago_us, *delivered_ago_us, *lost, *in_flight, *bytes].into_iter().for_each(|word| visit.same(word));
+        [*segments, *after, *delivered_ce, (*flags).into()].into_iter().for_each(|word| visit.same(word));
     }
 }
 

@@ -7,9 +7,9 @@ use sawtooth_units::{Span, Time};
 
 /// Events before the first search, and between two considerations.
 const FIRST: u64 = 1 << 16;
-/// The next search after one in vain begins after this many times as many events.
+/// After a search that finds nothing, the next one waits until this many times as many events.
 const BACKOFF: u64 = 2;
-/// Whether windows rest is checked each time this share of events has been processed.
+/// Windows are checked for a change each time the number of events has grown by one part of this many.
 const PATIENCE: u64 = 16;
 /// States that may seem equal and not be, in one search.
 const MOST_LOOKS: u32 = 16;

@@ -80,12 +80,12 @@ impl TailDrop {
     /// See [`sawtooth_tcp::steady`].
     pub fn visit(&mut self, now: Time, visit: &mut Visit) {
         self.settle(now);
-        visit.same(self.put - self.removed);
-        visit.same(self.waiting.len() as u64);
-        let removed = self.removed;
-        self.waiting.as_mut_slice().iter_mut().for_each(|(start, put)| {
+        // When to look for packets that have left decides nothing.
+        let TailDrop { waiting, put, removed, limit_packets: _, limit_bytes: _, look_at: _, look_at_put: _ } = self;
+        [*put - *removed, waiting.len() as u64].into_iter().for_each(|word| visit.same(word));
+        waiting.as_mut_slice().iter_mut().for_each(|(start, put)| {
             visit.picos(start);
-            visit.same(*put - removed);
+            visit.same(*put - *removed);
         });
     }
 
