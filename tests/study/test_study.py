@@ -304,7 +304,7 @@ def test_a_loss_model_is_a_value_beside_a_share_and_a_label_gives_it_a_name():
 
 
 def test_seeds_at_the_top_are_led_into_their_table_and_to_a_list():
-    with expected_error(code="unknown-field", fix="write it into the table repeat: repeat = { seeds = … }"):
+    with expected_error(code="unknown-field", fix="move it below [repeat]: seeds = [ … ]"):
         small(seeds=3)
     with expected_error(code="wrong-type", fix="write it as a list: seeds = [ … ]"):
         small(repeat={"seeds": 3})

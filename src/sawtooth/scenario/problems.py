@@ -56,7 +56,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         fix = f'did you mean "{near}"?' if near else f"fields here: {', '.join(fields)}"
         table = _table_with(model, str(location[-1])) if len(location) == 1 else None
         if table is not None:
-            fix = f"write it into the table {table}: {table} = {{ {location[-1]} = … }}"
+            fix = f"move it below [{table[0]}]: {location[-1]} = {table[1]}"
         fix = _core.elsewhere([str(step) for step in location], fields) or fix
         return say("unknown-field", "there is no such field", fix)
     if kind == "missing":
@@ -91,12 +91,14 @@ def _literals(expected: str) -> list[str]:
     return [part for part in expected.split("'")[1::2] if part] or re.findall(r"-?\d+", expected)
 
 
-def _table_with(model: type[BaseModel], field: str) -> str | None:
-    """The table of ``model`` that has this field; None if none has, or only tables of which there may be several."""
+def _table_with(model: type[BaseModel], field: str) -> tuple[str, str] | None:
+    """The table of ``model`` that has this field, and the form of its value; None if none has, or only tables of which
+    there may be several."""
     for name, one in model.model_fields.items():
         inner = model_in(one.annotation)
         if inner is not None and typing.get_origin(one.annotation) is not dict and field in _fields_at(inner, ()):
-            return name
+            fields = {known.alias or spelt: known.annotation for spelt, known in inner.model_fields.items()}
+            return name, "[ … ]" if typing.get_origin(fields[field]) in (list, tuple) else "…"
     return None
 
 

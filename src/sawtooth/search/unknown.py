@@ -212,12 +212,17 @@ def _check_unit(scenario: Scenario, field: str, low: str, high: str) -> None:
     try:
         scenario.set({field: int(high) if high.isdigit() else float(high)})
     except SawtoothError as error:
-        units = re.findall(r'"[0-9.]+ ?([^"]+)"', error.fix or "")
-        if error.code == "missing-unit" and units:
-            fix = f"write {plain(field, 80)}={low}{units[-1]}..{high}{units[-1]}"
-            if "share" in (error.fix or ""):
-                fix = f"write percent at both ends: {error.fix}"
-            raise InputError("missing-unit", "the ends of the range have no unit", field=field, fix=fix) from None
+        # The fix quotes the high end with a unit in each way in which it may be meant: 0.05 as "5%" or "0.05%".
+        ends = re.findall(r'"([0-9.]+(?:e[+-]?[0-9]+)?) ?([^"]+)"', error.fix or "")
+        if error.code != "missing-unit" or not ends:
+            return
+        scaled = [(float(end) / float(high) if float(high) else 1.0, unit) for end, unit in ends]
+        ranges = [
+            f"{plain(field, 80)}={float(low) * scale:.12g}{unit}..{float(high) * scale:.12g}{unit}"
+            for scale, unit in scaled
+        ]
+        fix = f"write {' or '.join(ranges)}"
+        raise InputError("missing-unit", "the ends of the range have no unit", field=field, fix=fix) from None
 
 
 def _end(text: str, field: str) -> tuple[float, str]:
