@@ -1,6 +1,6 @@
 """The simulator's core as WebAssembly in node, beside the native core: processor time, best of some runs.
 
-.venv/bin/python bench/webassembly.py [RUNS]      # 7; needs node and npm, and compiles the core once
+.venv/bin/python bench/webassembly.py [RUNS]      # 7, at least 2; needs node and npm, and compiles the core once
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def native(scenario: str, runs: int) -> float:
 
 
 def main(runs: int = 7) -> None:
+    if runs < 2:
+        raise SystemExit("the first run compiles and does not count: give at least 2 runs")
     scenarios = [Scenario.from_dict({"flows": [{}]} | case).compile().to_json() for case in CASES.values()]
     with tempfile.TemporaryDirectory() as directory:
         lab.for_node(Path(directory))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Tests run in parallel, so threads of linear algebra would only wait for each other. Set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Answers are wrapped to the width that a terminal exports.
+os.environ.pop("COLUMNS", None)
 
 # How busy a machine is has nothing to do with an input.
 settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -163,7 +163,7 @@ def test_what_no_closed_form_covers_is_refused_by_name(tables, field):
         get("model").check(Scenario(**tables))
 
 
-def test_a_way_back_too_slow_for_the_acknowledgements_is_refused():
+def test_a_return_path_too_slow_for_the_acknowledgements_is_refused():
     path = {"rate": "100 Mbit/s", "rtt": "20 ms", "reverse_rate": "3 Mbit/s"}
     get("model").check(Scenario(path=path))
     with pytest.raises(SawtoothError, match="acknowledgements that fill the return path"):
