@@ -18,6 +18,7 @@ from fake_engine import Fake, quick, study
 from sawtooth import Scenario
 from sawtooth.cli.program import status_of
 from sawtooth.cli.query_command import MOST_PROBLEMS
+from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError, install_extra
 from sawtooth.results.query import query, views
 
@@ -177,6 +178,32 @@ def test_a_point_with_a_damaged_description_is_left_out_of_the_points(home: Path
     assert found.num_rows == every - 1
     assert path.parent.name not in found["point"].to_pylist()
     assert [path.parent.name in one for one in problems] == [True]
+
+
+def test_a_run_whose_table_is_missing_is_left_out_and_the_exit_status_is_5(home: Path, tmp_path: Path, capsys) -> None:
+    mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
+    path = sorted(mine.glob("small/2*/points/*/intervals.parquet"))[1]
+    sql = "SELECT count(DISTINCT point) AS n FROM intervals WHERE study = 'small'"
+    assert rows(mine, sql) == [{"n": 8}]
+    path.unlink()
+    capsys.readouterr()
+    assert status_of(["query", sql, "--in", str(mine), "--csv"]) == 5
+    said = capsys.readouterr()
+    assert said.out == "n\n7\n"
+    (problem,) = said.err.splitlines()
+    assert problem.endswith(f"point {path.parent.name}, is left out: intervals.parquet is missing")
+    (path.parent / "run.json").write_text("{")
+    with pytest.warns(match=f"{path.parent.name}, is left out: cannot be read"):
+        assert rows(mine, sql) == [{"n": 7}]
+
+
+def test_a_run_without_a_table_is_no_problem(home: Path, tmp_path: Path) -> None:
+    probed = Scenario.from_dict({"duration": "1 s", "probes": [{"interval": "100 ms"}]})
+    mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
+    Sim().run(probed).save(mine / "probed")
+    problems: list[str] = []
+    found = query("SELECT DISTINCT result FROM probes", mine, problem=problems.append)
+    assert (found.to_pylist(), problems) == ([{"result": "probed"}], [])
 
 
 def test_of_many_results_that_are_left_out_the_first_are_named(home: Path, tmp_path: Path, capsys) -> None:

@@ -147,7 +147,8 @@ def test_a_link_out_of_the_results_is_not_followed(home: Path, how: str, tmp_pat
     place.rename(moved)
     place.symlink_to(moved)
     sql = "SELECT count(DISTINCT point) AS n FROM intervals"
-    assert query(sql, tmp_path / "results").to_pylist() == [{"n": 7}]
+    with pytest.warns(match="left out: intervals.parquet is outside of the result"):
+        assert query(sql, tmp_path / "results").to_pylist() == [{"n": 7}]
 
 
 @pytest.mark.parametrize(

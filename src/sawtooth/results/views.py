@@ -84,12 +84,19 @@ class Views:
         return self._of[name]() if name in self._of else None
 
     def files(self, name: str) -> list[tuple[Path, int | None, Place]]:
-        """For each run that has the table: its file, and the run's place there if it holds several runs, else None."""
-        found = []
+        """For each run that has the table: its file, and the run's place there if it holds several runs, else None.
+        Runs that should have it and do not are left out."""
+        found: list[tuple[Path, int | None, Place]] = []
+        absent: set[Path] = set()
         for place in self.places:
             path, at = _file(place, name)
             if _is_there(path, place.root):
                 found.append((path, at, place))
+            elif path not in absent and (why := _absence(place, path)):
+                # A pack's runs have one file.
+                absent.add(path)
+                part = f"point {place.about['point']}" if at is None else f"pack {path.parent.name}"
+                self._leave_out(f"{place.about['result']}, {part},", why)
         return found
 
     @cached_property
@@ -207,6 +214,23 @@ def _file(place: Place, table: str) -> tuple[Path, int | None]:
     if packed is None:
         return place.directory / f"{table}.parquet", None
     return packed.directory / f"{table}.parquet", packed.names.index(place.directory.name)
+
+
+def _absence(place: Place, path: Path) -> str | None:
+    """Why the file of a run's table is not read; None if the run, or its pack, has no such table."""
+    if path.is_file():
+        return f"{path.name} is outside of the result"
+    packed = pack.find(place.directory)
+    try:
+        if packed is None:
+            found = read_json(place.directory / "run.json")
+            named = found.get("tables") if isinstance(found, dict) else None
+            listed = isinstance(named, (dict, list)) and path.stem in named
+        else:
+            listed = path.name in packed.files
+    except SawtoothError as error:
+        return error.message
+    return f"{path.name} is missing" if listed else None
 
 
 def _text(value: Any) -> str:
