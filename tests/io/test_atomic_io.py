@@ -102,6 +102,11 @@ def test_json_is_indented_except_the_entries_of_a_very_long_list(tmp_path):
     assert len(text.splitlines()) == 1001 + len(json.dumps(short | {"points": [1]}, indent=2).splitlines()) - 1
 
 
+def test_a_very_long_list_under_a_number_is_written_whole(tmp_path):
+    write_json(tmp_path / "a.json", {1: list(range(1001))})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"1": list(range(1001))}
+
+
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff"])
 def test_json_that_cannot_be_read_is_not_a_result(tmp_path, content):
     path = tmp_path / "a.json"

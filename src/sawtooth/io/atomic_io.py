@@ -159,7 +159,11 @@ def _readable(content: Any) -> str:
     """Indented JSON. Each entry of a very long list in the outermost table is one line: Python indents slowly."""
     write = functools.partial(json.dumps, ensure_ascii=False, allow_nan=False)
     fields = content.items() if isinstance(content, dict) else ()
-    long = {name: value for name, value in fields if isinstance(value, list) and len(value) > _LONG_LIST}
+    long = {
+        name: value
+        for name, value in fields
+        if isinstance(name, str) and isinstance(value, list) and len(value) > _LONG_LIST
+    }
     text = write({**content, **{name: [] for name in long}} if long else content, indent=2)
     for name, entries in long.items():
         field, lines = f"\n  {write(name)}: [", ",\n".join(f"    {write(one)}" for one in entries)
