@@ -3,6 +3,7 @@
 import pytest
 
 from expected_error import expected_error
+from followed import retyped
 from sawtooth.study import Study
 
 CASES = [
@@ -54,3 +55,13 @@ def test_what_is_wrong_with_cases_is_one_error(changes, code) -> None:
     with expected_error(code=code) as caught:
         study(**changes)
     assert caught.value.fix
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_key_that_is_no_finite_number_is_refused_and_its_fix_is_text(number) -> None:
+    content = {"name": "cases", "scenario": {"duration": "1 s"}, "cases": [{"key": {"a": 1.5}}, {"key": {"a": number}}]}
+    with expected_error(code="out-of-range", field="cases.1.key.a", match="not a finite number") as caught:
+        Study.from_dict(content)
+    typed = caught.value.fix.removeprefix("write it as text: ")
+    fixed = Study.from_dict(retyped(content, "out-of-range", "cases.1.key.a", typed))
+    assert [point.key for point in fixed.points()] == [{"a": 1.5}, {"a": str(number)}]

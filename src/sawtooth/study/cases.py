@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ class Case(Table):
 def axes_of(cases: Sequence[Case]) -> list[Axis]:
     """One axis per key column, with its different values in the order in which they appear.
 
-    Raises SawtoothError: ``conflict``, ``too-many-points``, ``duplicate-name``.
+    Raises SawtoothError: ``conflict``, ``out-of-range``, ``too-many-points``, ``duplicate-name``.
     """
     names = list(cases[0].key)
     seen: set[tuple[Any, ...]] = set()
@@ -30,6 +31,12 @@ def axes_of(cases: Sequence[Case]) -> list[Axis]:
         if list(case.key) != names:
             fix = f"give every case the columns {', '.join(names)}, in this order"
             raise InputError("conflict", "has other columns than the first case", field=f"cases.{at}.key", fix=fix)
+        for name, value in case.key.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                # NaN is equal to nothing, and JSON has no such numbers.
+                fix = f'write it as text: {name} = "{value}"'
+                field = f"cases.{at}.key.{name}"
+                raise InputError("out-of-range", f"is {value}, not a finite number", field=field, fix=fix)
         values = tuple(case.key.values())
         if values in seen:
             fix = "remove one, or add a column in which they differ"
