@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -262,5 +263,5 @@ def _damage(where: Path) -> Iterator[None]:
     except SawtoothError as error:
         if error.fix != AGAIN:
             raise
-        fix = f"delete {where} and run the study again: it computes the runs that were there"
-        raise SawtoothError(error.code, error.message, file=error.file, fix=fix) from error
+        fix = f"delete {shlex.quote(str(where))} and run the study again: it computes the runs that were there"
+        raise SawtoothError(error.code, error.message, file=error.file, field=error.field, fix=fix) from error

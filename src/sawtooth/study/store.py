@@ -18,6 +18,7 @@ import fcntl
 import itertools
 import os
 import secrets
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -97,8 +98,8 @@ def results_directory(
         if damaged is None or damaged.parent != candidate / POINTS:
             raise
         # Nothing replaces a saved point, so to run the same command again is not enough.
-        fix = f"delete {damaged} and run the same command again: it computes this point again"
-        raise SawtoothError(error.code, error.message, file=error.file, fix=fix) from error
+        fix = f"delete {shlex.quote(str(damaged))} and run the same command again: it computes this point again"
+        raise SawtoothError(error.code, error.message, file=error.file, field=error.field, fix=fix) from error
     finally:
         if lock is not None:
             os.close(lock)
