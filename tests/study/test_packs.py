@@ -1,6 +1,8 @@
 """Studies of many short points: their runs are in packs, and are read, counted, checked and queried like others."""
 
+import contextlib
 import dataclasses
+import gc
 import json
 import os
 import shutil
@@ -258,6 +260,45 @@ def test_a_query_joins_each_row_with_its_run(packed):
     assert [one["goodput_bps"] / 1e6 for one in found] == pytest.approx(means)
     (columns,) = query("SELECT count(*) AS rows FROM intervals", home).to_pylist()
     assert columns == {"rows": POINTS}
+
+
+def test_a_query_leaves_out_a_pack_whose_table_is_missing(copied):
+    pytest.importorskip("duckdb")
+    from sawtooth.results.query import query
+
+    (copied / "packs" / "1" / "intervals.parquet").unlink()
+    problems = []
+    (found,) = query("SELECT count(*) AS n FROM intervals", copied.parent.parent, problem=problems.append).to_pylist()
+    assert found == {"n": POINTS - RUNS}
+    assert [one.endswith("pack 1, is left out: intervals.parquet is missing") for one in problems] == [True]
+
+
+@pytest.mark.parametrize(
+    ("changes", "paused"),
+    [({}, True), ({"executor": ThreadPoolExecutor}, False), ({"long": True}, False)],
+    ids=["short", "executor", "a long point"],
+)
+def test_the_collector_pauses_only_for_short_runs_of_own_workers(changes, paused, tmp_path):
+    seen = []
+    rtts = [f"{1 + number / 100:.2f} ms" for number in range(POINTS)]
+    durations = ["10 ms"] * (POINTS - 1) + ["100 s" if "long" in changes else "10 ms"]
+    cases = [
+        {"key": {"at": at}, "set": {"path.rtt": rtt, "duration": lasts}}
+        for at, (rtt, lasts) in enumerate(zip(rtts, durations, strict=True))
+    ]
+    given = {"name": "cases", "scenario": short().scenario, "cases": cases}
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(changes["executor"](1)) if "executor" in changes else None
+        run_study(
+            Study.from_dict(given),
+            engine="model",
+            out=tmp_path,
+            jobs=None if executor else 1,
+            executor=executor,
+            quiet=True,
+            ending=lambda _: seen.append(gc.isenabled()),
+        )
+    assert seen == [not paused]
 
 
 def test_after_a_kill_the_same_study_continues_with_the_packs_that_are_whole(packed, tmp_path):

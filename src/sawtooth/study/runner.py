@@ -91,8 +91,8 @@ def run_study(
     batches = [[number] for number in range(len(points))] if alone else groups(len(points), long, engine)
     packed = any(len(batch) > 1 for batch in batches)
     name, known = study.directory, identity(description)
-    # Many short runs take minutes. Other studies may take days, beside a cluster's client.
-    collecting = paused() if packed else contextlib.nullcontext()
+    # Many short runs take minutes. Other studies may take days, some of them beside other work of this process.
+    collecting = paused() if packed and not long and executor is None else contextlib.nullcontext()
     with collecting, results_directory(Path(out), name, known, description, packed=packed) as directory:
         seal = sealed(directory) if elsewhere else None
         where = directory.resolve() if elsewhere else directory
