@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from expected_error import expected_error
@@ -16,12 +17,15 @@ from fake_engine import Fake, quick, study
 from sawtooth.assertions import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict, judge
 from sawtooth.assertions.combined_estimate import Sample, estimate
 from sawtooth.assertions.machine_formats import annotated, junit
+from sawtooth.assertions.observations import Observations, refuse_parts
 from sawtooth.assertions.text import expectation_text, words
+from sawtooth.cli.commands import _written
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario.expressions import RATE
 from sawtooth.stats import Interval, independent
 from sawtooth.study import Dataset, Study, StudyResult, run_into
+from sawtooth.study.study import Point
 from sawtooth.testing import assert_holds
 
 KEEPS = "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
@@ -362,6 +366,37 @@ def test_a_dataset_that_lacks_rows_is_not_judged(tmp_path) -> None:
     for url, told in ((made.url, "0 of 8 points are there"), (f"file://{tmp_path}", "no readable _study.json")):
         with expected_error(code="not-a-result", match=told):
             judge(Dataset(url), {"it": KEEPS})
+
+
+def test_scenarios_are_read_only_where_an_expectation_needs_them(tmp_path, monkeypatch) -> None:
+    made = run_into(asked(), f"file://{tmp_path}", engine=Fake(), executor=ThreadPoolExecutor(1), quiet=True)
+    points, read = asked().points(), []
+    scenario = Point.scenario.fget
+    monkeypatch.setattr(Point, "scenario", property(lambda point: read.append(point.id) or scenario(point)))
+    refuse_parts({"whole": KEEPS, "again": KEEPS}, points)
+    Observations.of(made)
+    assert read == []
+    refuse_parts({"flow": f"mean_mbps(flow='{scenario(points[0]).flow_names[0]}') > 1 Mbit/s"}, points)
+    assert read == [points[0].id]
+
+
+@pytest.mark.parametrize("means", [0, 7, 103])
+def test_of_many_points_of_a_dataset_those_with_the_lowest_and_highest_mean_are_shown(means, capsys) -> None:
+    rates = [f"{at} Mbit/s" for at in range(1, 104)]
+    given = {"name": "many", "scenario": {"duration": "1 s"}, "vary": {"path.rate": rates}}
+    known = [float(at) if at <= means else math.nan for at in range(1, 104)]
+
+    class Rows:
+        url = "file:///rows"
+
+        def read(self) -> pd.DataFrame:
+            return pd.DataFrame({"path_rate": rates, "seed": 1, "mean_mbps": known})
+
+    _written(Study.from_dict(given), Rows(), None, as_json=False)
+    said = capsys.readouterr().out.splitlines()
+    shown = [int(line.split()[0]) for line in said[1:] if line.split()[1] == "Mbit/s"]
+    assert shown == {0: [], 7: [*range(1, 8)], 103: [*range(1, 6), *range(99, 104)]}[means]
+    assert said[0].endswith("the lowest and the highest mean" if means else "none has a mean")
 
 
 def test_run_refuses_junit_where_nothing_is_expected(tmp_path, capsys) -> None:

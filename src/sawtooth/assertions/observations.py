@@ -62,9 +62,9 @@ class Observations:
         described, rows = dataset.contents()
         study, changes = Study.from_dict(described["study"]), described["overrides"]
         points = study.points(full=described["full"], seeds=described["seeds"], overrides=changes)
-        scenarios = {point.id: point.scenario for point in points}
+        by_id = {point.id: point for point in points}
         places = [Place(point.id, point.key, point.seed) for point in points]
-        return cls(study, study.axes(changes), places, bool(changes), rows, {}, lambda place: scenarios[place.id])
+        return cls(study, study.axes(changes), places, bool(changes), rows, {}, lambda place: by_id[place.id].scenario)
 
     @property
     def seeds(self) -> list[int]:
@@ -138,8 +138,10 @@ def refuse_parts(expect: Mapping[str, str] | None, points: Sequence[Point]) -> N
     for expected in read(expect):
         for one in expected.wanted.measures:
             parts = parts_of(one)
-            own = column_of(one) in COLUMNS and any(_is_only_flow(parts, point.scenario) for point in points)
-            if parts and not own:
+            if not parts:
+                continue
+            # A point reads its scenario at each use.
+            if column_of(one) not in COLUMNS or not any(_is_only_flow(parts, point.scenario) for point in points):
                 raise _without_parts(one).at(field=f"expect.{expected.name}")
 
 

@@ -328,15 +328,17 @@ def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bo
     if keys:
         means = rows.groupby(keys, sort=False, dropna=False)["mean_mbps"].agg(["count", "mean", "min", "max"])
         if len(means) > MOST:
-            ends = means.sort_values("mean", kind="stable")
-            say(f"{len(means):,} points; the dataset has all, these have the lowest and the highest mean")
-            means = ends.iloc[[*range(ENDS), *range(-ENDS, 0)]]
+            known = means.dropna(subset="mean").sort_values("mean", kind="stable")
+            which = "these have the lowest and the highest mean" if len(known) else "none has a mean"
+            say(f"{len(means):,} points; the dataset has all, {which}")
+            means = known.iloc[sorted({*range(len(known))[:ENDS], *range(len(known))[-ENDS:]})]
         lines = [
             [*map(str, key if isinstance(key, tuple) else (key,)), str(count), *(f"{one:.2f}" for one in mbps)]
             for key, (count, *mbps) in zip(means.index, means.itertuples(index=False, name=None), strict=True)
         ]
         head = [*keys, "seeds", "mean Mbit/s", "least", "most"]
-        say("\n".join(aligned([head, *lines], range(len(keys)), width(), keys=len(keys))))
+        if lines:
+            say("\n".join(aligned([head, *lines], range(len(keys)), width(), keys=len(keys))))
     if judged is not None:
         say_folded(f"\n{words(judged)}\n")
     say(f"dataset: {plain(found.url, 400)} ({len(rows)} points; part-*.parquet)")
