@@ -1,7 +1,11 @@
 """Results of studies: the published columns, loaded as they were written, and nothing damaged accepted."""
 
 import json
+import math
+import shlex
 import shutil
+import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,11 +14,11 @@ import pytest
 from expected_error import expected_error
 from fake_engine import Failing, Fixed, Late, quick, study
 from sawtooth.errors import SawtoothError
-from sawtooth.io.atomic_io import write_description
+from sawtooth.io.atomic_io import not_a_result, write_description
 from sawtooth.report import write_report
 from sawtooth.stats import independent
 from sawtooth.study import Study, StudyResult, run_study, store
-from sawtooth.study.terminal import MOST
+from sawtooth.study.terminal import MOST, _ends
 
 COLUMNS = (
     "engine,cc,path,loss_percent,seed,count,mean_mbps,std_mbps,min_mbps,q25_mbps,q50_mbps,q75_mbps,max_mbps,"
@@ -153,13 +157,13 @@ def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(copied, r
 
 @pytest.mark.parametrize("name", ["run.json", "intervals.parquet", "tcp_info.parquet"])
 def test_the_fix_of_a_damaged_point_of_an_unfinished_study_continues_it(copied, result, tmp_path, name):
-    out = tmp_path / "out"
+    out = tmp_path / "its out"
     home = out / "small" / copied.name
     shutil.copytree(copied, home)
     write_description(home / "study.json", store.describe(home) | {"finished": None})
     path = home / "points" / result.places[3].id / name
     path.write_bytes(path.read_bytes().replace(b"e", b"f", 1))
-    fix = f"delete {path.parent} and run the same command again: it computes this point again"
+    fix = f"delete {shlex.quote(str(path.parent))} and run the same command again: it computes this point again"
     for _ in range(2):
         with expected_error(code="not-a-result", file=str(path), fix=fix):
             quick(out=out)
@@ -253,6 +257,14 @@ def test_no_table_holds_a_date(result):
         assert result.directory.name[:8] not in path.read_text()
 
 
+def test_the_error_for_a_damaged_point_keeps_its_field(tmp_path: Path) -> None:
+    with (
+        expected_error(code="not-a-result", field="seed", match="delete"),
+        store.results_directory(tmp_path, "small", "1", {"points": []}) as home,
+    ):
+        raise not_a_result("is damaged", home / "points" / "0" / "run.json").at(field="seed")
+
+
 def test_of_many_points_the_terminal_shows_those_with_the_lowest_and_the_highest_goodput(tmp_path: Path) -> None:
     rates = [f"{at} Mbit/s" for at in range(1, MOST + 2)]
     given = {"name": "many", "scenario": {"duration": "10 s"}, "vary": {"path.rate": rates}}
@@ -260,11 +272,46 @@ def test_of_many_points_the_terminal_shows_those_with_the_lowest_and_the_highest
     told = many.table().splitlines()
     means = sorted(many.pooled["mean_mbps"])
     (counted,) = (line for line in told if line.startswith(f"{MOST + 1} points"))
-    assert f"{means[0]:.2f} … {means[-1]:.2f}, median {means[len(means) // 2]:.2f}" in counted
+    assert f"{means[0]:.2f} … {means[-1]:.2f}, median {statistics.median(means):.2f}" in counted
     rows = [line.split()[0] for line in told if line[2:].lstrip("0123456789 ").startswith("Mbit/s")]
     shown = many.only({("1 Mbit/s",), (f"{MOST + 1} Mbit/s",)})
     assert [len(table) for table in (shown.places, shown.details, shown.samples, shown.moved)] == [2, 4, 20, 2]
     assert rows == [str(at) for at in (*range(1, 6), *range(MOST - 3, MOST + 2))]
+    known = many.details["path_rate"].isin(rates[:3])
+    three = replace(many, details=many.details.assign(mean_mbps=many.details["mean_mbps"].where(known))).table()
+    assert [line.split()[0] for line in three.splitlines() if " Mbit/s  " in line] == ["1", "2", "3"]
     few = Study.from_dict(given | {"vary": {"path.rate": rates[:MOST]}})
     whole = run_study(few, engine="model", out=tmp_path, jobs=1, quiet=True).table().splitlines()
     assert len([line for line in whole if " Mbit/s  " in line]) == MOST
+
+
+def test_of_an_even_number_of_points_the_median_is_between_two_and_none_is_shown_twice() -> None:
+    rows = [{"mean_mbps": mean} for mean in (*range(8), math.nan, math.nan)]
+    low, high, told = _ends(rows, "mean_mbps", "points", "table.csv has all")
+    assert [row["mean_mbps"] for row in (*low, *high)] == list(range(8))
+    assert "10 points with means of 0.00 … 7.00, median 3.50" in told
+
+
+def test_of_many_points_without_flows_the_first_and_the_last_are_shown(tmp_path: Path) -> None:
+    rates = [f"{at} Mbit/s" for at in range(1, MOST + 2)]
+    scenario = {"duration": "10 ms", "interval": "10 ms", "flows": [], "probes": [{"count": 2, "interval": "1 ms"}]}
+    scenario["path"] = {"queue": "10 packets"}
+    given = {"name": "pings", "scenario": scenario, "vary": {"path.rate": rates}}
+    told = run_study(Study.from_dict(given), out=tmp_path, jobs=1, quiet=True).table().splitlines()
+    assert f"{MOST + 1} points; table.csv has all, these are the first and the last" in told
+    rows = [int(line.split()[0]) for line in told if line[2:].lstrip("0123456789 ").startswith("Mbit/s")]
+    assert rows == [*range(1, 6), *range(MOST - 3, MOST + 2)]
+
+
+def test_of_many_points_with_probes_those_are_shown_whose_flows_got_least_and_most(tmp_path: Path) -> None:
+    rates = [f"{at} Mbit/s" for at in range(1, MOST + 2)]
+    scenario = {"duration": "1 s", "interval": "100 ms", "probes": [{"interval": "50 ms"}]}
+    given = {"name": "estimates", "scenario": scenario, "vary": {"path.rate": rates}}
+    asked = Study.from_dict(given | {"report": {"plots": ["probe-estimates"]}})
+    made = run_study(asked, out=tmp_path, jobs=1, quiet=True)
+    told = made.table().splitlines()
+    (counted,) = (line for line in told if line.startswith(f"{MOST + 1} rows"))
+    got = sorted(made.probed["true_mbps"])
+    assert f"{got[0]:.2f} … {got[-1]:.2f}, median {statistics.median(got):.2f}" in counted
+    rows = [line for line in told if line[2:].lstrip("0123456789 ").startswith("Mbit/s")]
+    assert [float(line.split()[2]) for line in rows] == pytest.approx([*got[:5], *got[-5:]], rel=1e-3)

@@ -308,7 +308,7 @@ class StudyResult(Drawn):
 
     def table(self, width: int | None = None) -> str:
         """The terminal's table: one line per point over all seeds, with published means if there are some. Of more than
-        100 points, it shows those with the lowest and the highest goodput.
+        100 points, it shows those with the lowest and the highest goodput; without goodput, the first and the last.
 
         ``width`` is in characters: columns that do not fit follow in a second table below.
         """

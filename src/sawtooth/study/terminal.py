@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,8 @@ ENDS = 5
 
 def table(result: StudyResult, width: int | None = None) -> str:
     """One line per point, all seeds together: goodput in Mbit/s, the mean with its 95% interval. Of more than ``MOST``
-    points, those with the lowest and the highest mean. In a study of probes it shows what a flow got and the estimate
-    from probes. ``width`` is the terminal's, in characters."""
+    points, those with the lowest and the highest mean; without goodput, the first and the last. In a study of probes it
+    shows what a flow got and the estimate from probes. ``width`` is the terminal's, in characters."""
     if result.study.is_of_probes:
         return _of_probes(result, width)
     if not result.study.first().scenario.flows:
@@ -38,16 +39,30 @@ def table(result: StudyResult, width: int | None = None) -> str:
         return _of_one(result, width)
     if len(result.records) <= MOST:
         return _of_points(result, [result], [], width)
-    ordered = sorted((row for row in result.records if not math.isnan(row["mean_mbps"])), key=itemgetter("mean_mbps"))
-    note = f"{len(result.records):,} points; table.csv has all, these are the first and the last"
+    first, last, note = _ends(result.records, "mean_mbps", "points", "table.csv has all")
+    both, *parts = (result.only(_points(result, rows)) for rows in ([*first, *last], first, last) if rows)
+    return _of_points(both, parts, [note], width)
+
+
+def _ends(
+    rows: list[dict[str, Any]], column: str, what: str, where: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """The rows with the lowest values of the column and those with the highest, or the first and the last if none has a
+    value; and a sentence about all. None is in both."""
+    ordered = sorted((row for row in rows if not math.isnan(row[column])), key=itemgetter(column))
+    note = f"{len(rows):,} {what}; {where}, these are the first and the last"
     if ordered:
-        middle = ordered[len(ordered) // 2]["mean_mbps"]
-        low, median, high = (cell(one) for one in (ordered[0]["mean_mbps"], middle, ordered[-1]["mean_mbps"]))
-        note = f"{len(result.records):,} points with means of {low} … {high}, median {median}; table.csv has all, "
+        values = [row[column] for row in ordered]
+        low, median, high = (cell(one) for one in (values[0], statistics.median(values), values[-1]))
+        note = f"{len(rows):,} {what} with means of {low} … {high}, median {median}; {where}, "
         note += "these are the lowest and the highest"
-    ends = [tuple(row[key] for key in result.places[0].key) for row in ordered or result.records]
-    parts = [result.only(set(ends[:ENDS])), result.only(set(ends[-ENDS:]))]
-    return _of_points(result.only({*ends[:ENDS], *ends[-ENDS:]}), parts, [note], width)
+    left = ordered or rows
+    return left[:ENDS], left[max(ENDS, len(left) - ENDS) :], note
+
+
+def _points(result: StudyResult, rows: Sequence[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
+    """The values of the key columns, as ``StudyResult.only`` takes them."""
+    return {tuple(row[key] for key in result.places[0].key) for row in rows}
 
 
 def _of_points(result: StudyResult, parts: Sequence[StudyResult], note: list[str], width: int | None) -> str:
@@ -100,6 +115,10 @@ def _of_programs(result: StudyResult, width: int | None) -> str:
     keys = list(result.places[0].key) if len(result.records) > 1 else []
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     lines = [result.study.title or result.study.name, f"engine {result.engine}; {_seeds(result)}"]
+    if len(result.records) > MOST:
+        low, high, note = _ends(result.records, "mean_mbps", "points", "table.csv has all")
+        result = result.only(_points(result, [*low, *high]))
+        lines.append(note)
     lines += _measured(result, keys, words, width) + _latency(result, keys, words, width)
     programs = finished(result.run(result.places[0]))
     if programs:
@@ -235,6 +254,10 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
     keys = list(result.places[0].key)
     rows = estimates.summary(result.probed, keys)
     names = [name for name in estimates.NAMES if len({row[name] for row in rows}) > 1]
+    note: list[str] = []
+    if len(rows) > MOST:
+        low, high, told = _ends(rows, "true_mbps", "rows", "StudyResult.probed has all")
+        rows, note = [*low, *high], [told]
     lines = [[*keys, *names, "a flow gets", "estimate", "90% interval", "estimate / truth"]]
     for row in rows:
         cells = [*(plain(row[key]) for key in keys), *(str(row[name]) for name in names)]
@@ -248,7 +271,7 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
     words += range(len(keys), len(keys) + len(names))
     fit = estimates.Fit.of(result.probed).words
     return "\n".join(
-        [result.study.title or result.study.name, about, fit, "", *aligned(lines, words, width, keys=len(keys))]
+        [result.study.title or result.study.name, about, fit, *note, "", *aligned(lines, words, width, keys=len(keys))]
     )
 
 
