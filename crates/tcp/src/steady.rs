@@ -61,7 +61,7 @@ impl View {
         let span = later.now - self.now;
         let lengths = |view: &View| [view.counts.len(), view.anchors.len(), view.seen.len(), view.ends.len()];
         let is_same = self.words == later.words && self.texts == later.texts && lengths(self) == lengths(later);
-        if !is_same || !span.nanos().is_multiple_of(1_000) {
+        if !self.is_known() || !later.is_known() || !is_same || !span.nanos().is_multiple_of(1_000) {
             return None;
         }
         let seen = |(&(before, hz), &(after, _)): (&(u32, u32), &(u32, u32))| {
@@ -98,11 +98,11 @@ impl View {
     }
 }
 
-/// Whether a sample seen at the tick `at` was seen in the last `span`.
+/// Whether a sample seen at the tick `at` was surely seen in the last `span`.
 fn is_fresh(at: u32, hz: u32, now: Time, span: Span) -> bool {
     let then = Time::from_nanos(now.nanos().saturating_sub(span.nanos()));
     let [now, then] = [now, then].map(|time| Clock::new(time, hz).jiffies());
-    now.wrapping_sub(at) <= now.wrapping_sub(then) + 1
+    now.wrapping_sub(at) < now.wrapping_sub(then)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -172,18 +172,14 @@ impl Simulation {
         let until = until.min(self.end);
         let target = self.work().saturating_add(max_events);
         loop {
-            if !ASKS && self.events >= self.skipping.due {
-                self.consider();
-            }
             self.stop = target.saturating_sub(self.sampling).min(self.events.saturating_add(WATCHED));
-            self.stop = if ASKS { self.stop } else { self.stop.min(self.skipping.due) };
-            let next = if ASKS { until } else { self.skipping.at.map_or(until, |at| at.min(until)) };
+            let next = if ASKS { until } else { self.skipping.at.min(until) };
             if self.reaches::<ASKS>(next) {
                 if next == until {
                     break;
                 }
                 self.outside.now = next;
-                self.search(until);
+                self.consider(until);
                 continue;
             }
             if ASKS && self.agents.waiting.is_some() {

@@ -44,12 +44,12 @@ impl Simulation {
         let (notes, before) = (self.notes(), self.seen());
         let end = first.now + span;
         let times = |view: &View, limit: Time| {
-            let limit = self.before(view.limit(span).min(limit)).min(until);
+            let limit = self.before(view.limit(span).min(limit), span).min(until);
             limit.nanos().saturating_sub(end.nanos()) / span.nanos()
         };
         let rows = Span::from_nanos(self.interval.nanos().saturating_mul(MOST_ROWS));
         let most_times = times(&first, self.end).min(times(&View::default(), self.next_sample + rows));
-        if most_times == 0 || !first.is_known() {
+        if most_times == 0 {
             return None;
         }
         let samples = self.samples(end, span, most_times);
@@ -58,7 +58,7 @@ impl Simulation {
         let step = first.step(&second)?;
         let after = self.seen();
         // A filter may not have seen in this period what it had seen before.
-        let limit = self.before(second.limit(span));
+        let limit = self.before(second.limit(span), span);
         let still = limit.nanos().saturating_sub(end.nanos()) / span.nanos();
         let times = most_times.min(second.most(&first)).min(still);
         if times == 0 || !self.predicts(&repetitions, &notes) {
@@ -94,12 +94,12 @@ impl Simulation {
         samples
     }
 
-    /// Well before `time`: what follows the clocks is renewed until then.
-    fn before(&self, time: Time) -> Time {
+    /// Well before `time`: what follows the clocks is renewed until then. A filter's samples are, within a period `span`.
+    fn before(&self, time: Time, span: Span) -> Time {
         let round_trips = self.hosts.connections.iter().filter_map(established).map(|one| one.flight.srtt_us / 8);
         let longest_us = u64::from(round_trips.max().unwrap_or(0));
-        let span = RENEWED + Span::from_micros(ROUND_TRIPS * longest_us);
-        Time::from_nanos(time.nanos().saturating_sub(span.nanos()))
+        let renewed = span + RENEWED + Span::from_micros(ROUND_TRIPS * longest_us);
+        Time::from_nanos(time.nanos().saturating_sub(renewed.nanos()))
     }
 
     fn notes(&self) -> Notes {

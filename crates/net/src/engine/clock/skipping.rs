@@ -3,17 +3,20 @@
 use super::Simulation;
 use crate::hosts::connection::Phase;
 use sawtooth_tcp::steady::View;
+use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
-/// Events before the first search, and between two considerations.
-const FIRST: u64 = 1 << 16;
+/// When a period is first looked for.
+const FIRST: Time = Time::from_nanos(10_000_000);
+/// Events between two considerations.
+const BETWEEN: u64 = 1 << 16;
 /// After a search that finds nothing, the next one waits until this many times as many events.
 const BACKOFF: u64 = 2;
-/// Windows are checked for a change each time the number of events has grown by one part of this many.
+/// Windows are checked for a change each time the time has grown by one part of this many.
 const PATIENCE: u64 = 16;
 /// States that may seem equal and not be, in one search.
 const MOST_LOOKS: u32 = 16;
-/// Events that are processed one by one at once.
+/// Of one recorded period.
 pub(super) const MOST_EVENTS: u64 = 1 << 22;
 /// Units of one search.
 const MOST_TURNS: u64 = 1 << 12;
@@ -23,20 +26,24 @@ const LONGEST_UNIT: Span = Span::from_millis(10_000);
 const PICOS_PER_NANO: u64 = 1_000;
 const PICOS_PER_MICRO: u64 = 1_000_000;
 
-/// When to search for a period, and what has been skipped.
+/// When to search for a period, and what has been skipped. All is decided at times, not at counts of events, so that it
+/// does not depend on where a run pauses.
 #[derive(Clone, Debug)]
 pub(super) struct Skipping {
-    /// The number of events at which to consider it again; `u64::MAX`: never.
-    pub due: u64,
-    /// The time of the next look of a search.
-    pub at: Option<Time>,
+    /// When to consider it again, or the next look of a search; [`Time::NEVER`]: nothing is skipped.
+    pub at: Time,
     pub packets: u64,
+    /// When it was last considered, or a skip ended, and the events until then.
+    since: (Time, u64),
+    /// How long [`BETWEEN`] events take.
+    wait: Span,
     /// See [`Simulation::is_calm`].
     unrest: Vec<u64>,
     /// The last period.
     span: Option<Span>,
     /// Nothing repeats before.
     pub not_before: Time,
+    /// The number of events at which to search again.
     search_at: u64,
     search: Option<Box<Search>>,
 }
@@ -57,9 +64,10 @@ struct Search {
 impl Default for Skipping {
     fn default() -> Self {
         Skipping {
-            due: u64::MAX,
-            at: None,
+            at: Time::NEVER,
             packets: 0,
+            since: (Time::ZERO, 0),
+            wait: Span::ZERO,
             unrest: Vec::new(),
             span: None,
             not_before: Time::ZERO,
@@ -78,34 +86,52 @@ impl Simulation {
     /// From now on, packets that repeat others exactly are skipped. No row of a table changes; but a call of
     /// [`Self::advance`] may process a period more than its events.
     pub fn skip_repeated(&mut self) {
-        self.skipping.due = FIRST;
+        self.skipping.at = FIRST.max(self.outside.now);
     }
 
-    /// Decides whether to search for a period, or to try the last one again.
+    /// At the time for it: looks whether the state is that of a search's earlier one, or considers a search.
     #[cold]
-    pub(super) fn consider(&mut self) {
-        let wait = if self.skipping.span.is_some() { FIRST } else { FIRST.max(self.events / PATIENCE) };
-        self.skipping.due = self.events + wait;
+    pub(super) fn consider(&mut self, until: Time) {
+        match self.skipping.search.take() {
+            Some(search) => self.search(search, until),
+            None => self.consider_search(until),
+        }
+    }
+
+    /// Tries the last period again, or begins to search for one.
+    fn consider_search(&mut self, until: Time) {
+        let (now, (time, events)) = (self.outside.now, self.skipping.since);
+        let (took, happened) = (now.since(time).nanos(), self.events - events);
+        if happened > 0 {
+            let wait = u128::from(took) * u128::from(BETWEEN) / u128::from(happened);
+            self.skipping.wait = Span::from_nanos(wait.min(u128::from(now.nanos())).fit_u64().max(1));
+        }
+        let is_calm = self.is_calm();
         if !self.is_plain() {
             return self.skipping = Skipping::default();
         }
-        if !self.is_calm() || self.outside.now < self.skipping.not_before || self.skipping.search.is_some() {
-            return;
+        if let Some(span) = self.skipping.span.filter(|_| is_calm && now >= self.skipping.not_before)
+            && !self.skip(span, until)
+        {
+            self.skipping.search_at = self.events;
         }
-        if self.skipping.span.is_some() {
-            self.skipping.at = Some(self.even());
-        } else if self.events >= self.skipping.search_at
+        self.consider_later();
+        if self.skipping.span.is_none()
+            && is_calm
+            && self.events >= self.skipping.search_at
             && let Some(unit) = self.unit()
         {
-            self.skipping.at = Some(self.even() + unit);
+            self.skipping.at = self.outside.now + unit;
             let (glimpse, first) = (0, View::default());
             self.skipping.search = Some(Box::new(Search { unit, turn: 0, renew: 1, glimpse, first, looks: 0 }));
         }
     }
 
-    /// A time that no cell has passed.
-    fn even(&self) -> Time {
-        self.outside.calendar.cells.iter().fold(self.outside.now, |time, cell| time.max(cell.reached))
+    fn consider_later(&mut self) {
+        let (now, wait) = (self.outside.now, self.skipping.wait);
+        let wait = if self.skipping.span.is_some() { wait } else { wait.max(Span::from_nanos(now.nanos() / PATIENCE)) };
+        self.skipping.since = (now, self.events);
+        self.skipping.at = (now + wait).max(self.skipping.not_before);
     }
 
     /// Whether nothing was lost and no window changed since the last call.
@@ -131,20 +157,14 @@ impl Simulation {
             Some(network.transmitters[link.transmitter? as usize].picos_of(size + link.overhead))
         });
         let picos = took.max()?;
-        let span = Span::from_nanos(picos * (PICOS_PER_MICRO / common(picos, PICOS_PER_MICRO)) / PICOS_PER_NANO);
+        let whole = picos.checked_mul(PICOS_PER_MICRO / common(picos, PICOS_PER_MICRO))?;
+        let span = Span::from_nanos(whole / PICOS_PER_NANO);
         (span < LONGEST_UNIT).then_some(span)
     }
 
     /// One unit of the search is over: skips if the state is that of some units before.
-    #[cold]
-    pub(super) fn search(&mut self, until: Time) {
-        self.skipping.at = None;
-        let Some(mut search) = self.skipping.search.take() else {
-            if self.skipping.span.is_some_and(|span| !self.skip(span, until)) {
-                self.skipping.search_at = self.events;
-            }
-            return;
-        };
+    fn search(&mut self, mut search: Box<Search>, until: Time) {
+        self.consider_later();
         let now = self.glimpse();
         search.turn += 1;
         if search.turn == search.renew {
@@ -163,13 +183,13 @@ impl Simulation {
                 if !self.skip(second.now - search.first.now, until) {
                     self.back_off();
                 }
-                return;
+                return self.consider_later();
             }
             if search.looks == MOST_LOOKS {
                 return self.back_off();
             }
         }
-        self.skipping.at = Some(self.outside.now + search.unit);
+        self.skipping.at = self.outside.now + search.unit;
         self.skipping.search = Some(search);
     }
 
