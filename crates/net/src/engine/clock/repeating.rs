@@ -94,7 +94,7 @@ impl Simulation {
         samples
     }
 
-    /// Well before `time`: what follows the clocks is renewed until then. A filter's samples are, within a period `span`.
+    /// Well before `time`: what follows the clocks is renewed until then, and a filter's samples within a period.
     fn before(&self, time: Time, span: Span) -> Time {
         let round_trips = self.hosts.connections.iter().filter_map(established).map(|one| one.flight.srtt_us / 8);
         let longest_us = u64::from(round_trips.max().unwrap_or(0));

@@ -16,7 +16,7 @@ const BACKOFF: u64 = 2;
 const PATIENCE: u64 = 16;
 /// States that may seem equal and not be, in one search.
 const MOST_LOOKS: u32 = 16;
-/// Of one recorded period.
+/// Events of a recorded period.
 pub(super) const MOST_EVENTS: u64 = 1 << 22;
 /// Units of one search.
 const MOST_TURNS: u64 = 1 << 12;
@@ -148,8 +148,8 @@ impl Simulation {
         before == self.skipping.unrest
     }
 
-    /// A period should be a multiple of this: of how long a full frame takes at the slowest transmitter that data passes.
-    /// Microseconds repeat only after whole ones.
+    /// A period should be a multiple of this: of the time that a full frame takes at the slowest transmitter which data
+    /// passes. Microseconds repeat only after whole ones.
     fn unit(&self) -> Option<Span> {
         let network = &self.outside.network;
         let took = self.hosts.frames().filter_map(|(link, size)| {
