@@ -277,17 +277,6 @@ def test_a_note_says_that_losses_may_be_a_policers_where_the_kind_of_queue_is_no
         assert all(gain.goodput_bps is not None for gain in told.gains if gain.cc == "cubic")
 
 
-def test_whatif_says_why_the_interval_of_bbr_begins_at_what_cubic_got(tmp_path: Path) -> None:
-    path = {"rate": "400 Mbit/s", "rtt": "10 ms", "loss": "1%"}
-    Sim(capture=tmp_path).run(Scenario(duration="3 s", path=path, flows=[{"cc": "cubic"}]))
-    asked = [str(tmp_path / "capture-sender.pcap"), "--cc", "cubic", "--draws", "2"]
-    told = CliRunner().invoke(whatif, asked).stdout
-    assert told.endswith("if a policer dropped what was lost, BBR gets no more\n")
-    answers = json.loads(CliRunner().invoke(whatif, [*asked, "--json"]).stdout)
-    (bbr,) = (one for one in answers["answers"] if one["cc"] == "bbr")
-    assert bbr["low_bps"] <= answers["observed"]["goodput_bps"]
-
-
 def test_a_transfer_too_short_says_so_once_a_group_and_what_to_measure(tmp_path: Path) -> None:
     path = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
     Sim(capture=tmp_path).run(Scenario(duration="1 s", path=path))

@@ -100,3 +100,15 @@ def test_a_connection_that_is_not_there_is_refused(captures: Path) -> None:
     for name, code in (("7", "no-such-connection"), ("first", "bad-usage")):
         with expected_error(code=code):
             observe(captures / "capture-sender.pcap", connection=name)
+
+
+@pytest.mark.usefixtures("patience")
+def test_whatif_says_why_the_interval_of_bbr_begins_at_what_cubic_got(tmp_path: Path) -> None:
+    path = {"rate": "400 Mbit/s", "rtt": "10 ms", "loss": "1%"}
+    Sim(capture=tmp_path).run(Scenario(duration="3 s", path=path, flows=[{"cc": "cubic"}]))
+    asked = [str(tmp_path / "capture-sender.pcap"), "--cc", "cubic", "--draws", "2"]
+    told = CliRunner().invoke(whatif, asked).stdout
+    assert told.endswith("if a policer dropped what was lost, BBR gets no more\n")
+    answers = json.loads(CliRunner().invoke(whatif, [*asked, "--json"]).stdout)
+    (bbr,) = (one for one in answers["answers"] if one["cc"] == "bbr")
+    assert bbr["low_bps"] <= answers["observed"]["goodput_bps"]
