@@ -8,8 +8,9 @@
 //! One visit of the state serves both ends. It *looks*, which gives a [`View`], and two views give a [`Step`]; or it
 //! *moves* the state by many steps. For a connection the visits name the fields that shift. The rest must be equal,
 //! which is compared as `Debug` text with the shifting fields blanked ([`Visit::whole`]): a field that no visit names
-//! can prevent a skip, never falsify one. Visits of everything else name all fields. What a visit does not understand
-//! it calls [`Visit::unknown`], and nothing is skipped.
+//! can prevent a skip, never falsify one. Visits of links, queues, transmitters and packets name all fields. Whatever
+//! else a simulation holds must be at rest, which the simulator checks before it looks. What a visit does not
+//! understand it calls [`Visit::unknown`], and nothing is skipped.
 //!
 //! Three kinds of state do not repeat with the packets: ticks and milliseconds of the kernel's clocks, rounds that
 //! begin at another packet in each period, and filters of the last samples. While nothing is lost they decide nothing,

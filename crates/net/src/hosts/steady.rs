@@ -19,7 +19,7 @@ impl Hosts {
         !is_watched && !is_asked && are_listed && self.cards.is_empty() && self.streams.is_empty()
     }
 
-    /// The links on the ways of active connections' data, and the bytes of a full frame there.
+    /// The links that data of active connections passes, and the bytes of a full frame there.
     pub fn frames(&self) -> impl Iterator<Item = (usize, u32)> {
         let active = self.connections.iter().filter(|one| matches!(one.phase, Phase::Established(_)));
         active.flat_map(|one| {

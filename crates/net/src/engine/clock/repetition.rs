@@ -34,7 +34,7 @@ impl Growing {
         self.values[(index % count).fit_usize()] + index / count * self.by
     }
 
-    /// The index, not before `from`, of the first that is at least `least`.
+    /// The index of the first value of `least` or more, from the index `from` on.
     fn first(&self, least: u64, from: u64) -> u64 {
         let (count, last) = (self.values.len(), self.values[self.values.len() - 1]);
         let periods = least.saturating_sub(last).div_ceil(self.by);
@@ -173,7 +173,7 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// `None`: it is not of a kind that is understood.
+    /// `None`: it does what is not understood.
     pub fn new(recorded: Recording, connection: &Connection, span: Span) -> Option<Self> {
         let (Recording { first, last, arrivals, acks, sent, is_late }, span) = (recorded, span.nanos());
         let bytes = last.una - first.una;
